@@ -47,6 +47,7 @@ AUTHORITY = {
     "close day": Authority.OPERATOR,
     "close reject": Authority.OPERATOR,
     "close approve": Authority.SECOND_OPERATOR,
+    "statements layout": Authority.OPERATOR,
     "statements match": Authority.OPERATOR,
     "statements charge": Authority.OPERATOR,
     "exceptions propose": Authority.OPERATOR,

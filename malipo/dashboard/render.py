@@ -22,6 +22,7 @@ def templates() -> Environment:
     loader = PackageLoader("malipo.dashboard")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"money": money.display, "phone": phone}
+    made.globals["exact"] = money.exact
     return made
 
 

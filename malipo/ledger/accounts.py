@@ -22,6 +22,7 @@ class Account(StrEnum):
     SUSPENSE = "suspense"  # money whose owner is not decided yet
     LOSSES = "losses"  # what the house has paid instead of somebody else
     NETWORK_FEES = "network_fees"  # what networks have charged the house
+    ROUNDING = "rounding"  # shillings that cents of statements add up to, and that no booking of them has
 
 
 class Step(StrEnum):

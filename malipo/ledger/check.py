@@ -59,6 +59,8 @@ async def check(connection: Conn) -> list[Finding]:
         *await wrong_bookings(connection),
         *await wrong_proposals(connection),
         *await wrong_undos(connection),
+        *await wrong_cents(connection),
+        *await _wrong_cents_of_files(connection),
     ]
 
 
@@ -216,3 +218,42 @@ async def wrong_undos(connection: Conn) -> list[Finding]:
         """
     )
     return [Finding("booking that undoes another one", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def wrong_cents(connection: Conn) -> list[Finding]:
+    """The cents that bookings of an account could not move are at most half a shilling: the float is that near."""
+    rows = await connection.fetch(
+        """
+        SELECT channel, account, sum(cents)::bigint AS stored, least(greatest(sum(cents), -50), 50)::bigint AS computed
+        FROM house_bookings WHERE cents <> 0 GROUP BY 1, 2 HAVING abs(sum(cents)) > 50 ORDER BY 1, 2 LIMIT 100
+        """
+    )
+    return [
+        Finding("cents of an account", f"{row['channel']} {row['account']}".strip(), row["stored"], row["computed"])
+        for row in rows
+    ]
+
+
+async def _wrong_cents_of_files(connection: Conn) -> list[Finding]:
+    """The fees or sweeps of a file and a day, shillings and cents, are those of its lines. Only of files with cents."""
+    rows = await connection.fetch(
+        """
+        SELECT b.id, b.cents AS stored, l.cents AS computed
+        FROM (
+            SELECT id, file_id, account, reference, CASE kind WHEN 'network_fee' THEN 'fee' ELSE kind END AS kind,
+                   (CASE source WHEN 'float' THEN amount ELSE -amount END) * 100 + cents AS cents
+            FROM house_bookings b WHERE kind IN ('network_fee', 'sweep')
+              AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
+        ) b JOIN (
+            SELECT file_id, account, kind, (moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date::text AS reference,
+                   sum(amount * 100 + cents)::bigint AS cents
+            FROM statement_lines l
+            WHERE file_id IN (SELECT file_id FROM statement_lines WHERE cents <> 0)
+              AND (kind = 'sweep' OR kind = 'fee' AND amount < 0)
+              AND NOT EXISTS (SELECT FROM statement_matches m WHERE m.line_id = l.id AND m.role = 'payment')
+            GROUP BY 1, 2, 3, 4
+        ) l USING (file_id, account, kind, reference)
+        WHERE b.cents <> l.cents ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("cents of a booking", row["id"], row["stored"], row["computed"]) for row in rows]

@@ -2,6 +2,10 @@
 
 A transfer between a network and the bank, what a network charges or sweeps, and what operators decide about a line of a
 statement. Each is one move of the ledger. None is changed: it is undone by a booking the other way.
+
+Statements have cents, the ledger has not. A booking keeps the cents that it could not move. When those of an account at
+a network are more than half a shilling, that shilling is booked to an account of its own: so the float is never further
+than that from what the statements say.
 """
 
 from collections.abc import Sequence
@@ -10,7 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
-from malipo import ids
+from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
 from malipo.ledger.accounts import Account, Move
@@ -26,6 +30,7 @@ class Kind(StrEnum):
     NETWORK_FEE = "network_fee"  # what the network took for itself
     SWEEP = "sweep"  # between accounts at the network
     LINE = "line"  # what operators decided about a line of a statement
+    ROUNDING = "rounding"  # cents that have become a shilling
     UNDO = "undo"
 
 
@@ -34,6 +39,7 @@ _OTHER_END = {
     Kind.BANK_TRANSFER: Account.BANK,
     Kind.NETWORK_FEE: Account.NETWORK_FEES,
     Kind.SWEEP: Account.SUSPENSE,
+    Kind.ROUNDING: Account.ROUNDING,
 }
 
 
@@ -45,6 +51,7 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
     source: Account
     target: Account
     amount: int
+    cents: int = 0  # what the statement says beyond the amount, signed as in the statement
     reference: str = ""  # the bank's; of the fees or sweeps of a file, the day of their lines
     file_id: str | None = None
     line_id: int | None = None
@@ -103,10 +110,12 @@ async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> li
 
     of a bank reference, of a line, or of the fees or sweeps of a file on a day there is one that is not undone.
     """
-    assert all(each.kind is not Kind.UNDO for each in bookings)
+    assert all(each.kind not in (Kind.UNDO, Kind.ROUNDING) for each in bookings)
     await _require_open(tx, bookings)
-    booked = await store.insert(tx, [msgspec.structs.replace(each, booked_at=now) for each in bookings])
-    return [each for each in bookings if each.id in booked]
+    inserted = await store.insert(tx, [msgspec.structs.replace(each, booked_at=now) for each in bookings])
+    booked = [each for each in bookings if each.id in inserted]
+    await _round(tx, booked, now=now)
+    return booked
 
 
 async def undo(
@@ -125,12 +134,15 @@ async def undo(
         raise NotBooked(booking_id)
     if booking.kind is Kind.UNDO:
         raise Conflict("What undid another booking cannot be undone: book that one again.")
+    if booking.kind is Kind.ROUNDING:
+        raise Conflict("A rounding follows from other bookings: undo those.")
     reverse = msgspec.structs.replace(
         booking,
         id=ids.mint(ID_PREFIX, now),
         kind=Kind.UNDO,
         source=booking.target,
         target=booking.source,
+        cents=-booking.cents,
         reverses=booking.id,
         value_date=value_date_of(booking.value_date, first_open_day=first_open_day),
         evidence=evidence,
@@ -141,7 +153,37 @@ async def undo(
     await _require_open(tx, [reverse])
     if not await store.insert(tx, [reverse]):
         raise AlreadyUndone(f"The booking {booking_id} was undone before.")
+    await _round(tx, [reverse], now=now)
     return reverse
+
+
+async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> None:
+    """Book the shillings that the cents of an account have become."""
+    days: dict[tuple[str, str], date] = {}
+    for each in booked:
+        if each.cents:
+            where = (each.channel, each.account)
+            days[where] = max(each.value_date, days.get(where, each.value_date))
+    for (channel, account), day in sorted(days.items()):
+        shillings, _ = money.split(await store.sum_cents(tx, channel, account))
+        if not shillings:
+            continue
+        source, target = ends_of(shillings, Account.ROUNDING)
+        rounding = HouseBooking(
+            id=ids.mint(ID_PREFIX, now),
+            kind=Kind.ROUNDING,
+            channel=channel,
+            account=account,
+            source=source,
+            target=target,
+            amount=abs(shillings),
+            cents=-100 * shillings,
+            value_date=day,
+            evidence="The cents of the statements",
+            booked_by="malipo",
+            booked_at=now,
+        )
+        await store.insert(tx, [rounding])
 
 
 async def _require_open(tx: Tx, bookings: Sequence[HouseBooking]) -> None:

@@ -2,15 +2,41 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 Cell = str | int | float | datetime | None
 
-# What nearly every amount is. A file has millions of them, and the exact pattern takes twice as long.
-_PLAIN = re.compile(r"(-?\d{1,3}(?:,\d{3})*|-?\d+)(?:\.0+)?", re.ASCII)
-_NUMBER = re.compile(r"([+-]?)\s*(?:TZS|TSH|TSHS)?\s*(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?", re.IGNORECASE)
+# What nearly every amount is. A file has millions of them, and the exact patterns take twice as long.
+_PLAIN = re.compile(r"(-?\d{1,3}(?:,\d{3})*|-?\d+)(?:\.00?)?", re.ASCII)
+_SIGN = r"([+-]?)\s*(?:(?:TZS|TSHS?)\.?)?\s*([+-]?)"
+# By the mark before the cents, which a layout states.
+_NUMBERS = {
+    mark: re.compile(rf"{_SIGN}(\d{{1,3}}(?:{group}\d{{3}})+|\d+)(?:{point}(\d+))?", re.ASCII | re.IGNORECASE)
+    for mark, group, point in ((".", ",", r"\."), (",", r"[.\s]", ","))
+}
+# A thousand for one program, and one for another.
+_AMBIGUOUS = {mark: re.compile(rf"[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}", re.ASCII) for mark in _NUMBERS}
+DECIMAL_MARKS = tuple(_NUMBERS)
+TIME_FORMATS = (
+    "iso",
+    "%d-%m-%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%d-%m-%y %I:%M %p",
+    "%d/%m/%y %I:%M %p",
+    "%d-%m-%Y %I:%M:%S %p",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%d-%m-%Y",
+    "%d/%m/%Y",
+    "%d %b %Y %H:%M:%S",
+    "%d %b %Y %H:%M",
+    "%d %b %Y",
+    "%d-%b-%Y",
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DIRECTIVES = {
     "%d": r"(?P<day>\d{1,2})",
     "%m": r"(?P<month>\d{1,2})",
@@ -20,8 +46,13 @@ _DIRECTIVES = {
     "%I": r"(?P<hour>\d{1,2})",
     "%M": r"(?P<minute>\d{2})",
     "%S": r"(?P<second>\d{2})",
+    "%b": r"(?P<month>[A-Za-z]{3,9})",
     "%p": r"(?P<half>[AaPp])\.?[Mm]\.?",
 }
+# Days since then are what a spreadsheet program keeps of a time, and shows where the cell is not formatted as one.
+_FIRST_DAY = datetime(1899, 12, 30)
+_SERIALS = range(36_526, 73_051)  # of the years 2000 to 2099
+_SERIAL = re.compile(r"\d{5}(?:[.,]\d+)?", re.ASCII)
 
 
 class Unreadable(ValueError):  # noqa: N818
@@ -39,34 +70,53 @@ def text_of(cell: Cell) -> str:
     return str(cell).strip()
 
 
-def amount_of(cell: Cell) -> int | None:
-    """Whole shillings; None if the cell is empty. `1,020.00`, `-500` and `(500)` are amounts."""
+def cents_of(cell: Cell, decimal_mark: str = ".") -> int | None:
+    """An amount in cents; None if the cell is empty. `1,020.00`, `-59.40` and `(500)` are amounts.
+
+    `1.000` is none unless the layout says which mark is before cents: it is a thousand, or one.
+    """
     if isinstance(cell, str):
-        return _amount_of_text(cell)
+        if decimal_mark == "." and (plain := _PLAIN.fullmatch(cell)):
+            return int(plain[1].replace(",", "")) * 100
+        return _cents_of_text(cell, decimal_mark)
     if cell is None:
         return None
     if isinstance(cell, datetime):
         raise Unreadable("is a date, not an amount")
-    if not float(cell).is_integer():
-        raise Unreadable(f"is {cell}, which is not a whole number of shillings")
-    return int(cell)
+    cents = round(cell * 100)
+    # A spreadsheet program computes in binary fractions: 59.4 may be 59.400000000000006.
+    if abs(cell * 100 - cents) > 1e-4:
+        raise Unreadable(f"is {cell}, which has parts of a cent")
+    return cents
 
 
-def _amount_of_text(cell: str) -> int | None:
-    if plain := _PLAIN.fullmatch(cell):
-        return int(plain[1].replace(",", ""))
+def _cents_of_text(cell: str, decimal_mark: str) -> int | None:
     text = cell.strip()
     if text in ("", "-"):
         return None
     is_negative = text.startswith("(") and text.endswith(")")
-    match = _NUMBER.fullmatch(text[1:-1].strip() if is_negative else text)
+    match = _NUMBERS[decimal_mark].fullmatch(text[1:-1].strip() if is_negative else text)
     if match is None:
+        raise Unreadable(f"is {text!r}, which is not an amount{_hint(text, decimal_mark)}")
+    before, after, whole, fraction = match.groups()
+    if before and after:
         raise Unreadable(f"is {text!r}, which is not an amount")
-    sign, whole, fraction = match.groups()
-    if fraction is not None and fraction.strip("0"):
-        raise Unreadable(f"is {text!r}, which is not a whole number of shillings")
-    value = int(whole.replace(",", ""))
-    return -value if is_negative or sign == "-" else value
+    if fraction is not None and _AMBIGUOUS[decimal_mark].fullmatch(f"{whole}{decimal_mark}{fraction}"):
+        raise Unreadable(
+            f"is {text!r}, which may be a thousand times as much: the layout must say which mark is before the cents"
+        )
+    if fraction is not None and fraction[2:].strip("0"):
+        raise Unreadable(f"is {text!r}, which has parts of a cent")
+    cents = int(re.sub(r"\D", "", whole)) * 100 + int(f"{fraction or ''}00"[:2])
+    return -cents if is_negative or "-" in (before, after) else cents
+
+
+def _hint(text: str, decimal_mark: str) -> str:
+    """What may help, if the other mark would read it."""
+    other = next(each for each in DECIMAL_MARKS if each != decimal_mark)
+    if _NUMBERS[other].fullmatch(text) is None:
+        return ""
+    return f": the layout says that {decimal_mark!r} is the mark before the cents"
 
 
 def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
@@ -87,9 +137,33 @@ def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
         for pattern in patterns:
             if match := pattern.fullmatch(text):
                 return _datetime(match.groupdict(), there, text)
-        raise Unreadable(f"is {text!r}, which is not a time such as {datetime(2026, 1, 31, 14, 5):{formats[0]}}")
+        if (local := _of_serial(text)) is not None:
+            return local.replace(tzinfo=there).astimezone(UTC)
+        example = f"{datetime(2026, 1, 31, 14, 5):{'%Y-%m-%d %H:%M:%S' if formats[0] == 'iso' else formats[0]}}"
+        raise Unreadable(f"is {text!r}, which is not a time such as {example}")
 
     return time_of
+
+
+def _of_serial(text: str) -> datetime | None:
+    if _SERIAL.fullmatch(text) is None or int(text[:5]) not in _SERIALS:
+        return None
+    seconds = round(float(text.replace(",", ".")) * 86_400)
+    return _FIRST_DAY + timedelta(seconds=seconds)
+
+
+def is_day(cell: Cell) -> bool:
+    """Whether a time is a day without an hour."""
+    if isinstance(cell, datetime):
+        return cell.time() == time()
+    text = text_of(cell)
+    return bool(text) and ":" not in text and not (_SERIAL.fullmatch(text) and len(text) > 5)
+
+
+def _month(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    return _MONTHS.index(text[:3].lower()) + 1
 
 
 def _pattern(format_: str) -> str:
@@ -111,7 +185,7 @@ def _datetime(parts: dict[str, str | None], there: ZoneInfo, text: str) -> datet
     try:
         local = datetime(
             year + 2000 if year < 100 else year,
-            int(parts["month"] or 0),
+            _month(parts["month"] or "0"),
             int(parts["day"] or 0),
             hour,
             int(parts.get("minute") or 0),

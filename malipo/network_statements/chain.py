@@ -1,11 +1,13 @@
 """Whether a statement adds up: opening + lines = closing, and each balance follows from the one before. Pure.
 
-Files are newest first or oldest first, and do not say which. The balances do: they fit only one way.
+Files are newest first or oldest first, and do not say which. The balances do: they fit only one way. Everything here
+is in cents, because balances follow from each other to the cent.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from malipo import clock, money
 from malipo.network_statements.heading import Heading
 from malipo.network_statements.statement_line import Line
 
@@ -21,8 +23,8 @@ class Break:
     @property
     def words(self) -> str:
         return (
-            f"Row {self.row} says that the balance is {self.balance:,}; with the line before it, it would be "
-            f"{self.expected:,}: {abs(self.balance - self.expected):,} are missing or too many."
+            f"Row {self.row} says that the balance is {_exact(self.balance)}; with the line before it, it would be "
+            f"{_exact(self.expected)}: {_exact(abs(self.balance - self.expected))} are missing or too many."
         )
 
 
@@ -56,10 +58,11 @@ class Chain:
 
     def add(self, line: Line) -> None:
         self.lines += 1
-        if line.amount > 0:
-            self.money_in += line.amount
+        amount = line.amount * 100 + line.cents
+        if amount > 0:
+            self.money_in += amount
         else:
-            self.money_out -= line.amount
+            self.money_out -= amount
         before, self._bottom = self._bottom, line
         if before is None:
             self.begins = self.ends = line.at
@@ -69,8 +72,9 @@ class Chain:
         if line.balance is None:
             self._is_balanced = False
         elif before is not None and before.balance is not None:
-            self._down.note(line.row, line.balance, before.balance + line.amount)
-            self._up.note(before.row, before.balance, line.balance + before.amount)
+            balance, balance_before = _balance(line), _balance(before)
+            self._down.note(line.row, balance, balance_before + amount)
+            self._up.note(before.row, balance_before, balance + before.amount * 100 + before.cents)
 
     def _widen(self, at: datetime) -> None:
         assert self.begins is not None
@@ -103,8 +107,7 @@ class Chain:
             return None
         oldest = self._bottom if self.is_newest_first else self._top
         assert oldest is not None
-        assert oldest.balance is not None
-        return oldest.balance - oldest.amount
+        return _balance(oldest) - oldest.amount * 100 - oldest.cents
 
     @property
     def closing(self) -> int | None:
@@ -112,7 +115,7 @@ class Chain:
             return None
         newest = self._top if self.is_newest_first else self._bottom
         assert newest is not None
-        return newest.balance
+        return _balance(newest)
 
     @property
     def first_break(self) -> Break | None:
@@ -128,12 +131,41 @@ class Chain:
             ("closes with", heading.closing, self.closing),
         ):
             if said is not None and computed is not None and said != computed:
-                found.append(f"The heading {name} {said:,}, the lines with {computed:,}.")
+                found.append(f"The heading {name} {_exact(said)}, the lines with {_exact(computed)}.")
         if heading.opening is not None and heading.closing is not None:
             missing = heading.closing - heading.opening - self.total
             if missing and not found:
                 found.append(
-                    f"Opening {heading.opening:,} and the lines ({self.total:+,}) make "
-                    f"{heading.opening + self.total:,}, not the closing {heading.closing:,}: {abs(missing):,} differ."
+                    f"Opening {_exact(heading.opening)} and the lines "
+                    f"({'+' if self.total > 0 else ''}{_exact(self.total)}) make "
+                    f"{_exact(heading.opening + self.total)}, not the closing {_exact(heading.closing)}: "
+                    f"{_exact(abs(missing))} differ."
                 )
         return found
+
+    def outside_of(self, heading: Heading) -> str | None:
+        """Why a file does not have the time that its heading says; None if all lines are in it."""
+        begins, ends = heading.begins, heading.ends_at(self.ends)
+        if self.begins is None or self.ends is None or begins is None or ends is None:
+            return None
+        # "to 23:59" has the seconds of that minute too.
+        last = ends + timedelta(seconds=59) if ends.minute == 59 and ends.second == 0 else ends
+        if begins <= self.begins and self.ends <= last:
+            return None
+        return (
+            f"It says that it is from {_moment(begins)} to {_moment(ends)}, and its lines are from "
+            f"{_moment(self.begins)} to {_moment(self.ends)}."
+        )
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"
+
+
+def _balance(line: Line) -> int:
+    assert line.balance is not None
+    return line.balance * 100 + line.balance_cents
+
+
+def _exact(cents: int) -> str:
+    return money.exact(0, cents)

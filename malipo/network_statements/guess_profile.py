@@ -4,22 +4,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
-from malipo.network_statements.profile import Field, SignRule, folded
-
-TIME_FORMATS = (
-    "iso",
-    "%d-%m-%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M:%S",
-    "%d-%m-%Y %H:%M",
-    "%d/%m/%Y %H:%M",
-    "%d-%m-%y %I:%M %p",
-    "%d/%m/%y %I:%M %p",
-    "%d-%m-%Y %I:%M:%S %p",
-    "%d/%m/%Y %I:%M:%S %p",
-    "%d-%m-%Y",
-    "%d/%m/%Y",
+from malipo.network_statements.cell_values import (
+    DECIMAL_MARKS,
+    TIME_FORMATS,
+    Cell,
+    Unreadable,
+    cents_of,
+    text_of,
+    times,
 )
+from malipo.network_statements.profile import DONE, FAILED, Field, SignRule, folded
+
 # Words of headers, the most telling first. A column is taken by the first field that claims it.
 _WORDS: dict[Field, str] = {
     Field.LINKED: r"linked|original",
@@ -49,6 +44,10 @@ class Guess:
     time_format: str | None
     money_in: tuple[str, ...] = ()
     money_out: tuple[str, ...] = ()
+    decimal_mark: str = "."
+    moved: tuple[str, ...] = ()  # words of the status column
+    not_moved: tuple[str, ...] = ()
+    carrier: str = ""  # the aggregator whose account it is; none: the network's own
 
     @property
     def missing(self) -> list[Field]:
@@ -64,11 +63,25 @@ def guess(rows: Sequence[list[Cell]]) -> Guess | None:
         return None
     header = [text_of(cell) for cell in rows[start]]
     samples = [row for row in rows[start + 1 :] if any(text_of(cell) for cell in row)]
-    columns = _by_words(header, samples)
+    # The first mark by which the columns of amounts can be read; as it was, if none fits.
+    columns, decimal_mark = max(
+        ((_by_words(header, samples, mark), mark) for mark in DECIMAL_MARKS),
+        key=lambda each: sum(field in each[0] for field in _FIELDS_OF_AMOUNTS),
+    )
     at = columns.get(Field.AT)
     time_format = None if at is None else _time_format([_at(row, at) for row in samples])
     money_in, money_out = _directions(samples, columns.get(Field.DIRECTION))
-    return Guess(header, columns, _sign(columns, bool(money_in or money_out)), time_format, money_in, money_out)
+    sign = _sign(columns, bool(money_in or money_out))
+    return Guess(
+        header,
+        columns,
+        sign,
+        time_format,
+        money_in,
+        money_out,
+        decimal_mark,
+        *((DONE, FAILED) if Field.STATUS in columns else ((), ())),
+    )
 
 
 def _header_row(rows: Sequence[list[Cell]]) -> int | None:
@@ -82,7 +95,7 @@ def _header_row(rows: Sequence[list[Cell]]) -> int | None:
     return best if best is not None and known(rows[best]) >= 3 else None
 
 
-def _by_words(header: list[str], samples: list[list[Cell]]) -> dict[Field, int]:
+def _by_words(header: list[str], samples: list[list[Cell]], decimal_mark: str) -> dict[Field, int]:
     """By its name, and only if what stands in it fits."""
     columns: dict[Field, int] = {}
     for field, words in _WORDS.items():
@@ -90,15 +103,15 @@ def _by_words(header: list[str], samples: list[list[Cell]]) -> dict[Field, int]:
             if number in columns.values() or not re.search(words, folded(name)):
                 continue
             values = [cell for row in samples if text_of(cell := _at(row, number))]
-            if _fits(field, values):
+            if _fits(field, values, decimal_mark):
                 columns[field] = number
                 break
     return columns
 
 
-def _fits(field: Field, values: list[Cell]) -> bool:
+def _fits(field: Field, values: list[Cell], decimal_mark: str) -> bool:
     if field in _FIELDS_OF_AMOUNTS:
-        return all(_is_read(amount_of, value) for value in values)
+        return all(_is_read(lambda cell: cents_of(cell, decimal_mark), value) for value in values)
     if field is Field.AT:
         return bool(values) and _time_format(values) is not None
     return True

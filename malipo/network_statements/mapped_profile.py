@@ -1,11 +1,18 @@
 """A profile of what a person said about the columns of a file. Pure."""
 
 import re
+from collections.abc import Sequence
+
+import msgspec
 
 from malipo.network_statements.guess_profile import Guess
-from malipo.network_statements.profile import Field, Profile, built_in
+from malipo.network_statements.profile import FAILED, Field, KindRule, Profile, built_in
+from malipo.network_statements.statement_line import LineKind
+from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
 
+# What customers write fits this too. Every layout that was saved before has it.
+_OLD_FEE = r"^[a-z ]*(fees?|charges?)\b"
 _NAME = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9-]{1,40}")
 
 
@@ -14,20 +21,42 @@ def is_free_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in built_in()
 
 
-def profile_of(found: Guess, channel: Channel, *, name: str, carrier: str = "") -> Profile:
-    """The carrier is the aggregator whose account it is of; its file has the payments of every channel."""
+def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
     assert found.sign is not None
     assert found.time_format is not None
-    return Profile(
+    profile = Profile(
         name=name,
-        title=f"Saved for {carrier or channel}",
-        channels=tuple(Channel) if carrier else (channel,),
+        title=f"Saved for {channel}",
+        channels=(channel,),
         sign=found.sign,
         columns={field: (found.header[number],) for field, number in found.columns.items()},
         time_formats=(found.time_format,),
-        completed=built_in()["generic"].completed if Field.STATUS in found.columns else (),
+        completed=found.moved if Field.STATUS in found.columns else (),
+        failed=found.not_moved if Field.STATUS in found.columns else FAILED,
+        decimal_mark=found.decimal_mark,
         money_in=found.money_in,
         money_out=found.money_out,
         kinds=built_in()["generic"].kinds,
-        carrier=carrier,
     )
+    return with_carrier(profile, found.carrier)
+
+
+def with_carrier(profile: Profile, carrier: str) -> Profile:
+    """An aggregator's account has the payments of all channels; without a carrier it is that of the network itself."""
+    channels = tuple(Channel) if carrier else profile.channels
+    return msgspec.structs.replace(profile, carrier=carrier, channels=channels)
+
+
+def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequence[str]) -> Profile:
+    """With words that mean that money moved, or that it did not; a word that meant the other is taken from there."""
+    said_moved, said_not = folded_words(moved), folded_words(not_moved)
+    completed = [each for each in profile.completed if each.casefold() not in said_moved | said_not]
+    failed = [each for each in profile.failed if each.casefold() not in said_moved | said_not]
+    return msgspec.structs.replace(profile, completed=(*completed, *moved), failed=(*failed, *not_moved))
+
+
+def with_current_words(saved: Profile) -> Profile:
+    """A layout that was saved with words that are too wide, with those of today."""
+    fees = next(rule for rule in built_in()["generic"].kinds if rule.kind is LineKind.FEE)
+    kinds = tuple(fees if rule == KindRule(LineKind.FEE, _OLD_FEE) else rule for rule in saved.kinds)
+    return saved if kinds == saved.kinds else msgspec.structs.replace(saved, kinds=kinds)

@@ -10,11 +10,21 @@ from typing import Any
 
 import msgspec
 
+from malipo.network_statements.cell_values import DECIMAL_MARKS
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 
 _NOT_LETTERS = re.compile(r"[^a-z0-9/]+")
 _CURRENCY = re.compile(r"\((?:tzs|tshs?|kshs?|kes|ugx)\.?\)", re.IGNORECASE)
+
+
+# What networks and portals call a movement that took place.
+DONE = ("Completed", "Success", "Successful", "TS")
+# What networks and portals call what did not happen. No money moved, and none will.
+FAILED = (
+    *("Failed", "Fail", "Failure", "Cancelled", "Canceled", "Declined", "Rejected", "Expired", "Unsuccessful"),
+    *("TF", "TE"),
+)
 
 
 class Field(StrEnum):
@@ -76,7 +86,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     columns: dict[Field, tuple[str, ...]]
     time_formats: tuple[str, ...]
     zone: str = "Africa/Dar_es_Salaam"
-    completed: tuple[str, ...] = ()  # statuses of lines that count; others are passed over. None: all count.
+    decimal_mark: str = "."  # before the cents; the other one, of `.` and `,`, is between thousands
+    completed: tuple[str, ...] = ()  # statuses of lines that moved money. None: all lines did
+    failed: tuple[str, ...] = FAILED  # of lines that did not. A file with a word that is in neither is refused
     money_in: tuple[str, ...] = ()  # words of the direction column
     money_out: tuple[str, ...] = ()
     kinds: tuple[KindRule, ...] = ()
@@ -123,6 +135,8 @@ def decode(name: str, text: str) -> Profile:
         raise msgspec.ValidationError(f"`columns` has no {', '.join(missing)}")
     if any(rule.pattern != rule.pattern.lower() for rule in profile.kinds):
         raise msgspec.ValidationError("The patterns of `kinds` must be in small letters: they are held against such")
+    if profile.decimal_mark not in DECIMAL_MARKS:
+        raise msgspec.ValidationError("`decimal_mark` is . or ,")
     for pattern in (profile.key_pattern, profile.linked_pattern, *(rule.pattern for rule in profile.kinds)):
         re.compile(pattern)
     return profile

@@ -8,11 +8,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
+from malipo import money
 from malipo.errors import Refusal
-from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
-from malipo.network_statements.heading import Heading, read_heading
+from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
+from malipo.network_statements.heading import Heading, balances_in, read_heading
 from malipo.network_statements.profile import Field, Profile, SignRule
 from malipo.network_statements.statement_line import BadLine, Line, LineKind
+from malipo.network_statements.status_words import Statuses
 from malipo.network_statements.table import rows_of
 
 Read = TypeVar("Read")
@@ -25,14 +29,15 @@ class UnknownLayout(Refusal):
     """No row of the file has the columns that the profile needs."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Statement:
-    """Its lines can be read once."""
+    """Its lines can be read once. Balances in rows among them, and their statuses, are known once they were read."""
 
     profile: Profile
     heading: Heading
     columns: list[str]
-    lines: Iterator[Line | BadLine]
+    statuses: Statuses
+    lines: Iterator[Line | BadLine] = iter(())
 
 
 def read_statement(path: Path, profile: Profile) -> Statement:
@@ -45,8 +50,9 @@ def read_statement(path: Path, profile: Profile) -> Statement:
                 heading = read_heading(before, profile)
             except Unreadable as error:
                 raise UnknownLayout(str(error)) from None
-            lines = _lines(rows, profile, where, first_row=len(before) + 2)
-            return Statement(profile, heading, [text_of(cell) for cell in row], lines)
+            statement = Statement(profile, heading, [text_of(cell) for cell in row], Statuses(profile))
+            statement.lines = _lines(statement, rows, where, first_row=len(before) + 2)
+            return statement
         before.append(row)
         if len(before) > MOST_ROWS_BEFORE_HEADER:
             break
@@ -55,22 +61,41 @@ def read_statement(path: Path, profile: Profile) -> Statement:
 
 
 def _lines(
-    rows: Iterator[list[Cell]], profile: Profile, where: dict[Field, int], *, first_row: int
+    statement: Statement, rows: Iterator[list[Cell]], where: dict[Field, int], *, first_row: int
 ) -> Iterator[Line | BadLine]:
-    pick_cells, read = _cell_picker(where), _line_reader(profile)
-    completed = {each.casefold() for each in profile.completed} if Field.STATUS in where else set()
+    pick_cells, read = _cell_picker(where), _line_reader(statement.profile)
+    has_status = bool(statement.profile.completed) and Field.STATUS in where
+    is_moved = statement.statuses.is_moved
     for number, row in enumerate(rows, first_row):
         if not any(row):
             continue
         cells = pick_cells(row)
-        # A line that failed moved no money: it is not evidence of anything.
-        if completed and text_of(cells.status).casefold() not in completed:
+        if not text_of(cells.receipt) and _note_balances(statement, row, cells):
             continue
+        if has_status:
+            word = text_of(cells.status)
+            # A sum below the lines has neither a receipt nor a status.
+            if not word and not text_of(cells.receipt):
+                continue
+            # A line that failed moved no money: it is not evidence of anything.
+            if not is_moved(word, number):
+                continue
         try:
             yield read(number, cells)
         except Unreadable as error:
             if any(text_of(cell) for cell in row):
                 yield BadLine(number, str(error))
+
+
+def _note_balances(statement: Statement, row: list[Cell], cells: "_Cells") -> bool:
+    """Whether the row says what the account held before or after the lines. The heading has the last word."""
+    try:
+        found = balances_in(row, statement.profile, cells.balance)
+    except Unreadable:
+        return False
+    said = {name: cents for name, cents in found.items() if getattr(statement.heading, name) is None}
+    statement.heading = msgspec.structs.replace(statement.heading, **said)
+    return bool(found)
 
 
 class _Cells(NamedTuple):
@@ -105,20 +130,23 @@ def _cell_picker(where: dict[Field, int]) -> Callable[[list[Cell]], _Cells]:
 
 def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
     time_of = times(profile.time_formats, profile.zone)
-    amount_in = _SIGNS[profile.sign](profile)
-    kind_of = _kind_reader(profile)
+    read_amount = _amount_reader(profile)
+    amount_in = _SIGNS[profile.sign](profile, read_amount)
+    kind_of = kind_reader(profile)
     find_key, find_linked = _finder(profile.key_pattern), _finder(profile.linked_pattern)
     find_phone = re.compile(profile.phone_pattern).search
 
     def read(number: int, cells: _Cells) -> Line:
         details, reason = text_of(cells.details), text_of(cells.reason)
-        amount = amount_in(cells)
+        amount, cents = money.split_movement(amount_in(cells))
         receipt = text_of(cells.receipt)
         if not receipt:
             raise Unreadable("The receipt is missing.")
         kind = kind_of(reason, details)
         linked = text_of(cells.linked) or (find_linked(details) if kind is LineKind.REVERSAL else "")
         phone = find_phone(text_of(cells.party) or details)
+        exact_balance = _named("The balance", read_amount, cells.balance)
+        balance, balance_cents = (None, 0) if exact_balance is None else money.split(exact_balance)
         return Line(
             row=number,
             receipt=receipt,
@@ -129,7 +157,9 @@ def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
             key=text_of(cells.key) or find_key(details),
             phone=phone[0] if phone else "",
             linked=linked,
-            balance=_named("The balance", amount_of, cells.balance),
+            balance=balance,
+            cents=cents,
+            balance_cents=balance_cents,
         )
 
     return read
@@ -143,7 +173,7 @@ def _finder(pattern: str) -> Callable[[str], str]:
     return lambda text: found[1] if (found := search(text)) else ""
 
 
-def _kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
+def kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
     # Both in small letters: a search that ignores case takes several times as long.
     searches = [re.compile(rule.pattern).search for rule in profile.kinds]
     kinds = [*(rule.kind for rule in profile.kinds), LineKind.MONEY]
@@ -156,29 +186,38 @@ def _kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
     return lambda reason, details: kinds[min(first_rule(reason), first_rule(details))]
 
 
-def _two_columns(profile: Profile) -> Callable[[_Cells], int]:
+_Amount = Callable[[Cell], int | None]  # in cents
+
+
+def _amount_reader(profile: Profile) -> _Amount:
+    mark = profile.decimal_mark
+    return lambda cell: cents_of(cell, mark)
+
+
+def _two_columns(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
     """Some exports write what was withdrawn with a minus, some without: it always went out."""
 
     def amount_in(cells: _Cells) -> int:
-        paid_in = _named("What was paid in", amount_of, cells.paid_in) or 0
-        withdrawn = _named("What was withdrawn", amount_of, cells.withdrawn) or 0
+        paid_in = _named("What was paid in", read, cells.paid_in) or 0
+        withdrawn = _named("What was withdrawn", read, cells.withdrawn) or 0
         if paid_in and withdrawn:
-            raise Unreadable(f"Money came in ({paid_in}) and went out ({withdrawn}) in one line.")
+            came, went = money.exact(0, paid_in), money.exact(0, withdrawn)
+            raise Unreadable(f"Money came in ({came}) and went out ({went}) in one line.")
         return paid_in or -abs(withdrawn)
 
     return amount_in
 
 
-def _signed(profile: Profile) -> Callable[[_Cells], int]:
-    return _required_amount
+def _signed(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
+    return lambda cells: _required_amount(cells, read)
 
 
-def _by_direction(profile: Profile) -> Callable[[_Cells], int]:
+def _by_direction(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
     money_in = {each.casefold() for each in profile.money_in}
     money_out = {each.casefold() for each in profile.money_out}
 
     def amount_in(cells: _Cells) -> int:
-        amount, word = _required_amount(cells), text_of(cells.direction).casefold()
+        amount, word = _required_amount(cells, read), text_of(cells.direction).casefold()
         if word in money_in:
             return amount
         if word in money_out:
@@ -188,8 +227,8 @@ def _by_direction(profile: Profile) -> Callable[[_Cells], int]:
     return amount_in
 
 
-def _required_amount(cells: _Cells) -> int:
-    amount = _named("The amount", amount_of, cells.amount)
+def _required_amount(cells: _Cells, read: _Amount) -> int:
+    amount = _named("The amount", read, cells.amount)
     if amount is None:
         raise Unreadable("The amount is missing.")
     return amount

@@ -28,6 +28,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     phone: str = ""  # as the file has it, often masked
     linked: str = ""  # the receipt of the payment that a reversal takes back
     balance: int | None = None  # of the account, after this line
+    cents: int = 0  # the network wrote amount * 100 + cents; the amount is the nearest, and never 0
+    balance_cents: int = 0
 
 
 class BadLine(msgspec.Struct, frozen=True, gc=False):

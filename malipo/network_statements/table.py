@@ -51,13 +51,14 @@ def rows_of(
         raise NotATable(f"{path.name} is empty.")
     if beginning.startswith(b"PK\x03\x04"):
         return _sheet(path, most_bytes, most_columns)
-    if beginning.startswith((b"\xd0\xcf\x11\xe0", b"<", b"%PDF")) or b"\x00" in beginning.replace(b"\xff\xfe", b""):
+    is_wide = _wide_encoding(beginning) is not None
+    if beginning.startswith((b"\xd0\xcf\x11\xe0", b"<", b"%PDF")) or (b"\x00" in beginning and not is_wide):
         raise NotATable(f"{path.name} is not CSV or XLSX. Open it in a spreadsheet, and save it as one of these.")
     return _lines(path, beginning, choose_delimiter or _delimiter)
 
 
 def _lines(path: Path, beginning: bytes, choose_delimiter: Callable[[str], str]) -> Iterator[list[Cell]]:
-    encoding = _encoding(path)
+    encoding = _wide_encoding(beginning) or _encoding(path)
     delimiter = choose_delimiter(beginning.decode(encoding, "replace"))
     with path.open(encoding=encoding, newline="") as file:
         try:
@@ -73,6 +74,20 @@ def line_count(path: Path) -> int | None:
             return None
         file.seek(0)
         return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+
+
+def _wide_encoding(beginning: bytes) -> str | None:
+    """Two bytes a letter, as spreadsheet programs write "Unicode text": by its mark, or where no other is possible.
+
+    Without a mark, every second byte of what is mostly English is 0, and none of the others is.
+    """
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    even, odd = beginning[0::2], beginning[1::2]
+    for encoding, letters, zeros in (("utf-16-le", even, odd), ("utf-16-be", odd, even)):
+        if len(beginning) >= 8 and b"\x00" not in letters and zeros.count(0) >= 0.9 * len(zeros):
+            return encoding
+    return None
 
 
 def _encoding(path: Path) -> str:

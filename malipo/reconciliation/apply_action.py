@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo import clock, ids
+from malipo import clock, ids, money
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
@@ -39,7 +39,7 @@ class Decided:
 
 async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     """The line is that of a payment, which is told so. What the amounts differ by is booked to suspense."""
-    line_id, line_amount = _line(decided.exception)
+    line_id, moved = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
     if not await evidence.insert_match(
@@ -49,7 +49,8 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     found = await evidence.find_unreported(tx, limit=1, line_id=line_id)
     await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)
-    return await _book(tx, decided, line_amount - signed, Account.SUSPENSE) if line_amount != signed else None
+    rest = moved - signed * 100
+    return await _book(tx, decided, rest, Account.SUSPENSE) if rest else None
 
 
 async def book(tx: Tx, decided: Decided) -> str:
@@ -59,8 +60,8 @@ async def book(tx: Tx, decided: Decided) -> str:
     the rest is booked: all of it would be in the float twice, and the payment would look absent.
     """
     exception = decided.exception
-    line_id, _ = _line(exception)
-    lacking = exception.lacking
+    line_id, moved = _line(exception)
+    lacking = moved - exception.followed * 100 if exception.has_followed else moved
     if not lacking:
         raise Conflict("The ledger has all of the line by now: match it with its payment.")
     account = account_of(decided.resolution.terms)
@@ -155,14 +156,17 @@ def account_of(terms: dict[str, str]) -> Account:
 
 
 def _line(exception: ReconciliationException) -> tuple[int, int]:
+    """Its id, and what it moved, in cents."""
     assert exception.line_id is not None
     assert exception.line_amount is not None
-    return exception.line_id, exception.line_amount
+    return exception.line_id, exception.line_amount * 100 + (exception.line_cents or 0)
 
 
-async def _book(tx: Tx, decided: Decided, change: int, account: Account) -> str:
+async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
+    """What a line moved, in cents: whole shillings of it, and the house booking keeps the rest."""
     exception, moved_at = decided.exception, decided.exception.moved_at
     assert moved_at is not None
+    change, cents = money.split_movement(moved)
     source, target = house_bookings.ends_of(change, account)
     first_open_day = await open_days.find_first(tx)
     booking = HouseBooking(
@@ -173,6 +177,7 @@ async def _book(tx: Tx, decided: Decided, change: int, account: Account) -> str:
         source=source,
         target=target,
         amount=abs(change),
+        cents=cents,
         file_id=exception.file_id,
         line_id=exception.line_id,
         value_date=house_bookings.value_date_of(clock.day_of(moved_at), first_open_day=first_open_day),

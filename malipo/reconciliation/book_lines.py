@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 import msgspec
 
-from malipo import ids
+from malipo import ids, money
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
@@ -32,21 +32,22 @@ class Booked(msgspec.Struct, frozen=True):
 async def book_lines(tx: Tx, *, first_open_day: date | None, now: datetime) -> Booked:
     """The caller holds the lock of matching."""
     sums = await store.sum_lines(tx)
-    bookings = [_booking_of(each, first_open_day, now) for each in sums if each.amount]
+    bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
     booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
     assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
     await store.close_summed(tx)
     pairs = pair_transfers(await store.find_bank_lines(tx), await store.find_transfers(tx))
     return Booked(
-        fees=sum(each.amount for each in sums if each.kind == "fee"),
-        sweeps=sum(each.amount for each in sums if each.kind == "sweep"),
+        fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "fee"),
+        sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "sweep"),
         transfers=await store.match_transfers(tx, pairs, now=now),
     )
 
 
 def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
     kind, other = _KINDS[lines.kind]
-    source, target = house_bookings.ends_of(lines.amount, other)
+    amount, cents = money.split_movement(lines.cents)
+    source, target = house_bookings.ends_of(amount, other)
     return HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, now),
         kind=kind,
@@ -54,7 +55,8 @@ def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> H
         account=lines.account,
         source=source,
         target=target,
-        amount=abs(lines.amount),
+        amount=abs(amount),
+        cents=cents,
         reference=lines.day.isoformat(),
         file_id=lines.file_id,
         value_date=house_bookings.value_date_of(lines.day, first_open_day=first_open_day),

@@ -1,6 +1,6 @@
 """Which profile reads a file: the one whose columns it has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -10,8 +10,9 @@ import msgspec
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Missing, Refusal
+from malipo.errors import Conflict, Missing, Refusal
 from malipo.network_statements.cell_values import Cell, text_of
+from malipo.network_statements.mapped_profile import with_carrier, with_current_words, with_status_words
 from malipo.network_statements.profile import Profile, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
 from malipo.network_statements.table import rows_of
@@ -25,8 +26,54 @@ class NoProfileFits(Refusal):
 
 async def all_profiles(connection: Conn) -> dict[str, Profile]:
     """Those that operators saved come first: they know their network's files."""
-    saved = {name: decode(name, text) for name, text in await store.find_profiles(connection)}
-    return saved | {name: profile for name, profile in built_in().items() if name not in saved}
+    texts, own = dict(await store.find_profiles(connection)), built_in()
+    saved = {name: with_current_words(decode(name, text)) for name, text in texts.items() if name not in own}
+    return saved | {name: _with_said_words(each, texts.get(name)) for name, each in own.items()}
+
+
+def _with_said_words(profile: Profile, text: str | None) -> Profile:
+    """One of malipo's own, with what operators said about words of its status column."""
+    if text is None:
+        return profile
+    said = msgspec.toml.decode(text, type=_SaidWords)
+    return with_status_words(profile, moved=said.completed, not_moved=said.failed)
+
+
+class _SaidWords(msgspec.Struct):
+    completed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+async def save_status_words(
+    tx: Tx, name: str, *, moved: Sequence[str], not_moved: Sequence[str], actor: Actor, now: datetime
+) -> Profile:
+    """Save what words of a layout's status column mean; the layout as it is then."""
+    profile = with_status_words(await find_profile(tx, name), moved=moved, not_moved=not_moved)
+    if name in built_in():
+        own = built_in()[name]
+        said = {
+            "completed": [each for each in profile.completed if each not in own.completed],
+            "failed": [each for each in profile.failed if each not in own.failed],
+        }
+        text = "".join(f"{kind} = {_value(words)}\n" for kind, words in said.items())
+    else:
+        text = encode(profile)
+    await store.put_profile(tx, name, text, saved_by=actor.name, now=now)
+    await audit_log.append(
+        tx, actor, "statement_profile.words", now=now, name=name, moved=list(moved), not_moved=list(not_moved)
+    )
+    return profile
+
+
+async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> Profile:
+    """Say of a saved layout which aggregator's account its files are of; none: the network's own."""
+    profile = await find_profile(tx, name)
+    if name in built_in():
+        raise Conflict(f"{name} is a layout of malipo's own: only a saved one can be an aggregator's.")
+    profile = with_carrier(profile, carrier)
+    await store.put_profile(tx, name, encode(profile), saved_by=actor.name, now=now)
+    await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)
+    return profile
 
 
 async def find_profile(connection: Conn, name: str) -> Profile:
@@ -76,7 +123,9 @@ def encode(profile: Profile) -> str:
     fields = msgspec.to_builtins(profile)
     lines = [f"{name} = {_value(fields[name])}" for name in ("title", "channels", "sign", "time_formats", "zone")]
     lines += [
-        f"{name} = {_value(fields[name])}" for name in ("completed", "money_in", "money_out", "carrier") if fields[name]
+        f"{name} = {_value(fields[name])}"
+        for name in ("decimal_mark", "completed", "failed", "money_in", "money_out", "carrier")
+        if fields[name]
     ]
     lines += ["", "[columns]", *(f"{name} = {_value(names)}" for name, names in fields["columns"].items())]
     for rule in fields["kinds"]:

@@ -53,4 +53,7 @@ def _continues(before: StatementFile, file: StatementFile) -> bool:
     """It overlaps the one before it, or opens with the balance that the one before it closes with."""
     assert file.begins_at is not None
     assert before.ends_at is not None
-    return file.begins_at < before.ends_at or file.opening == before.closing
+    return file.begins_at < before.ends_at or (file.opening, file.opening_cents) == (
+        before.closing,
+        before.closing_cents,
+    )

@@ -140,6 +140,7 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     type: Type | None
     status: str | None
     payment_amount: int | None
+    line_cents: int | None = None  # beside line_amount
     followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
     has_line: bool = False  # the payment has a line
 

@@ -5,13 +5,13 @@ refused; an operator may accept it, and then it proves nothing by what it does n
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from malipo import ids
+from malipo import ids, money
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -19,9 +19,11 @@ from malipo.errors import Refusal
 from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.chain import Chain
+from malipo.network_statements.heading import Heading
 from malipo.network_statements.profile import Profile, built_in
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
+from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statement_file import StatementFile, gap_before, uncovered_before
 from malipo.reconciliation.store import statement_lines as lines_store
@@ -29,6 +31,9 @@ from malipo.reconciliation.store import statements as store
 
 _MOST_BAD_LINES = 20  # are told; more would not help anybody
 _LINES_A_REPORT = 1000  # Then whoever waits sees how far it is.
+
+
+Period = tuple[datetime, datetime]
 
 
 class DoesNotAddUp(Refusal):
@@ -39,10 +44,31 @@ class BadLines(Refusal):
     """Lines that cannot be read."""
 
 
+class UnknownStatuses(Refusal):
+    """The layout does not say what words of the status column mean."""
+
+    def __init__(self, name: str, profile: str, words: Sequence[UnknownWord]) -> None:
+        super().__init__(
+            f"{name} has rows with a status that {profile} does not know. Nothing was imported.",
+            details={
+                "file": [
+                    *(each.sentence for each in words),
+                    f"Say what it means: malipo statements layout {profile} --moved WORD (or --not-moved WORD).",
+                ]
+            },
+        )
+        self.words = words
+
+
+class SaysItself(Refusal):
+    """The file says from when to when it is, and the operator says something else."""
+
+
 class Imported(msgspec.Struct, frozen=True):
     file: StatementFile
     is_repeat: bool = False  # the same file was imported before: nothing was done
     uncovered: str | None = None  # the time before it that no statement covers
+    passed_over: Mapping[str, int] = {}  # rows that moved nothing, by their status
 
 
 async def import_statement(
@@ -55,6 +81,7 @@ async def import_statement(
     accepts_problems: bool,
     actor: Actor,
     now: datetime,
+    period: Period | None = None,  # as the operator says, of a file that does not
     progress: Callable[[int], None] = lambda lines: None,  # is told how many lines were read so far
 ) -> Imported:
     sha256 = _sha256(path)
@@ -83,15 +110,24 @@ async def import_statement(
     await store.insert_file(tx, file)
     reading, new_count = await _store_lines(tx, file, lambda: _Reading(path, profile, progress), profile)
     statement, chain = reading.statement, reading.chain
+    heading = with_period(statement.heading, period)
+    problems = [*chain.problems(heading)]
+    # What was fetched proves nothing by what it does not have, so it does not matter where its times end.
+    if not profile.is_fetched and (outside := chain.outside_of(heading)):
+        problems.append(outside)
+    opening, opening_cents = _split(heading.opening, chain.opening)
+    closing, closing_cents = _split(heading.closing, chain.closing)
     file = msgspec.structs.replace(
         file,
-        begins_at=statement.heading.begins or chain.begins,
-        ends_at=statement.heading.ends or chain.ends,
-        opening=chain.opening if statement.heading.opening is None else statement.heading.opening,
-        closing=chain.closing if statement.heading.closing is None else statement.heading.closing,
+        begins_at=heading.begins or chain.begins,
+        ends_at=heading.ends_at(chain.ends),
+        opening=opening,
+        closing=closing,
+        opening_cents=opening_cents,
+        closing_cents=closing_cents,
         line_count=chain.lines,
         new_count=new_count,
-        problems=tuple(chain.problems(statement.heading)),
+        problems=tuple(problems),
     )
     before = await store.find_before(tx, file)
     if gap := gap_before(file, before):
@@ -113,8 +149,25 @@ async def import_statement(
         lines=file.line_count,
         new=file.new_count,
         problems=file.problems,
+        passed_over=dict(statement.statuses.failed),
     )
-    return Imported(file, uncovered=uncovered_before(file, before))
+    return Imported(file, uncovered=uncovered_before(file, before), passed_over=dict(statement.statuses.failed))
+
+
+def with_period(heading: Heading, period: Period | None) -> Heading:
+    """What an operator says of the time is for files that do not say it themselves."""
+    if period is None:
+        return heading
+    begins, ends = period
+    if (heading.begins or begins, heading.ends or ends) != (begins, ends):
+        raise SaysItself("The file says itself from when to when it is, and that is something else.")
+    return msgspec.structs.replace(heading, begins=begins, ends=ends, ends_on_a_day=False)
+
+
+def _split(said: int | None, computed: int | None) -> tuple[int | None, int]:
+    """A balance as the heading says it, else as the lines do: shillings, and the cents beside them."""
+    cents = computed if said is None else said
+    return (None, 0) if cents is None else money.split(cents)
 
 
 def _sha256(path: Path) -> bytes:
@@ -126,6 +179,7 @@ class _Reading:
     """A file that is read, once."""
 
     def __init__(self, path: Path, profile: Profile, progress: Callable[[int], None]) -> None:
+        self._name = path.name
         self.statement = read_statement(path, profile)
         self.chain = Chain()
         self._progress = progress
@@ -149,6 +203,8 @@ class _Reading:
             told = [f"Row {each.row}: {each.why}" for each in self._bad[:_MOST_BAD_LINES]]
             more = ["There are more."] if len(self._bad) > _MOST_BAD_LINES else []
             raise BadLines("Lines of the file cannot be read.", details={"file": [*told, *more]})
+        if unknown := self.statement.statuses.unknown:
+            raise UnknownStatuses(self._name, self.statement.profile.name, unknown)
 
 
 async def _store_lines(

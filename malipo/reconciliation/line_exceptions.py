@@ -6,11 +6,12 @@ from malipo import ids
 from malipo.reconciliation.exception import ExceptionKind, FoundException
 from malipo.reconciliation.store.unmatched_lines import UnmatchedLine
 
-_UNKNOWN = ("other", "reversal")
+_UNKNOWN = ("other", "reversal", "fee", "sweep")
 
 
 def kind_of(line: UnmatchedLine) -> ExceptionKind:
-    if line.kind in _UNKNOWN:
+    # Whatever the words of a line are, it is a payment's if it has exactly what the payment has.
+    if line.kind in _UNKNOWN and not line.candidates:
         return ExceptionKind.UNKNOWN_LINE
     if line.candidates == 0:
         return ExceptionKind.THEIRS_ONLY

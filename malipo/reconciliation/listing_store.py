@@ -40,6 +40,8 @@ class ListedLine:
     phone: str
     balance: int | None
     details: str
+    cents: int
+    balance_cents: int
 
 
 async def find_page(connection: Conn, *, channel: Channel | None, before: str | None, limit: int) -> list[ListedFile]:
@@ -84,7 +86,8 @@ async def find_lines(connection: Conn, file_id: str, *, after: int, limit: int) 
     """In the order of the file; `after` is the last row that was seen."""
     rows = await connection.fetch(
         """
-        SELECT id, row, receipt, moved_at, amount, kind, phone, balance, details FROM statement_lines
+        SELECT id, row, receipt, moved_at, amount, kind, phone, balance, details, cents, balance_cents
+        FROM statement_lines
         WHERE file_id = $1 AND row > $2 ORDER BY row LIMIT $3
         """,
         file_id,

@@ -23,6 +23,7 @@ from malipo.payments.batches.store import items
 from malipo.payments.refunds import refundable, reserve
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
 from malipo.payments.transaction import Transaction, Type
+from malipo.reconciliation.carriers import aggregators, carrier_named
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import ReconciliationException
 from malipo.reconciliation.store import payments, statements
@@ -85,12 +86,13 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
 async def _channel(tx: Tx, exception: ReconciliationException, named: str | None) -> Channel:
     """The line's; in the account of an aggregator, which serves several, the one that operators name."""
     profile = (await all_profiles(tx)).get(await statements.find_profile_of(tx, exception.file_id or ""))
-    if profile is None or not profile.is_aggregator:
+    carrier = ("" if profile is None else profile.carrier) or carrier_named(exception.account)
+    if not carrier:
         if named not in (None, exception.channel):
             raise Invalid(f"This account is one of {exception.channel} alone.")
         return exception.channel
-    if named not in profile.channels:
-        raise Invalid(f"This account serves several channels. Say which: {', '.join(profile.channels)}.")
+    if named not in (served := aggregators()[carrier]):
+        raise Invalid(f"This account serves several channels. Say which: {', '.join(served)}.")
     return Channel(named)
 
 

@@ -261,6 +261,8 @@ async def _require(
             await apply_action.require_no_line(tx, payment)
         case Action.BOOK:
             apply_action.account_of(dict(terms))
+        case Action.ADOPT if exception.line_cents:
+            raise Invalid("The line has cents, and no payment has: it cannot be adopted as one.")
         case Action.ADOPT:
             _term(terms, "merchant")
             await fee_of_lost(tx, await find_lost_request(tx, exception, terms))

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from malipo import money
 from malipo.networks.connector import Channel
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
@@ -26,12 +27,22 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     imported_by: str
     imported_at: datetime
+    opening_cents: int = 0  # beside `opening`: the network wrote opening * 100 + opening_cents
+    closing_cents: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether what is not in it did not happen: it adds up, and says from when to when."""
         has_balances = self.opening is not None and self.closing is not None
         return not self.problems and has_balances and self.begins_at is not None
+
+    @property
+    def opening_words(self) -> str:
+        return "?" if self.opening is None else money.exact(self.opening, self.opening_cents)
+
+    @property
+    def closing_words(self) -> str:
+        return "?" if self.closing is None else money.exact(self.closing, self.closing_cents)
 
 
 def gap_before(file: StatementFile, before: StatementFile | None) -> str | None:
@@ -40,8 +51,8 @@ def gap_before(file: StatementFile, before: StatementFile | None) -> str | None:
     if before is None or change == 0 or before.ends_at != file.begins_at:
         return None
     return (
-        f"It opens with {file.opening:,}, and {before.name}, which ends where it begins, closes with "
-        f"{before.closing:,}: {abs(change):,} differ."
+        f"It opens with {file.opening_words}, and {before.name}, which ends where it begins, closes with "
+        f"{before.closing_words}: {money.exact(0, abs(change))} differ."
     )
 
 
@@ -52,14 +63,15 @@ def uncovered_before(file: StatementFile, before: StatementFile | None) -> str |
         return None
     return (
         f"No statement covers the time from {_moment(before.ends_at)} to {_moment(file.begins_at)}, in which the "
-        f"balance changed by {change:+,}."
+        f"balance changed by {'+' if change > 0 else ''}{money.exact(0, change)}."
     )
 
 
 def _change_between(file: StatementFile, before: StatementFile | None) -> int:
+    """In cents."""
     if before is None or before.closing is None or file.opening is None:
         return 0
-    return file.opening - before.closing
+    return (file.opening - before.closing) * 100 + file.opening_cents - before.closing_cents
 
 
 def _moment(at: datetime | None) -> str:

@@ -34,6 +34,7 @@ async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str,
     assert done.stdout == (
         "mpesa-account.csv: 7 lines, 7 of them new, read as mpesa-account.\n"
         "It opens with 1,000,000 and closes with 1,003,432 shillings.\n"
+        "1 rows moved no money, and were passed over: Failed 1.\n"
         "0 matched with payments, of which 0 were open and have ended.\n"
         "The network charged TZS 68, which is booked.\n"
         "-TZS 1,500 between own accounts is booked through suspense.\n"
@@ -105,7 +106,7 @@ async def test_an_unknown_layout_is_asked_for_once_and_then_known(asha: dict[str
     assert refused.returncode == 2
     assert "Import it once at a terminal" in refused.stderr
 
-    said, code = _at_a_terminal(asha, str(path), answers=["yes", "halo-portal"])
+    said, code = _at_a_terminal(asha, str(path), answers=["yes", "halo-portal", "no"])
     assert code == 0, said
     assert "2026-11-01 07:00 UTC  in         5,000  money    A1" in said
     assert "2026-11-01 08:00 UTC  out          200  money    A2" in said
@@ -127,6 +128,43 @@ async def test_an_answer_that_does_not_fit_imports_nothing(
     said, code = _at_a_terminal(asha, str(tmp_path / "portal.csv"), answers=answers)
     assert (code, told in said) == (2, True), said
     assert run_command("statements", "list", **asha).stdout == "No statement was imported yet.\n"
+
+
+STATUSES = """Receipt,Date,Amount,Status,Remarks
+A1,01/11/2026 10:00,5000,Imefanikiwa,x
+A2,01/11/2026 11:00,-200,Imerudishwa,y
+A3,01/11/2026 12:00,-300,Failed,z
+"""
+
+
+async def test_a_word_of_the_status_column_that_nobody_explained_imports_nothing(
+    asha: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "portal.csv"
+    path.write_text(STATUSES)
+    answers = ["yes", "halo-portal", "azampay", "yes", "no"]  # the lines, its name, an aggregator's, and the two words
+    said, code = _at_a_terminal(asha, str(path), answers=answers)
+    assert code == 0, said
+    assert "The status 'Imerudishwa' is in 1 rows (3): the layout does not say whether money moved." in said
+    assert "1 lines, 1 of them new, read as halo-portal" in said
+    assert "2 rows moved no money, and were passed over: Failed 1, Imerudishwa 1." in said
+    path.write_text(STATUSES + "A4,01/11/2026 13:00,-400,Inasubiri,x\n")
+    period = ("--from", "2026-11-01", "--to", "2026-11-01")
+    command = ("statements", "import", str(path), "--channel", "HALOPESA", *period)
+    refused = run_command(*command, **asha)
+    assert "malipo statements layout halo-portal --moved WORD" in refused.stderr
+    assert "'Inasubiri' is in 1 rows (5)" in refused.stderr
+    told = run_command("statements", "layout", "halo-portal", "--moved", "Inasubiri", "--json", **asha)
+    assert told.stderr == ""
+    layout = msgspec.json.decode(told.stdout)
+    assert (layout["moved"][-2:], layout["aggregator"]) == (["Imefanikiwa", "Inasubiri"], "azampay")
+    done = msgspec.json.decode(run_command(*command, "--json", **asha).stdout)
+    assert (done["lines"], done["begins"], done["ends"]) == (2, "2026-10-31T21:00:00Z", "2026-11-01T21:00:00Z")
+    assert done["passedOver"] == {"Failed": 1, "Imerudishwa": 1}
+    own = run_command("statements", "layout", "generic", "--not-moved", "Inasubiri", "--aggregator", "azampay", **asha)
+    assert (own.returncode, "only a saved one can be an aggregator's" in own.stderr) == (2, True)
+    own = run_command("statements", "layout", "generic", "--not-moved", "Inasubiri", **asha)
+    assert own.stdout.endswith("TF, TE, Inasubiri.\n")
 
 
 def _at_a_terminal(asha: dict[str, str], path: str, *, answers: list[str]) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
+from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
 
 MORNING = datetime(2026, 11, 1, 6, 5, 9, tzinfo=UTC)
 
@@ -16,25 +16,55 @@ MORNING = datetime(2026, 11, 1, 6, 5, 9, tzinfo=UTC)
         (None, None),
         ("-", None),
         ("0.00", 0),
-        ("1,020.00", 1020),
-        ("1,020,000", 1_020_000),
-        ("-50.00", -50),
-        ("(50)", -50),
-        ("TZS 1,000", 1000),
-        (1020.0, 1020),
-        (-7, -7),
+        ("0.000", 0),
+        ("1,020.00", 1020_00),
+        ("1,020.000", 1020_00),
+        ("1,020,000", 1_020_000_00),
+        ("-50.00", -50_00),
+        ("(50)", -50_00),
+        ("TZS 1,000", 1000_00),
+        ("TZS -1,000", -1000_00),
+        ("-59.40", -59_40),
+        ("(1,059.4)", -1059_40),
+        ("1,059.400", 1059_40),
+        (1020.0, 1020_00),
+        (-7, -7_00),
+        (-59.4, -59_40),
+        (59.400000000000006, 59_40),
     ],
 )
-def test_an_amount_is_whole_shillings(cell: Cell, amount: int | None) -> None:
-    assert amount_of(cell) == amount
+def test_an_amount_is_read_to_the_cent(cell: Cell, amount: int | None) -> None:
+    assert cents_of(cell) == amount
 
 
 @pytest.mark.parametrize(
-    "cell", ["12.50", 12.5, "1.020,00", "1,02", "ten", "1 000", "1e5", "--5", MORNING, float("1e-3")]
+    "cell", ["12.505", 12.505, "1.020,00", "1,02", "ten", "1 000", "1e5", "--5", "-TZS -5", MORNING, float("1e-3")]
 )
 def test_what_is_not_one_is_refused_and_never_rounded(cell: Cell) -> None:
     with pytest.raises(Unreadable):
-        amount_of(cell)
+        cents_of(cell)
+
+
+@pytest.mark.parametrize("cell", ["1.000", "-25.000", "(25.000)", "TZS 250.000", "1.000.000"])
+def test_a_thousand_that_may_be_one_is_refused_unless_the_layout_says_which_mark_is_before_cents(cell: str) -> None:
+    with pytest.raises(Unreadable):
+        cents_of(cell)
+    read = cents_of(cell, ",")
+    assert read is not None
+    assert abs(read) >= 1000_00
+
+
+@pytest.mark.parametrize(
+    ("cell", "amount"), [("1.020,00", 1020_00), ("-59,40", -59_40), ("1 020,5", 1020_50), ("7", 7_00), (7.5, 7_50)]
+)
+def test_a_layout_may_say_that_a_comma_is_before_the_cents(cell: Cell, amount: int) -> None:
+    assert cents_of(cell, ",") == amount
+
+
+@pytest.mark.parametrize("cell", ["1,000", "1,020.00", "59.40"])
+def test_a_layout_with_commas_before_cents_does_not_take_a_thousand_for_one(cell: str) -> None:
+    with pytest.raises(Unreadable):
+        cents_of(cell, ",")
 
 
 @pytest.mark.parametrize(
@@ -62,11 +92,16 @@ def test_noon_and_midnight_of_a_twelve_hour_clock(cell: str, hour: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["", "31-02-2026 10:00:00", "11/01/2026 10:00:00", "01-11-2026", "01-11-2026 25:00:00", 45000]
+    "cell", ["", "31-02-2026 10:00:00", "11/01/2026 10:00:00", "01-11-2026", "01-11-2026 25:00:00", 4500]
 )
 def test_a_time_in_another_form_is_refused(cell: Cell) -> None:
     with pytest.raises(Unreadable):
         times(("%d-%m-%Y %H:%M:%S",), "Africa/Dar_es_Salaam")(cell)
+
+
+@pytest.mark.parametrize("cell", [46327.378576388888, "46327.378576388888", "46327,37857639"])
+def test_a_time_that_a_spreadsheet_kept_as_a_number_of_days_is_read(cell: Cell) -> None:
+    assert times(("%d-%m-%Y %H:%M:%S",), "Africa/Dar_es_Salaam")(cell) == MORNING
 
 
 def test_a_receipt_that_a_spreadsheet_took_for_a_number_is_text_again() -> None:

@@ -6,6 +6,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
+from malipo import money
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.heading import Heading
 from malipo.network_statements.statement_line import Line, LineKind
@@ -14,18 +15,24 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def lines_of(amounts: list[int], *, opening: int = 0) -> list[Line]:
+    """Amounts and balances in cents."""
     balances = list(accumulate(amounts, initial=opening))[1:]
-    return [
-        Line(
-            row=number,
-            receipt=f"R{number}",
-            at=START + timedelta(minutes=number),
-            amount=amount,
-            kind=LineKind.MONEY,
-            balance=balance,
+    lines = []
+    for number, (moved, after) in enumerate(zip(amounts, balances, strict=True), 1):
+        (amount, cents), (balance, balance_cents) = money.split_movement(moved), money.split(after)
+        lines.append(
+            Line(
+                row=number,
+                receipt=f"R{number}",
+                at=START + timedelta(minutes=number),
+                amount=amount,
+                kind=LineKind.MONEY,
+                balance=balance,
+                cents=cents,
+                balance_cents=balance_cents,
+            )
         )
-        for number, (amount, balance) in enumerate(zip(amounts, balances, strict=True), 1)
-    ]
+    return lines
 
 
 def chain_of(lines: list[Line]) -> Chain:
@@ -58,7 +65,7 @@ def test_a_line_that_is_missing_is_noticed(amounts: list[int], data: st.DataObje
 
 
 def test_a_gap_is_told_in_shillings() -> None:
-    lines = lines_of([1000, 2000, -500, 700])
+    lines = lines_of([1000_00, 2000_00, -500_00, 700_00])
     chain = chain_of([lines[0], lines[1], lines[3]])
     assert chain.problems(Heading()) == [
         "Row 4 says that the balance is 3,200; with the line before it, it would be 3,700: 500 are missing or too many."
@@ -66,15 +73,17 @@ def test_a_gap_is_told_in_shillings() -> None:
 
 
 def test_a_heading_that_does_not_fit_is_told() -> None:
-    chain = chain_of(lines_of([1000, -400], opening=50))
-    assert chain.problems(Heading(opening=60, closing=650)) == ["The heading opens with 60, the lines with 50."]
-    assert chain.problems(Heading(opening=50, closing=651)) == ["The heading closes with 651, the lines with 650."]
+    chain = chain_of(lines_of([1000_00, -400_00], opening=50_00))
+    assert chain.problems(Heading(opening=60_00, closing=650_00)) == ["The heading opens with 60, the lines with 50."]
+    assert chain.problems(Heading(opening=50_00, closing=650_01)) == [
+        "The heading closes with 650.01, the lines with 650."
+    ]
 
 
 def test_a_file_without_balances_is_held_against_its_heading() -> None:
     lines = [Line(row=1, receipt="R", at=START, amount=1000, kind=LineKind.MONEY)]
-    assert chain_of(lines).problems(Heading(opening=0, closing=1000)) == []
-    [told] = chain_of(lines).problems(Heading(opening=0, closing=900))
+    assert chain_of(lines).problems(Heading(opening=0, closing=1000_00)) == []
+    [told] = chain_of(lines).problems(Heading(opening=0, closing=900_00))
     assert told == "Opening 0 and the lines (+1,000) make 1,000, not the closing 900: 100 differ."
     assert chain_of(lines).problems(Heading()) == []
 

@@ -31,7 +31,13 @@ class Expected(msgspec.Struct, rename="camel"):
 
     @property
     def read_heading(self) -> Heading:
-        return msgspec.convert(self.heading, Heading)
+        """Written in shillings."""
+        read = msgspec.convert(self.heading, Heading)
+        return msgspec.structs.replace(read, opening=_cents(read.opening), closing=_cents(read.closing))
+
+
+def _cents(shillings: int | None) -> int | None:
+    return None if shillings is None else shillings * 100
 
 
 def expected_of(path: Path) -> Expected:
@@ -50,8 +56,8 @@ def test_every_field_of_every_line_is_as_expected(path: Path) -> None:
     assert lines == expected.lines
     assert statement.heading == expected.read_heading
     assert (chain.opening, chain.closing, chain.is_newest_first) == (
-        expected.opening,
-        expected.closing,
+        _cents(expected.opening),
+        _cents(expected.closing),
         expected.is_newest_first,
     )
     assert chain.problems(statement.heading) == []

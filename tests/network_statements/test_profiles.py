@@ -38,8 +38,8 @@ def test_an_account_of_mpesa() -> None:
     statement, lines = read("mpesa-account")
     assert statement.heading == Heading(
         account="Utility Account",
-        opening=1_000_000,
-        closing=1_003_432,
+        opening=1_000_000_00,
+        closing=1_003_432_00,
         begins=datetime(2026, 10, 31, 21, tzinfo=UTC),
         ends=datetime(2026, 11, 1, 21, tzinfo=UTC),
     )
@@ -59,7 +59,7 @@ def test_an_account_of_mpesa() -> None:
         (18, "BK11AA99", day(9), 10_000, MONEY, "", asha, ""),
     ]
     chain = chain_of(lines)
-    assert (chain.is_newest_first, chain.opening, chain.closing) == (True, 1_000_000, 1_003_432)
+    assert (chain.is_newest_first, chain.opening, chain.closing) == (True, 1_000_000_00, 1_003_432_00)
     assert chain.problems(statement.heading) == []
 
 
@@ -72,7 +72,7 @@ def test_a_shortcode_of_mpesa() -> None:
         ("BK12AB00", day(10, 0, 1), 15_000, MONEY, "AKEY1", 15_000),
     ]
     assert chain_of(lines).problems(statement.heading) == []
-    assert (chain_of(lines).opening, chain_of(lines).closing) == (0, 9982)
+    assert (chain_of(lines).opening, chain_of(lines).closing) == (0, 9982_00)
 
 
 def test_clickpesa() -> None:
@@ -91,7 +91,7 @@ def test_a_table_of_ones_own() -> None:
         ("R1", -20, FEE, "", ""),
         ("R2", -480, MONEY, "AKEY2", "255754000101"),
     ]
-    assert (statement.heading.account, statement.heading.opening) == ("Till 7", 100)
+    assert (statement.heading.account, statement.heading.opening) == ("Till 7", 100_00)
     chain = chain_of(lines)
     assert (chain.is_newest_first, chain.problems(statement.heading)) == (False, [])
 
@@ -114,7 +114,7 @@ def test_a_spreadsheet_is_read_as_its_csv_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "row", "why"),
     [
-        (("1000;1100", "1000.50;1100"), 6, "The amount is '1000.50', which is not a whole number of shillings."),
+        (("1000;1100", "1000.505;1100"), 6, "The amount is '1000.505', which has parts of a cent."),
         (("R1;2026-11-01 10:00;1000", ";2026-11-01 10:00;1000"), 6, "The receipt is missing."),
         (("2026-11-01 11:00", "2026-11-31 11:00"), 8, "The time is '2026-11-31 11:00', and there is no such time."),
         ((";-480;", ";;"), 8, "The amount is missing."),
@@ -139,7 +139,7 @@ def test_money_that_came_in_and_went_out_in_one_line_is_refused(tmp_path: Path) 
         for line in read_statement(tmp_path / "bad.csv", built_in()["mpesa-shortcode"]).lines
         if isinstance(line, BadLine)
     ]
-    assert bad.why == "Money came in (15000) and went out (-1) in one line."
+    assert bad.why == "Money came in (15,000) and went out (-1) in one line."
 
 
 def test_a_word_for_a_direction_that_nobody_knows_is_refused(tmp_path: Path) -> None:

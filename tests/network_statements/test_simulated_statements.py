@@ -122,7 +122,7 @@ def test_a_day_without_payments_has_no_lines_and_carries_the_balance_on(
 ) -> None:
     statement, lines = read(gateway, tmp_path, day=day)
     assert lines == []
-    assert (statement.heading.opening == STARTING_BALANCE) == (day < DAY)
+    assert (statement.heading.opening == STARTING_BALANCE * 100) == (day < DAY)
     assert statement.heading.closing == statement.heading.opening
     midnight = datetime(day.year, day.month, day.day, tzinfo=ZONE)
     assert (statement.heading.begins, statement.heading.ends) == (midnight, midnight + timedelta(days=1))

@@ -3,6 +3,7 @@
 import csv
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class Entry:
     """A line of the generic layout."""
 
     receipt: str
-    amount: int
+    amount: int | Decimal
     at: datetime
     details: str = "Payment"
     key: str = ""
@@ -56,7 +57,7 @@ def line_of(payment: Transaction, receipt: str | None = None, *, key: str | None
     return Entry(**given | changes)
 
 
-def fee_of(entry: Entry, amount: int) -> Entry:
+def fee_of(entry: Entry, amount: int | Decimal) -> Entry:
     return Entry(entry.receipt, -amount, entry.at, "Transaction fee")
 
 
@@ -88,7 +89,7 @@ class Statements:
     def write(
         self,
         *entries: Entry,
-        opening: int = OPENING,
+        opening: int | Decimal = OPENING,
         begins: datetime | None = None,
         ends: datetime | None = None,
         name: str | None = None,
@@ -97,7 +98,9 @@ class Statements:
         self.files += 1
         now = clock.now()
         begins, ends = begins or now - timedelta(days=1), ends or now + timedelta(days=2)
-        balance = opening
+        # A file says the time that its lines have.
+        begins, ends = min([begins, *(each.at for each in entries)]), max([ends, *(each.at for each in entries)])
+        balance: int | Decimal = opening
         rows: list[list[object]] = [["receipt", "time", "amount", "balance", "details", "reference", "phone"]]
         rows[0].append("linked receipt")
         for each in entries:

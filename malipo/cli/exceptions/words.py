@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from malipo import money
 from malipo.reconciliation.exception import ReconciliationException, Resolution, Suggestion
 from malipo.reconciliation.matching_summary import KINDS
 
@@ -22,11 +23,17 @@ def row_of(found: ReconciliationException) -> dict[str, Any]:
     }
 
 
+def exact_line(found: ReconciliationException) -> str:
+    """What its line moved, as the network wrote it."""
+    amount = money.exact(found.line_amount or 0, found.line_cents or 0)
+    return amount if amount.startswith("-") else f"+{amount}"
+
+
 def lines_of(found: ReconciliationException) -> list[tuple[str, Any]]:
     shown = [
         ("what it is", KINDS[found.kind]),
         ("account", found.account or None),
-        ("line", None if found.line_id is None else f"{found.line_amount:+,}: {found.details}"),
+        ("line", None if found.line_id is None else f"{exact_line(found)}: {found.details}"),
         ("phone", found.phone or None),
         ("key", found.key or None),
         ("merchant", found.merchant_id),

@@ -9,7 +9,7 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.statements import charges, fetch, mapper, matched
+from malipo.cli.statements import charges, fetch, layout, mapper, matched
 from malipo.cli.statements.imported import tell_both
 from malipo.cli.statements.matched import match_now
 from malipo.cli.statements.progress_bar import ProgressBar
@@ -24,9 +24,11 @@ from malipo.reconciliation.choose_profile import (
     choose_profile,
     find_profile,
     save_if_new,
+    save_status_words,
 )
-from malipo.reconciliation.import_statement import Imported, import_statement
+from malipo.reconciliation.import_statement import Imported, UnknownStatuses, import_statement
 from malipo.reconciliation.store import statements as store
+from malipo.reconciliation.typed_period import period_of
 from malipo.settings import Settings
 
 _MOST_FILES = 100
@@ -43,6 +45,12 @@ def add_commands(commands: Any) -> None:
     )
     import_.add_argument("--profile", help="how it is read; default: the profile that knows its columns")
     import_.add_argument(
+        "--from", dest="begins", metavar="TIME", help="when it begins, if the file does not say: 2026-11-15"
+    )
+    import_.add_argument(
+        "--to", dest="ends", metavar="TIME", help="when it ends: 2026-11-15 is the end of that day, or 2026-11-15T14:00"
+    )
+    import_.add_argument(
         "--accept-problems",
         action="store_true",
         help="import it although it does not add up; it will then prove nothing by what it does not have",
@@ -51,6 +59,7 @@ def add_commands(commands: Any) -> None:
     list_ = add_subcommand(acts, "list", _list, f"the latest {_MOST_FILES} that were imported")
     list_.add_argument("--channel", choices=list(Channel))
     add_subcommand(acts, "profiles", _profiles, "the layouts that can be read")
+    layout.add_command(acts)
     add_subcommand(acts, "match", _match, "match what was imported with payments once more")
     charges.add_subcommands(acts)
 
@@ -62,29 +71,40 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
     if len(arguments.account) > 60 or not (arguments.account.isprintable()):
         raise Invalid("--account must be up to 60 printable characters.")
     channel = Channel(arguments.channel)
+    period = period_of(arguments.begins or "", arguments.ends or "")
 
     # Whoever is asked takes their time: not in the transaction.
     profile = with_database(settings, lambda database: _choose(arguments, database, path, channel))
 
-    bar = ProgressBar(sys.stderr, "lines", total=line_count(path), is_quiet=arguments.json)
+    def run(said: layout.SaidWords) -> tuple[Imported, Actor]:
+        async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
+            done = await import_statement(
+                tx,
+                path,
+                channel=channel,
+                account=arguments.account,
+                profile=said.of(profile),
+                accepts_problems=arguments.accept_problems,
+                actor=actor,
+                now=now,
+                period=period,
+                progress=bar.show,
+            )
+            await save_if_new(tx, profile, actor=actor, now=now)
+            if said.moved or said.not_moved:
+                words = {"moved": said.moved, "not_moved": said.not_moved}
+                await save_status_words(tx, profile.name, **words, actor=actor, now=now)
+            return done, actor
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
-        done = await import_statement(
-            tx,
-            path,
-            channel=channel,
-            account=arguments.account,
-            profile=profile,
-            accepts_problems=arguments.accept_problems,
-            actor=actor,
-            now=now,
-            progress=bar.show,
-        )
-        await save_if_new(tx, profile, actor=actor, now=now)
-        return done, actor
+        with ProgressBar(sys.stderr, "lines", total=line_count(path), is_quiet=arguments.json) as bar:
+            return write(arguments, settings, act)
 
-    with bar:
-        done, actor = write(arguments, settings, act)
+    try:
+        done, actor = run(layout.SaidWords())
+    except UnknownStatuses as unknown:
+        if not sys.stdin.isatty():
+            raise
+        done, actor = run(layout.ask_for_words(unknown.words))
     return tell_both(arguments, done, profile.name, match_now(settings, actor))
 
 
@@ -137,7 +157,15 @@ def _profiles(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.read() as connection:
             profiles = await all_profiles(connection)
         return [
-            {"profile": name, "channels": each.channels, "reads": each.title} for name, each in sorted(profiles.items())
+            {
+                "profile": name,
+                "channels": each.channels,
+                "aggregator": each.carrier or None,
+                "moved": each.completed,
+                "not moved": each.failed if each.completed else (),
+                "reads": each.title,
+            }
+            for name, each in sorted(profiles.items())
         ]
 
     return tell_table(arguments, with_database(settings, act), empty="There are none.")

@@ -28,6 +28,7 @@ def as_json(done: Imported) -> dict[str, Any]:
         "ends": done.file.ends_at,
         "problems": done.file.problems,
         "uncovered": done.uncovered,
+        "passedOver": dict(done.passed_over),
     }
 
 
@@ -37,7 +38,10 @@ def in_words(done: Imported, profile: str) -> str:
         return f"The same file was imported before, as {file.name} by {file.imported_by}: nothing was done."
     lines = [f"{file.name}: {file.line_count:,} lines, {file.new_count:,} of them new, read as {profile}."]
     if file.opening is not None and file.closing is not None:
-        lines.append(f"It opens with {file.opening:,} and closes with {file.closing:,} shillings.")
+        lines.append(f"It opens with {file.opening_words} and closes with {file.closing_words} shillings.")
+    if done.passed_over:
+        words = ", ".join(f"{word} {count:,}" for word, count in sorted(done.passed_over.items()))
+        lines.append(f"{sum(done.passed_over.values()):,} rows moved no money, and were passed over: {words}.")
     lines += [f"Accepted although: {each}" for each in file.problems]
     if done.uncovered is not None:
         lines.append(done.uncovered)

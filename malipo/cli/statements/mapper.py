@@ -2,18 +2,21 @@
 
 import sys
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+from malipo import money
 from malipo.cli import terminal
 from malipo.cli.output import printable
 from malipo.errors import Invalid
-from malipo.network_statements.guess_profile import TIME_FORMATS, Guess, guess
+from malipo.network_statements.cell_values import TIME_FORMATS
+from malipo.network_statements.guess_profile import Guess, guess
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
 from malipo.network_statements.profile import NEEDED, Field, Profile, SignRule
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import Line
 from malipo.networks.connector import Channel
-from malipo.reconciliation.carriers import carrier_named
+from malipo.reconciliation.carriers import aggregators, carrier_named
 from malipo.reconciliation.choose_profile import NoProfileFits, first_rows
 
 _SHOWN_LINES = 10
@@ -46,7 +49,10 @@ def ask_for_profile(path: Path, channel: Channel, *, account: str) -> Profile:
     name = terminal.ask("A name for this layout, such as tigo-portal").strip()
     if not is_free_name(name):
         raise Invalid("A name is up to 40 letters, digits and hyphens, and not that of a profile of malipo's own.")
-    return profile_of(found, channel, name=name, carrier=carrier_named(account))
+    if not (carrier := carrier_named(account)):
+        asked = f"Whose account is it: the network's own (no), or an aggregator's ({', '.join(aggregators())})"
+        carrier = carrier_named(terminal.ask(asked).strip().lower())
+    return profile_of(replace(found, carrier=carrier), channel, name=name)
 
 
 def _complete(found: Guess) -> Guess:
@@ -70,13 +76,20 @@ def _column(what: str, columns: int) -> int:
 
 
 def _show(path: Path, profile: Profile) -> None:
+    statement, shown = read_statement(path, profile), 0
     _print("Read like this, the first lines are:")
-    for line, _ in zip(read_statement(path, profile).lines, range(_SHOWN_LINES), strict=False):
+    for line in islice(statement.lines, _SHOWN_LINES):
+        shown += 1
         if isinstance(line, Line):
             way = "in " if line.amount >= 0 else "out"
-            _print(f"  {line.at:%Y-%m-%d %H:%M} UTC  {way} {abs(line.amount):>12,}  {line.kind:<8} {line.receipt}")
+            amount = money.exact(line.amount, line.cents).removeprefix("-")
+            _print(f"  {line.at:%Y-%m-%d %H:%M} UTC  {way} {amount:>12}  {line.kind:<8} {line.receipt}")
         else:
             _print(f"  row {line.row}: {line.why}")
+    for unknown in statement.statuses.unknown:
+        _print(f"  {unknown.sentence}")
+    if not shown and not statement.statuses.unknown:
+        raise NoProfileFits("Read like this, the file has no line. Nothing was imported.")
 
 
 def _print(text: str) -> None:

@@ -51,6 +51,8 @@ SENTENCES = {
     "day.close_proposed": "Proposed to close the day {day} although it does not add up",
     "day.close_rejected": "Rejected to close the day {day} as it was",
     "statement_profile.saved": "Saved the layout {name} of a statement",
+    "statement_profile.words": "Said what words of the status mean in the layout {name}",
+    "statement_profile.aggregator": "Said whose account the layout {name} is of",
 }
 
 ACTIONS = {**merchants_log.SENTENCES, **SENTENCES}

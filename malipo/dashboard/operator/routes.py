@@ -74,6 +74,7 @@ PAGES = [
     Page("POST", new_statement.NEW, new_statement.take),
     Page("GET", f"{new_statement.NEW}/{{upload}}", new_statement.show),
     Page("POST", f"{new_statement.NEW}/{{upload}}/layout", new_statement.save_layout),
+    Page("POST", f"{new_statement.NEW}/{{upload}}/words", new_statement.say_words),
     Page("POST", f"{new_statement.NEW}/{{upload}}/import", new_statement.import_, act=SensitiveAct.APPROVAL),
     Page("GET", f"{statements.PATH}/{{id}}", statements.show),
     Page("GET", floats.PATH, floats.show),

@@ -9,13 +9,13 @@ from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE, Step
 
 COLUMNS = """
-    id, kind, channel, account, source, target, amount, reference, file_id, line_id, reverses, value_date, evidence,
-    booked_by, approved_by, booked_at
+    id, kind, channel, account, source, target, amount, cents, reference, file_id, line_id, reverses, value_date,
+    evidence, booked_by, approved_by, booked_at
 """
 _NEW = """
-    id text, kind text, channel text, account text, source text, target text, amount bigint, reference text,
-    file_id text, line_id bigint, reverses text, value_date date, evidence text, booked_by text, approved_by text,
-    booked_at timestamptz
+    id text, kind text, channel text, account text, source text, target text, amount bigint, cents integer,
+    reference text, file_id text, line_id bigint, reverses text, value_date date, evidence text, booked_by text,
+    approved_by text, booked_at timestamptz
 """
 # How many bookings of the same thing were undone before. While one is not, the next has its number, and is not
 # inserted: also not if both come at once.
@@ -50,6 +50,20 @@ async def insert(tx: Tx, bookings: Sequence[msgspec.Struct]) -> set[str]:
         msgspec.json.encode(bookings).decode(),
     )
     return {row["id"] for row in rows}
+
+
+async def sum_cents(tx: Tx, channel: str, account: str) -> int:
+    """The cents that an account's bookings could not move. One at a time, so that none books the same shilling."""
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"cents {channel} {account}")
+    return int(
+        await tx.fetchval(
+            """
+            SELECT coalesce(sum(cents), 0) FROM house_bookings WHERE channel = $1 AND account = $2 AND cents <> 0
+            """,
+            channel,
+            account,
+        )
+    )
 
 
 async def find(connection: Conn, condition: str, *values: object) -> list[dict[str, Any]]:

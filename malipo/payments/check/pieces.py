@@ -107,7 +107,11 @@ async def _check_merchants(connection: Conn, within: KeyRange) -> list[Finding]:
 
 async def _check_proposals(connection: Conn, within: KeyRange) -> list[Finding]:
     """There are few of them, and of house bookings that undo others."""
-    return [*await ledger_check.wrong_proposals(connection), *await ledger_check.wrong_undos(connection)]
+    return [
+        *await ledger_check.wrong_proposals(connection),
+        *await ledger_check.wrong_undos(connection),
+        *await ledger_check.wrong_cents(connection),
+    ]
 
 
 _CHECKS: dict[Subject, Callable[[Conn, KeyRange], Awaitable[list[Finding]]]] = {

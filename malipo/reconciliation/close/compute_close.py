@@ -11,7 +11,7 @@ from malipo.reconciliation.carriers import carriers_of
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.close.columns import changes_of, ledger_column, statement_column, sums_of
 from malipo.reconciliation.close.day import begin_of, end_of
-from malipo.reconciliation.close.day_close import ChannelClose, DayClose
+from malipo.reconciliation.close.day_close import ChangeKind, ChannelClose, DayClose
 from malipo.reconciliation.close.read_ledger import Ledger, read_ledger
 from malipo.reconciliation.close.read_networks import Network, find_missing, read_network
 from malipo.reconciliation.close.signature import ClosedDay
@@ -105,15 +105,18 @@ async def _read_statements(
 
 async def _add_balances(tx: Tx, day: date, ledger: Ledger, statements: _Statements, *, is_first: bool) -> None:
     """With what accounts begin, and where their balances do not follow from the lines."""
-    changes = []
+    changes, rounded = [], []
     for channel in statements.missing:
         network = statements.networks.get(channel)
         opened = network.opened if network else 0
         changes.append((channel, "", opened - (ledger.float_before(channel) if is_first else 0)))
         if network:
             own = [each for each in statements.lines if each.channel == channel]
-            changes += [(channel, account, gap) for account, gap in network.gaps(own).items()]
+            gaps = network.gaps(own)
+            changes += [(channel, account, gap) for account, (gap, _) in gaps.items()]
+            rounded += [(channel, account, of_cents) for account, (_, of_cents) in gaps.items()]
     await entries.add(tx, "balance", changes, day=day, moment=begin_of(day))
+    await entries.add(tx, "rounding", rounded, day=day, moment=begin_of(day))
 
 
 async def _find_open(tx: Tx, day: date, *, without: list[str]) -> None:
@@ -133,6 +136,7 @@ def _columns(ledger: Ledger, statements: _Statements, earlier: Mapping[str, Chan
         column, accounts = None, earlier[channel].accounts if channel in earlier else {}
         if network:
             amounts = [(each.change_kind, each.amount) for each in own]
+            amounts += [(ChangeKind.ROUNDING, of_cents) for _, of_cents in network.gaps(own).values()]
             column = statement_column(sum(network.opening.values()), amounts, sum(network.closing.values()))
             accounts = network.closing
         found.append(

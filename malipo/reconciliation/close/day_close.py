@@ -23,6 +23,7 @@ class ChangeKind(StrEnum):
     BANK = "bank"
     SWEEPS = "sweeps"
     OTHER = "other"
+    ROUNDING = "rounding"  # cents that have become shillings
 
 
 class Reason(StrEnum):
@@ -33,6 +34,7 @@ class Reason(StrEnum):
     EXPECTED = (
         "expected"  # in the ledger shortly before midnight; the next statement will have it, or it is an exception
     )
+    ROUNDING = "rounding"  # cents, which the two sides round at different moments: at most a shilling of an account
     TRANSFER = "transfer"  # between bank and network, on its way
     OTHER_CARRIER = "other_carrier"  # an aggregator carried it, of which there is no statement at all
     NO_STATEMENT = "no_statement"  # the day was closed without one

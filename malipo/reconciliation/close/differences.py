@@ -9,6 +9,7 @@ REASONS = {
     Reason.TIMING: "on another day on the other side",
     Reason.EXCEPTION: "known as an exception",
     Reason.EXPECTED: "from shortly before midnight, expected in the next statement",
+    Reason.ROUNDING: "cents that the two sides round at different moments",
     Reason.TRANSFER: "on its way between bank and network",
     Reason.OTHER_CARRIER: "carried by an aggregator of which there is no statement",
     Reason.NO_STATEMENT: "without a statement",
@@ -22,6 +23,7 @@ WHAT = {
     "sweep": "sweeps of",
     "booking": "booking",
     "balance": "balance that does not follow from the lines",
+    "rounding": "cents",
     "late": "moves that were written after the close of their day",
 }
 
@@ -30,6 +32,7 @@ _BALANCES = {
     "in_flight": "In flight",
     "fees": "Fees earned",
     "network_fees": "Fees that networks charged",
+    "rounding": "Rounding of cents",
     "suspense": "Suspense",
     "losses": "Losses",
     "bank": "Bank",

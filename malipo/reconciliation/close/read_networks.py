@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from malipo import money
 from malipo.db import Tx
 from malipo.reconciliation.close import coverage
 from malipo.reconciliation.close.day_close import ChannelClose
@@ -28,12 +29,19 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
         """What accounts held when they were first counted."""
         return sum(amount for account, amount in self.opening.items() if account in self.new_accounts)
 
-    def gaps(self, lines: Sequence[LineSum]) -> dict[str, int]:
-        """By how much each account's balances do not follow from its lines."""
-        return {
-            account: closing - self.opening[account] - sum(each.amount for each in lines if each.account == account)
-            for account, closing in self.closing.items()
-        }
+    def gaps(self, lines: Sequence[LineSum]) -> dict[str, tuple[int, int]]:
+        """By how much each account's balances do not follow from its lines; and how much of cents is in that.
+
+        Balances and lines are rounded each for itself, so cents may be a shilling more or less.
+        """
+        found = {}
+        for account, closing in self.closing.items():
+            own = [each for each in lines if each.account == account]
+            missing = closing - self.opening[account] - sum(each.amount for each in own)
+            rounded, _ = money.split(sum(each.cents for each in own))
+            has_cents = any(each.cents for each in own)
+            found[account] = (0, missing) if has_cents and abs(missing - rounded) <= 1 else (missing - rounded, rounded)
+        return found
 
 
 def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, ends: datetime) -> list[str]:

@@ -95,7 +95,7 @@ async def note_unmatched(
                          ELSE greatest(t.ended_at, c.since) + $7 <= s.ends END
                ) AND {SIGNED} NOT IN (
                    SELECT l.amount FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-                   WHERE o.channel = ANY($1) AND l.kind = 'money'
+                   WHERE o.channel = ANY($1)
                ) AND t.id NOT IN (
                    SELECT e.transaction_id FROM reconciliation_exceptions e
                    WHERE e.state <> 'resolved' AND e.kind = 'amount_differs'),

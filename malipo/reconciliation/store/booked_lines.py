@@ -9,6 +9,18 @@ from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.exception import SYSTEM
 
+# Lines that are booked as sums. What came in is never booked as a fee: it may be a payment whose remark says "fees".
+SUMMED = "(l.kind = 'sweep' OR l.kind = 'fee' AND l.amount < 0)"
+# Of lines that are not in the queue: words of a fee, and matched with a payment all the same.
+IS_PAYMENT = "EXISTS (SELECT FROM statement_matches p WHERE p.line_id = l.id AND p.role = 'payment')"
+
+
+# As `money.split_movement` has it: the nearest whole shillings of a sum of lines, and never 0 of something.
+SHILLINGS = """
+    CASE WHEN abs(sum(l.amount * 100 + l.cents)) BETWEEN 1 AND 49 THEN sign(sum(l.amount * 100 + l.cents))
+         ELSE round(sum(l.amount * 100 + l.cents) / 100.0) END
+"""
+
 
 class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     """The fees or the sweeps of a file on a day."""
@@ -18,7 +30,7 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     kind: str
     day: date
-    amount: int  # signed as in the statement
+    cents: int  # all of it, signed as in the statement
 
 
 class BankLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +53,12 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
 
 async def sum_lines(tx: Tx) -> list[LineSum]:
     rows = await tx.fetch(
-        """
+        f"""
         SELECT l.file_id, l.channel, l.account, l.kind,
-               (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, sum(l.amount)::bigint AS amount
+               (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
+               sum(l.amount * 100 + l.cents)::bigint AS cents
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE l.kind IN ('fee', 'sweep') GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
+        WHERE {SUMMED} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
         """
     )
     return [msgspec.convert(dict(row), LineSum) for row in rows]
@@ -54,9 +67,9 @@ async def sum_lines(tx: Tx) -> list[LineSum]:
 async def close_summed(tx: Tx) -> None:
     """The lines of `sum_lines` have their place. The caller holds the lock, so they are the same."""
     await tx.execute(
-        """
+        f"""
         DELETE FROM open_statement_lines o USING statement_lines l
-        WHERE l.id = o.line_id AND l.kind IN ('fee', 'sweep')
+        WHERE l.id = o.line_id AND {SUMMED}
         """
     )
 
@@ -80,7 +93,7 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
         SELECT l.id AS line_id, l.channel, l.amount, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
                concat_ws(' ', l.receipt, l.key, l.details) AS words
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE l.kind = 'bank' ORDER BY l.moved_at, l.id
+        WHERE l.kind = 'bank' AND l.cents = 0 ORDER BY l.moved_at, l.id
         """
     )
     return [msgspec.convert(dict(row), BankLine) for row in rows]

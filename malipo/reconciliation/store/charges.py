@@ -58,14 +58,16 @@ async def find_wrong(tx: Tx) -> list[WrongCharge]:
     rows = await tx.fetch(
         """
         SELECT min(l.id) AS line_id, l.channel, l.account, m.merchant_id, m.transaction_id,
-               (sum(l.amount) + min(greatest(c.fixed_fee + t.amount * c.basis_points / 10000, c.min_fee)))::bigint
-                   AS difference
+               (round(sum(l.amount * 100 + l.cents) / 100.0)
+                + min(greatest(c.fixed_fee + t.amount * c.basis_points / 10000, c.min_fee)))::bigint AS difference
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id AND l.kind = 'fee'
         JOIN statement_matches m ON m.line_id = l.id AND m.role = 'fee'
         JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
         JOIN network_charges c ON c.channel = l.channel AND c.type = t.type
         GROUP BY l.channel, l.account, m.merchant_id, m.transaction_id
-        HAVING sum(l.amount) + min(greatest(c.fixed_fee + t.amount * c.basis_points / 10000, c.min_fee)) <> 0
+        -- A charge is expected in whole shillings.
+        HAVING round(sum(l.amount * 100 + l.cents) / 100.0)
+            + min(greatest(c.fixed_fee + t.amount * c.basis_points / 10000, c.min_fee)) <> 0
         ORDER BY 1
         """
     )

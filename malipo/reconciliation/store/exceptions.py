@@ -40,7 +40,7 @@ _DIFFERENCE = f"""
 _COLUMNS = f"""
     e.id, e.kind, e.channel, e.account, e.amount, e.found_at, e.state, e.resolved_by, e.resolved_at, e.why_resolved,
     e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
-    l.file_id,
+    l.file_id, l.cents AS line_cents,
     e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
     {_FOLLOWED} AS followed,
     EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id

@@ -27,32 +27,36 @@ _TABLE = """
         by_receipt boolean
     ) ON COMMIT DROP
 """
+# A remark of a customer ("School fees") may be taken for a fee, a sweep, or anything. The words do not count where the
+# amount and the direction are exactly those of the payment: what the network charges for it has another amount.
+_MAY_BE = f"(u.kind = 'money' OR ({SIGNED} = u.amount AND u.cents = 0))"
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
-        SELECT l.id, l.channel, l.receipt, l.key, l.amount,
+        SELECT l.id, l.channel, l.receipt, l.key, l.amount, l.cents, l.kind,
                CASE WHEN f.profile = ANY($1) OR f.account = ANY($5) THEN $2::text[]
                     ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
-        WHERE l.kind = 'money' AND NOT EXISTS (
+        WHERE NOT EXISTS (
             -- Operators have undone what was decided about it: only they decide again.
             SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
             WHERE e.line_id = l.id AND r.undone_by IS NOT NULL)
     ), found AS (
-        SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AS is_exact,
+        SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AND u.cents = 0 AS is_exact,
                false AS by_receipt
         FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
         CROSS JOIN LATERAL ({keys_of("u.key")}) AS k (key)
         JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
-        WHERE u.key <> ''
+        WHERE u.key <> '' AND {_MAY_BE}
         UNION ALL
-        SELECT u.id, t.merchant_id, t.id, {SIGNED} = u.amount, true
+        SELECT u.id, t.merchant_id, t.id, {SIGNED} = u.amount AND u.cents = 0, true
         FROM merchants m CROSS JOIN unnest($3::text[], $4::text[]) AS w (first, last)
         CROSS JOIN LATERAL (
             SELECT p.* FROM transactions p
             WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.provider_reference <> ''
         ) t
         JOIN unmatched u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
+        WHERE {_MAY_BE}
     )
     INSERT INTO candidates SELECT line_id, merchant_id, transaction_id, is_exact, bool_or(by_receipt)
     FROM found GROUP BY 1, 2, 3, 4
@@ -67,7 +71,9 @@ _MATCH = f"""
     ), first AS (
         SELECT DISTINCT ON (s.merchant_id, s.transaction_id) s.*
         FROM single s JOIN statement_lines l ON l.id = s.line_id
-        ORDER BY s.merchant_id, s.transaction_id, s.by_receipt DESC, l.moved_at, l.receipt, l.nth, l.id
+        -- Of a payment and a fee that is as large, the payment.
+        ORDER BY s.merchant_id, s.transaction_id, l.kind <> 'money', s.by_receipt DESC, l.moved_at, l.receipt, l.nth,
+                 l.id
     ), matched AS (
         INSERT INTO statement_matches (
             line_id, merchant_id, transaction_id, role, how, is_reported, ledger_at, matched_by, matched_at)
@@ -102,7 +108,7 @@ _REVERSALS = f"""
             SELECT m.merchant_id, m.transaction_id FROM statement_lines l
             JOIN statement_matches m ON m.line_id = l.id AND m.role = 'payment'
             WHERE l.channel = r.channel AND l.account = r.account AND l.receipt = r.linked
-              AND l.kind = 'money' AND l.amount = -r.amount OFFSET 0
+              AND (l.amount, l.cents) = (-r.amount, -r.cents) OFFSET 0
         ) p
         ORDER BY p.merchant_id, p.transaction_id, r.moved_at, r.receipt, r.id
     ), matched AS (
@@ -155,11 +161,11 @@ async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
 
 
 async def find_days(connection: Conn) -> list[date]:
-    """The days of lines that may be payments."""
+    """The days of lines in the queue. Whatever their words are, they may be payments."""
     rows = await connection.fetch(
         """
         SELECT DISTINCT (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
-        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id WHERE l.kind = 'money'
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         """
     )
     return [row["day"] for row in rows]
@@ -203,19 +209,19 @@ async def attach_fees(tx: Tx, *, now: datetime) -> int:
             f"""
             WITH fee AS (
                 SELECT l.id, l.channel, l.account, l.receipt FROM open_statement_lines o
-                JOIN statement_lines l ON l.id = o.line_id WHERE l.kind = 'fee'
+                JOIN statement_lines l ON l.id = o.line_id WHERE l.kind = 'fee' AND l.amount < 0
                 UNION
                 SELECT l.id, l.channel, l.account, l.receipt FROM candidates c
                 JOIN statement_lines p ON p.id = c.line_id
                 JOIN statement_lines l ON l.channel = p.channel AND l.account = p.account AND l.receipt = p.receipt
-                WHERE l.kind = 'fee'
+                WHERE l.kind = 'fee' AND l.amount < 0
             ), attached AS (
                 INSERT INTO statement_matches (
                     line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
                 SELECT DISTINCT ON (fee.id) fee.id, m.merchant_id, m.transaction_id, 'fee', 'receipt', true,
                        '{SYSTEM}', $1
                 FROM fee JOIN statement_lines p ON p.channel = fee.channel AND p.account = fee.account
-                     AND p.receipt = fee.receipt AND p.kind = 'money'
+                     AND p.receipt = fee.receipt
                 JOIN statement_matches m ON m.line_id = p.id AND m.role = 'payment'
                 ORDER BY fee.id, p.id
                 ON CONFLICT DO NOTHING RETURNING 1

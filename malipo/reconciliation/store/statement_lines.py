@@ -12,7 +12,10 @@ from malipo.network_statements.statement_line import Line
 from malipo.reconciliation.statement_file import StatementFile
 
 # In the order of the fields of a line.
-_COLUMNS = ("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance")
+_COLUMNS = (
+    *("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance"),
+    *("cents", "balance_cents"),
+)
 _LINES_A_COPY = 20_000  # A line that is known is noticed at the end of each.
 _LINES_A_TURN = 1000  # Then other work of the process has its turn.
 
@@ -66,7 +69,8 @@ async def stage(tx: Tx, lines: Iterator[Line]) -> None:
         """
         CREATE TEMPORARY TABLE staged_lines (
             row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
-            details text, key text, phone text, linked text, balance bigint
+            details text, key text, phone text, linked text, balance bigint,
+            cents smallint, balance_cents smallint
         ) ON COMMIT DROP
         """
     )
@@ -90,9 +94,11 @@ async def insert_unless_near(tx: Tx, file: StatementFile, is_fetched: bool, fetc
 
 _INSERT_STAGED = """
     INSERT INTO statement_lines (
-        file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details
+        file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
+        cents, balance_cents
     )
-    SELECT $1, row, $2, $3, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details
+    SELECT $1, row, $2, $3, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
+           cents, balance_cents
     FROM (
         SELECT *, row_number() OVER (PARTITION BY receipt, moved_at, amount, kind ORDER BY row) AS nth
         FROM staged_lines

@@ -8,7 +8,7 @@ from malipo.reconciliation.statement_file import StatementFile
 
 FILE = """
     id, channel, account, sha256, name, profile, begins_at, ends_at, opening, closing, line_count, new_count, problems,
-    imported_by, imported_at
+    imported_by, imported_at, opening_cents, closing_cents
 """
 
 
@@ -22,7 +22,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
     """Before its lines, which refer to it; what is known only after them is for `update_file`."""
     await tx.execute(
         f"INSERT INTO statement_files ({FILE}) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         file.id,
         file.channel,
         file.account,
@@ -38,6 +38,8 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
         list(file.problems),
         file.imported_by,
         file.imported_at,
+        file.opening_cents,
+        file.closing_cents,
     )
 
 
@@ -46,7 +48,7 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
     await tx.execute(
         """
         UPDATE statement_files SET begins_at = $2, ends_at = $3, opening = $4, closing = $5, line_count = $6,
-            new_count = $7, problems = $8
+            new_count = $7, problems = $8, opening_cents = $9, closing_cents = $10
         WHERE id = $1
         """,
         file.id,
@@ -57,6 +59,8 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
         file.line_count,
         file.new_count,
         list(file.problems),
+        file.opening_cents,
+        file.closing_cents,
     )
 
 
@@ -138,6 +142,20 @@ async def find_profiles(connection: Conn) -> list[tuple[str, str]]:
 async def insert_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: datetime) -> None:
     await tx.execute(
         "INSERT INTO statement_profiles (name, text, saved_by, saved_at) VALUES ($1, $2, $3, $4)",
+        name,
+        text,
+        saved_by,
+        now,
+    )
+
+
+async def put_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: datetime) -> None:
+    """Save it instead of what was saved under that name. The audit log has what was said before."""
+    await tx.execute(
+        """
+        INSERT INTO statement_profiles (name, text, saved_by, saved_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (name) DO UPDATE SET text = $2, saved_by = $3, saved_at = $4
+        """,
         name,
         text,
         saved_by,

@@ -8,6 +8,7 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
+from malipo.reconciliation.store.booked_lines import SUMMED
 from malipo.reconciliation.store.matching import SIGNED, keys_of
 
 _AT_A_TIME = 1000
@@ -48,7 +49,7 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
         LEFT JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
              AND m.role = 'payment'
         LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_PLACELESS})
-        WHERE l.kind NOT IN ('fee', 'sweep') AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
+        WHERE NOT {SUMMED} AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
         ORDER BY l.moved_at, l.id
         """
     )

@@ -50,6 +50,7 @@ async def send(
     name: str = "taarifa.csv",
     channel: str = "TIGO_PESA",
     token: str | None = None,
+    **more: str,
 ) -> Seen:
     """As the form sends it: the fields first, then the file."""
     surfer = operator.surfer
@@ -58,6 +59,8 @@ async def send(
     form.add_field("channel", channel)
     form.add_field("account", account)
     form.add_field("profile", "")
+    for field, value in more.items():
+        form.add_field(field, value)
     form.add_field("file", io.BytesIO(content), filename=name, content_type="text/csv")
     sent = surfer.headers | {"Origin": surfer.url, "Sec-Fetch-Site": "same-origin"}
     async with surfer.http.post(surfer.url + NEW, data=form, headers=sent, allow_redirects=False) as answer:

@@ -94,7 +94,7 @@ async def test_an_xlsx_file_is_read_too(operator_pages: OperatorPages) -> None:
 
 async def test_lines_that_cannot_be_read_are_named_by_their_row(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
-    page = await sent(asha, b"receipt,time,amount\nR1,2026-11-01 10:00,12.50\n", account=an_account())
+    page = await sent(asha, b"receipt,time,amount\nR1,2026-11-01 10:00,12.505\n", account=an_account())
     refused = await import_from(asha, page)
     assert (refused.status, "Row 2: " in refused.words) == (400, True)
     assert 'name="accept"' not in refused.text, "there is nothing to accept"

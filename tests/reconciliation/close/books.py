@@ -4,6 +4,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ ASHA, JUMA = (actors.operator_at(name, "test") for name in ("asha", "juma"))
 LATER = datetime(2026, 11, 20, 9, tzinfo=UTC)
 ENCRYPTION = Encryption(SECRET_KEY)
 
-Line = tuple[str, int, str, str]  # receipt, amount, time of day, kind
+Line = tuple[str, int | Decimal, str, str]  # receipt, amount, time of day, kind
 
 
 def at(day: date, clock_time: str = "12:00") -> datetime:
@@ -44,7 +45,7 @@ class Books:
     merchant_id: str = ""
     payments: dict[str, str] = field(default_factory=dict)  # receipt → payment
     imports: int = 0
-    balances: dict[str, int] = field(default_factory=dict)  # what each account held by the last statement
+    balances: dict[str, int | Decimal] = field(default_factory=dict)  # what each account held by the last statement
 
     @classmethod
     async def begin(cls, database: Database, folder: Path) -> "Books":
@@ -112,7 +113,7 @@ class Books:
         day: date,
         lines: Sequence[Line],
         *,
-        opening: int | None = None,
+        opening: int | Decimal | None = None,
         account: str = "",
         channel: Channel = Channel.MPESA,
         days: int = 1,

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from malipo.dashboard.language import Words
-from malipo.network_statements.guess_profile import TIME_FORMATS, Guess
-from malipo.network_statements.profile import NEEDED, Field, SignRule
+from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS
+from malipo.network_statements.guess_profile import Guess
+from malipo.network_statements.profile import DONE, FAILED, NEEDED, Field, SignRule
+from malipo.reconciliation.carriers import carrier_named
 
 CORRECTED = "corrected"  # a field of every form that a person has seen
 TIME_FORMAT, MONEY_IN, MONEY_OUT = "timeFormat", "moneyIn", "moneyOut"
-MORE_FIELDS = (CORRECTED, TIME_FORMAT, MONEY_IN, MONEY_OUT)
+MOVED, NOT_MOVED, DECIMAL_MARK, AGGREGATOR = "moved", "notMoved", "decimalMark", "aggregator"
+MORE_FIELDS = (CORRECTED, TIME_FORMAT, MONEY_IN, MONEY_OUT, MOVED, NOT_MOVED, DECIMAL_MARK, AGGREGATOR)
 
 # What each column can be, in the order in which they are asked for.
 SENTENCES = {
@@ -47,6 +50,10 @@ EXAMPLES = {
     "%d/%m/%Y %I:%M:%S %p": "15/11/2026 02:05:09 PM",
     "%d-%m-%Y": "15-11-2026",
     "%d/%m/%Y": "15/11/2026",
+    "%d %b %Y %H:%M:%S": "15 Nov 2026 14:05:09",
+    "%d %b %Y %H:%M": "15 Nov 2026 14:05",
+    "%d %b %Y": "15 Nov 2026",
+    "%d-%b-%Y": "15-Nov-2026",
 }
 
 
@@ -63,7 +70,13 @@ def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
         for field in Field
         if (text := values.get(field, "")).isascii() and text.isdigit() and int(text) < len(found.header)
     }
-    money_in, money_out = (_words_in(values.get(name, "")) for name in (MONEY_IN, MONEY_OUT))
+    money_in, money_out, moved, not_moved = (
+        _words_in(values.get(name, "")) for name in (MONEY_IN, MONEY_OUT, MOVED, NOT_MOVED)
+    )
+    # A status column that the person has only now chosen has the usual words.
+    if Field.STATUS in columns and not moved:
+        moved, not_moved = DONE, FAILED
+    decimal_mark = values.get(DECIMAL_MARK, "")
     time_format = values.get(TIME_FORMAT, "")
     return replace(
         found,
@@ -72,6 +85,10 @@ def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
         time_format=time_format if time_format in TIME_FORMATS else None,
         money_in=money_in,
         money_out=money_out,
+        moved=moved,
+        not_moved=not_moved,
+        decimal_mark=decimal_mark if decimal_mark in DECIMAL_MARKS else found.decimal_mark,
+        carrier=carrier_named(values.get(AGGREGATOR, "")),
     )
 
 

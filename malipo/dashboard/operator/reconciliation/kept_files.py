@@ -38,6 +38,8 @@ class About(msgspec.Struct, frozen=True):
     channel: Channel
     account: str = ""
     profile: str | None = None  # None: the one that knows its columns
+    begins: str = ""  # the time that it covers, as typed, if the file does not say it
+    ends: str = ""
 
 
 class KeptFiles:

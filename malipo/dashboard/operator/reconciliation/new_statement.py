@@ -5,9 +5,11 @@ in a thread, with an event loop and a database connection of its own: payments a
 """
 
 import asyncio
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
@@ -19,12 +21,13 @@ from malipo.dashboard.operator.reconciliation.statement_preview import Preview
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS, PATH
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
-from malipo.errors import Conflict, Refusal
+from malipo.errors import Conflict, Invalid, Refusal
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
 from malipo.network_statements.profile import Field
 from malipo.networks.connector import Channel
 from malipo.reconciliation.carriers import carrier_named
-from malipo.reconciliation.choose_profile import all_profiles, save_if_new
+from malipo.reconciliation.choose_profile import all_profiles, save_if_new, save_status_words
+from malipo.reconciliation.typed_period import period_of
 
 NEW = f"{PATH}/new"
 _MOST_ACCOUNT = 60
@@ -35,6 +38,8 @@ SENTENCES = {
     "busy": "A statement is being imported. Wait until it has ended.",
     "not_kept": NotKept.sentence,
     "no_header": "No row of it looks like the header of a statement. Open it in a spreadsheet, and save it as CSV.",
+    "period": "Say both, such as 2026-11-15, or with a time: 2026-11-15 14:00. A day ends at its end.",
+    "unknown_words": "Say of each word whether money moved.",
     "bad_lines": "Lines of the file cannot be read. Nothing was imported.",
 }
 
@@ -82,6 +87,8 @@ async def take(request: OperatorRequest) -> Response:
         channel=Channel(form.text("channel")),
         account=form.text("account"),
         profile=form.text("profile") or None,
+        begins=form.text("begins"),
+        ends=form.text("ends"),
     )
     await asyncio.to_thread(files.keep, received.upload, about)
     return request.go(f"{NEW}/{received.upload}")
@@ -98,6 +105,10 @@ def _mistakes(request: OperatorRequest, form: Form, *, is_empty: bool) -> dict[s
         wrong["channel"] = form_errors.sentence(request.words, "channel_invalid")
     if len(account) > _MOST_ACCOUNT or not account.isprintable():
         wrong["account"] = _say(request, "account")
+    try:
+        period_of(form.text("begins"), form.text("ends"))
+    except Invalid:
+        wrong["begins"] = _say(request, "period")
     if is_empty:
         wrong["file"] = _say(request, "no_file")
     return wrong
@@ -171,14 +182,44 @@ async def save_layout(request: OperatorRequest) -> Response:
     if seen.profile is None or seen.mapped is None or not is_free_name(name) or name in taken:
         errors = {} if seen.profile is None else {"name": column_mapping.name_mistake(request.words)}
         return await _page(request, status=HTTPStatus.BAD_REQUEST, values=values | {"name": name}, errors=errors)
-    profile = profile_of(seen.mapped, about.channel, name=name, carrier=carrier_named(about.account))
+    carrier = seen.mapped.carrier or carrier_named(about.account)
+    profile = profile_of(replace(seen.mapped, carrier=carrier), about.channel, name=name)
 
     async def act(tx: Tx) -> None:
         await save_if_new(tx, profile, actor=request.actor, now=request.service.clock())
 
     await request.service.write(act)
-    changed = About(about.operator_id, about.name, about.channel, about.account, name)
+    changed = msgspec.structs.replace(about, profile=name)
     await asyncio.to_thread(files.change, upload, changed)
+    return request.go(f"{NEW}/{upload}", "layout-saved")
+
+
+async def say_words(request: OperatorRequest) -> Response:
+    """Save what words of the status column mean, with the layout that reads the file."""
+    form = await request.form()
+    upload = request.http.path_params["upload"]
+    try:
+        path, about = await asyncio.to_thread(_files(request).find, upload, operator_id=request.owner.id)
+    except NotKept:
+        return await _page(request)
+    profiles = await request.service.read(all_profiles)
+    seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+    said = {each.word: form.text(f"word-{number}") for number, each in enumerate(seen.unknown) if each.word}
+    if seen.profile is None or seen.mapped is not None or not set(said.values()) <= {"moved", "not-moved"}:
+        return await _page(request, status=HTTPStatus.BAD_REQUEST, problem=_say(request, "unknown_words"))
+    name = seen.profile.name
+
+    async def act(tx: Tx) -> None:
+        await save_status_words(
+            tx,
+            name,
+            moved=[word for word, meaning in said.items() if meaning == "moved"],
+            not_moved=[word for word, meaning in said.items() if meaning == "not-moved"],
+            actor=request.actor,
+            now=request.service.clock(),
+        )
+
+    await request.service.write(act)
     return request.go(f"{NEW}/{upload}", "layout-saved")
 
 
@@ -190,7 +231,7 @@ async def import_(request: OperatorRequest) -> Response:
         path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
         profiles = await request.service.read(all_profiles)
         seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
-        if seen.profile is None or seen.mapped is not None:
+        if seen.profile is None or seen.mapped is not None or seen.unknown:
             return await _page(request, status=HTTPStatus.BAD_REQUEST)
         accepts = form.text("accept") == "yes"
         done = await run_import.run_import(request, path, about, seen.profile, accepts_problems=accepts)

@@ -13,6 +13,7 @@ SENTENCES = [
     "The heading closes with {said}, the lines with {computed}.",
     "Opening {opening} and the lines ({total}) make {sum}, not the closing {closing}: {missing} differ.",
     "It opens with {opening}, and {name}, which ends where it begins, closes with {closing}: {missing} differ.",
+    "It says that it is from {first} to {last}, and its lines are from {begins} to {ends}.",
     "No statement covers the time from {first} to {last}, in which the balance changed by {change}.",
 ]
 

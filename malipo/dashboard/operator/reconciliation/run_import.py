@@ -13,12 +13,19 @@ from malipo.db import Database
 from malipo.network_statements.profile import Profile
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.import_statement import BadLines, DoesNotAddUp, Imported, import_statement
+from malipo.reconciliation.import_statement import (
+    BadLines,
+    DoesNotAddUp,
+    Imported,
+    UnknownStatuses,
+    import_statement,
+)
 from malipo.reconciliation.matching_summary import match_and_note
+from malipo.reconciliation.typed_period import period_of
 from malipo.service import EVENTS_TOPIC
 from malipo.settings import Settings
 
-__all__ = ["BadLines", "Busy", "DoesNotAddUp", "run_import"]
+__all__ = ["BadLines", "Busy", "DoesNotAddUp", "UnknownStatuses", "run_import"]
 
 _turn = asyncio.Lock()
 
@@ -78,4 +85,5 @@ async def _import(
             accepts_problems=accepts_problems,
             actor=actor,
             now=clock(),
+            period=period_of(about.begins, about.ends),
         )

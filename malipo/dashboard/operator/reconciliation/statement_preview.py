@@ -13,10 +13,12 @@ from malipo.network_statements.mapped_profile import profile_of
 from malipo.network_statements.profile import Profile
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
+from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
 from malipo.reconciliation.choose_profile import best_profile, first_rows
 
 SHOWN_LINES = 10
+_MOST_READ = 20_000  # lines, to find words of the status column; the import looks at all
 
 
 class Preview(NamedTuple):
@@ -26,6 +28,13 @@ class Preview(NamedTuple):
     lines: tuple[Line, ...] = ()
     bad: tuple[BadLine, ...] = ()
     trouble: str | None = None  # why nothing of it can be read
+    unknown: tuple[UnknownWord, ...] = ()  # words of the status column that the layout does not know
+    failed: Mapping[str, int] = {}  # rows that moved nothing, by their status
+
+    @property
+    def is_empty(self) -> bool:
+        """Read like this, it has nothing: neither a line, nor a word that could be explained."""
+        return not (self.lines or self.bad or self.unknown or self.failed)
 
 
 def preview(path: Path, profiles: Mapping[str, Profile], channel: Channel, name: str | None) -> Preview:
@@ -56,8 +65,13 @@ def _read(path: Path, profile: Profile, mapped: Guess | None) -> Preview:
     try:
         statement = read_statement(path, profile)
         first = list(islice(statement.lines, SHOWN_LINES))
+        for _ in islice(statement.lines, _MOST_READ):
+            pass
     except Refusal as refusal:
         return Preview(mapped=mapped, trouble=refusal.message)
     good = tuple(each for each in first if isinstance(each, Line))
     bad = tuple(each for each in first if isinstance(each, BadLine))
-    return Preview(profile, mapped, statement.heading, good, bad)
+    statuses = statement.statuses
+    return Preview(
+        profile, mapped, statement.heading, good, bad, unknown=tuple(statuses.unknown), failed=dict(statuses.failed)
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
+from malipo import money
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.columns import Route
@@ -119,7 +120,7 @@ async def held_at(tx: Tx, file: StatementFile, moment: datetime) -> int:
         return file.closing
     moved = await tx.fetchval(
         """
-        SELECT coalesce(sum(amount), 0)::bigint FROM statement_lines
+        SELECT coalesce(sum(amount * 100 + cents), 0)::bigint FROM statement_lines
         WHERE channel = $1 AND account = $2 AND moved_at >= $3 AND moved_at < $4
         """,
         file.channel,
@@ -127,4 +128,4 @@ async def held_at(tx: Tx, file: StatementFile, moment: datetime) -> int:
         file.begins_at,
         moment,
     )
-    return file.opening + int(moved)
+    return money.split(file.opening * 100 + file.opening_cents + int(moved))[0]

@@ -12,11 +12,12 @@ import msgspec
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.columns import Route
+from malipo.reconciliation.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 
-_KIND_OF_LINE = """
-    CASE l.kind WHEN 'money' THEN CASE WHEN l.amount > 0 THEN 'in' ELSE 'out' END
-                WHEN 'fee' THEN 'fees' WHEN 'reversal' THEN 'reversals' WHEN 'bank' THEN 'bank'
-                WHEN 'sweep' THEN 'sweeps' ELSE 'other' END
+_KIND_OF_LINE = f"""
+    CASE WHEN l.kind = 'money' OR {IS_PAYMENT} THEN CASE WHEN l.amount > 0 THEN 'in' ELSE 'out' END
+         ELSE CASE l.kind WHEN 'fee' THEN 'fees' WHEN 'reversal' THEN 'reversals' WHEN 'bank' THEN 'bank'
+                          WHEN 'sweep' THEN 'sweeps' ELSE 'other' END END
 """
 _DAY_OF_LINE = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN source THEN amount WHEN target THEN -amount ELSE 0 END"
@@ -34,7 +35,8 @@ class LineSum(msgspec.Struct, frozen=True):
     account: str
     change_kind: str
     is_of_closed_day: bool
-    amount: int
+    amount: int  # as it is booked: in whole shillings
+    cents: int  # what the lines say beyond that
 
 
 async def begin(tx: Tx, before: date) -> None:
@@ -99,7 +101,8 @@ async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
                    coalesce(b.line_id, o.line_id) AS line_id, coalesce(b.reverses, b.id) AS root,
                    CASE WHEN l.id IS NOT NULL THEN {_KIND_OF_LINE} ELSE
                        CASE coalesce(o.kind, b.kind) WHEN 'bank_transfer' THEN 'bank' WHEN 'network_fee' THEN 'fees'
-                                                     WHEN 'sweep' THEN 'sweeps' ELSE 'other' END
+                                                     WHEN 'sweep' THEN 'sweeps' WHEN 'rounding' THEN 'rounding'
+                                                     ELSE 'other' END
                    END AS change_kind
             FROM house_bookings b
             LEFT JOIN house_bookings o ON o.id = b.reverses
@@ -109,7 +112,8 @@ async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
             INSERT INTO close_entries
             SELECT channel, account,
                    CASE WHEN change_kind = 'fees' AND file_id IS NOT NULL THEN 'fee'
-                        WHEN change_kind = 'sweeps' AND file_id IS NOT NULL THEN 'sweep' ELSE 'booking' END,
+                        WHEN change_kind = 'sweeps' AND file_id IS NOT NULL THEN 'sweep'
+                        WHEN change_kind = 'rounding' THEN 'rounding' ELSE 'booking' END,
                    line_id, file_id, '{HOUSE}', root, -{_CHANGE_OF_FLOAT}, booked_at, $1
             FROM todays WHERE 'float' IN (source, target)
         )
@@ -129,21 +133,31 @@ async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counte
     rows = await tx.fetch(
         f"""
         WITH new AS MATERIALIZED (
-            SELECT l.*, {_KIND_OF_LINE} AS change_kind, {_DAY_OF_LINE} < $1 AS is_of_closed_day
+            SELECT l.*, {_KIND_OF_LINE} AS change_kind, {_DAY_OF_LINE} < $1 AS is_of_closed_day, {_DAY_OF_LINE} AS day,
+                   {SUMMED} AND NOT {IS_PAYMENT} AS is_summed
             FROM unnest($3::text[], $4::timestamptz[], $5::bigint[]) AS c (channel, until, line_id)
             JOIN statement_lines l ON l.channel = c.channel AND (l.moved_at >= c.until OR l.id > c.line_id)
             -- Said again as constants, for the indexes.
             WHERE l.moved_at < $2 AND (l.moved_at >= $6 OR l.id > $7)
+        ), summed AS MATERIALIZED (
+            SELECT channel, account, kind, file_id, day, change_kind, is_of_closed_day, max(moved_at) AS moved_at,
+                   sum(amount * 100 + cents) AS cents, {SHILLINGS} AS amount
+            FROM new l WHERE is_summed GROUP BY 1, 2, 3, 4, 5, 6, 7
         ), added AS (
             INSERT INTO close_entries
-            SELECT channel, account, 'line', id, NULL, NULL, NULL, amount, moved_at, $1
-            FROM new WHERE kind NOT IN ('fee', 'sweep')
+            SELECT channel, account, 'line', id, NULL, NULL, NULL, amount, moved_at, $1 FROM new WHERE NOT is_summed
             UNION ALL
             SELECT channel, account, kind, NULL, file_id, NULL, NULL, sum(amount), max(moved_at), $1
-            FROM new WHERE kind IN ('fee', 'sweep') GROUP BY channel, account, kind, file_id
+            FROM summed GROUP BY channel, account, kind, file_id
         )
-        SELECT channel, account, change_kind, is_of_closed_day, sum(amount)::bigint AS amount
-        FROM new GROUP BY 1, 2, 3, 4
+        SELECT channel, account, change_kind, is_of_closed_day, sum(amount)::bigint AS amount,
+               sum(cents - amount * 100)::bigint AS cents
+        FROM (
+            SELECT channel, account, change_kind, is_of_closed_day, amount::numeric, amount * 100 + cents AS cents
+            FROM new WHERE NOT is_summed
+            UNION ALL
+            SELECT channel, account, change_kind, is_of_closed_day, amount, cents FROM summed
+        ) AS counted GROUP BY 1, 2, 3, 4
         """,
         day,
         ends,

@@ -6,13 +6,15 @@ from datetime import date, datetime
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.day_close import MOST_ITEMS, Item, Reason, Sum
+from malipo.reconciliation.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 from malipo.reconciliation.store.carriers import carrier_of
 
 # Lines that match a payment belong to it, also if they were counted before they did.
-_SUBJECT = """
+_SUBJECT = f"""
     CASE WHEN m.line_id IS NOT NULL THEN 'payment ' || m.merchant_id || ' ' || m.transaction_id
+         WHEN e.what = 'rounding' THEN 'rounding ' || e.account
          WHEN e.what IN ('fee', 'sweep') THEN e.what || ' ' || e.account || ' ' || e.file_id
-         WHEN e.line_id IS NOT NULL AND l.kind IN ('fee', 'sweep') THEN l.kind || ' ' || e.account || ' ' || l.file_id
+         WHEN e.line_id IS NOT NULL AND {SUMMED} THEN l.kind || ' ' || e.account || ' ' || l.file_id
          WHEN e.line_id IS NOT NULL THEN 'line ' || e.line_id
          WHEN e.cause_id IS NOT NULL THEN 'payment ' || e.merchant_id || ' ' || e.cause_id
          ELSE e.what || ' ' || e.account END
@@ -38,7 +40,8 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
                max(account) AS account, max(line_id) AS line_id, max(of_file) AS file_id, max(whose) AS merchant_id,
                max(which) AS cause_id, min(what) AS what, bool_and(accepted_on IS NOT NULL) AS is_accepted,
                bool_or(what = 'line') AS has_line,
-               CASE WHEN min(what) = 'late' OR bool_and(cause_id IS NOT NULL) THEN 'ledger'
+               CASE WHEN min(what) = 'rounding' THEN 'both'
+                    WHEN min(what) = 'late' OR bool_and(cause_id IS NOT NULL) THEN 'ledger'
                     WHEN bool_and(cause_id IS NULL) THEN 'statement' ELSE 'both' END AS side,
                NULL::text AS reason, NULL::text AS exception_id,
                NULL::text AS kind
@@ -59,7 +62,10 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
     await tx.execute(
         f"""
         UPDATE close_open o SET reason = CASE
-            WHEN o.what IN ('balance', 'late') THEN NULL
+            WHEN o.what = 'rounding' AND abs(o.amount) <= 1 + (
+                SELECT count(*) FROM open_statement_lines q JOIN statement_lines l ON l.id = q.line_id
+                WHERE l.channel = o.channel AND l.account = o.account AND l.cents <> 0) THEN '{Reason.ROUNDING}'
+            WHEN o.what IN ('balance', 'late', 'rounding') THEN NULL
             WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN '{Reason.TIMING}'
             WHEN o.exception_id IS NOT NULL THEN '{Reason.EXCEPTION}'
             WHEN o.has_line THEN NULL
@@ -81,13 +87,16 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
     )
 
 
-_IN_STATEMENTS = """
+_IN_STATEMENTS = f"""
     CASE WHEN o.subject LIKE 'payment %' THEN
              (SELECT coalesce(sum(l.amount), 0) FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
               WHERE m.merchant_id = o.merchant_id AND m.transaction_id = o.cause_id AND m.role <> 'fee')
          WHEN o.subject LIKE 'line %' THEN (SELECT l.amount FROM statement_lines l WHERE l.id = o.line_id)
-         ELSE (SELECT coalesce(sum(l.amount), 0) FROM statement_lines l
-               WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject LIKE l.kind || ' %') END
+         ELSE (SELECT coalesce(sum(days.amount), 0) FROM (
+                   SELECT {SHILLINGS} AS amount FROM statement_lines l
+                   WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject LIKE l.kind || ' %' AND {SUMMED}
+                     AND NOT {IS_PAYMENT}
+                   GROUP BY (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) AS days) END
 """
 _IN_LEDGER = f"""
     CASE WHEN o.subject LIKE 'payment {HOUSE} %' THEN

@@ -1,0 +1,60 @@
+"""Which words of a status column say that money moved, and which that it did not. What no layout knows is counted."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from malipo.network_statements.profile import Profile
+
+_FIRST_ROWS = 5  # are told of a word that is not known
+
+
+@dataclass
+class UnknownWord:
+    """A word of which the layout does not say what it means, as it stands in the file."""
+
+    word: str
+    count: int = 0
+    rows: list[int] = field(default_factory=list)  # the first ones
+
+    @property
+    def sentence(self) -> str:
+        name = repr(self.word) if self.word else "an empty cell"
+        rows = ", ".join(str(row) for row in self.rows) + (", …" if self.count > len(self.rows) else "")
+        return f"The status {name} is in {self.count:,} rows ({rows}): the layout does not say whether money moved."
+
+
+@dataclass
+class Statuses:
+    """What the status column of a file says, as far as the file was read."""
+
+    profile: Profile
+    failed: Counter[str] = field(default_factory=Counter)  # rows that moved nothing, and were passed over
+    _unknown: dict[str, UnknownWord] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._moved = folded_words(self.profile.completed)
+        self._not_moved = folded_words(self.profile.failed)
+
+    @property
+    def unknown(self) -> list[UnknownWord]:
+        """The most frequent first."""
+        return sorted(self._unknown.values(), key=lambda each: (-each.count, each.word))
+
+    def is_moved(self, word: str, row: int) -> bool:
+        """Whether a row with this status counts. If not, it is noted why."""
+        folded = word.casefold()
+        if folded in self._moved:
+            return True
+        if folded in self._not_moved:
+            self.failed[word] += 1
+            return False
+        unknown = self._unknown.setdefault(folded, UnknownWord(word))
+        unknown.count += 1
+        if len(unknown.rows) < _FIRST_ROWS:
+            unknown.rows.append(row)
+        return False
+
+
+def folded_words(words: Iterable[str]) -> set[str]:
+    return {each.strip().casefold() for each in words}

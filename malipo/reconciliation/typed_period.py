@@ -1,0 +1,36 @@
+"""The time that a statement covers, as an operator types it: for files that do not say it. Pure."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from malipo import clock
+from malipo.errors import Invalid
+
+WRONG = "Say from when to when the statement is, both, such as 2026-11-15: a day, or a time such as 2026-11-15 14:00."
+
+
+def period_of(begins: str, ends: str) -> tuple[datetime, datetime] | None:
+    """Both, or none. In Dar es Salaam; a day ends at its end, a time is that time."""
+    begins, ends = begins.strip(), ends.strip()
+    if not begins and not ends:
+        return None
+    try:
+        first = datetime.fromisoformat(begins)
+        last = datetime.fromisoformat(ends) + (timedelta(days=1) if _is_day(ends) else timedelta())
+    except ValueError:
+        raise Invalid(WRONG) from None
+    period = _there(first), _there(last)
+    if period[0] >= period[1]:
+        raise Invalid("A statement ends after it begins.")
+    return period
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _there(moment: datetime) -> datetime:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=clock.ZONE)).astimezone(UTC)
