@@ -73,6 +73,7 @@ class _Reconciliation:
                 account=account,
                 profile=await choose_profile(tx, path, channel),
                 accepts_problems=False,
+                is_new_account=True,
                 actor=_OPERATOR,
                 now=clock.now(),
             )

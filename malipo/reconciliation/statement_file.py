@@ -26,6 +26,12 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     imported_by: str
     imported_at: datetime
+    withdrawn_at: datetime | None = None
+
+    @property
+    def where(self) -> str:
+        """The account whose statement it is, for a sentence."""
+        return f"{self.channel}, account {self.account}" if self.account else str(self.channel)
 
     @property
     def is_whole(self) -> bool:

@@ -7,7 +7,14 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
+
+# Fees and sweeps whose booking operators have undone have an exception each, and only operators decide about them.
+_IS_SUMMED = f"""
+    l.kind IN ('fee', 'sweep') AND NOT EXISTS (
+        SELECT FROM reconciliation_exceptions e
+        WHERE e.line_id = l.id AND e.kind IN ({", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)}))
+"""
 
 
 class LineSum(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +48,11 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
 
 async def sum_lines(tx: Tx) -> list[LineSum]:
     rows = await tx.fetch(
-        """
+        f"""
         SELECT l.file_id, l.channel, l.account, l.kind,
                (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, sum(l.amount)::bigint AS amount
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE l.kind IN ('fee', 'sweep') GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
+        WHERE {_IS_SUMMED} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
         """
     )
     return [msgspec.convert(dict(row), LineSum) for row in rows]
@@ -54,9 +61,9 @@ async def sum_lines(tx: Tx) -> list[LineSum]:
 async def close_summed(tx: Tx) -> None:
     """The lines of `sum_lines` have their place. The caller holds the lock, so they are the same."""
     await tx.execute(
-        """
+        f"""
         DELETE FROM open_statement_lines o USING statement_lines l
-        WHERE l.id = o.line_id AND l.kind IN ('fee', 'sweep')
+        WHERE l.id = o.line_id AND {_IS_SUMMED}
         """
     )
 

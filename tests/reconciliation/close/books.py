@@ -144,6 +144,7 @@ class Books:
                 account=account,
                 profile=built_in()["generic"],
                 accepts_problems=accepts_problems,
+                is_new_account=True,
                 actor=NOBODY,
                 now=LATER + timedelta(seconds=self.imports),
             )
