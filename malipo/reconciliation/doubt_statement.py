@@ -69,8 +69,8 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
         if difference.only_other:
             amount = f"{difference.only_other_amount:+,}"
             found.append(f"Lines that only {other.name} has: {difference.only_other}, together {amount}.")
-    if difference.balances and not difference.equal_balances:
-        found.append(f"No balance of it is that of {other.name} after the same line.")
+    if difference.offset:
+        found.append(f"After the same lines its balances are {difference.offset:+,} from those of {other.name}.")
     return found
 
 

@@ -112,7 +112,7 @@ async def test_a_file_that_contradicts_another_of_the_account_is_refused(stateme
     text = part.read_text().replace(f"{A_DAY['ends'].astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}", "")
     part.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("to", "from"))))
     assert (await statements.load(part)).file.new_count == 0
-    today = {"begins": NOW - timedelta(hours=3), "ends": NOW + timedelta(hours=9)}
+    today: dict[str, Any] = {"begins": NOW - timedelta(hours=3), "ends": NOW + timedelta(hours=9)}
     grown = [Entry(f"T{place}", 10, NOW - timedelta(minutes=100 - 10 * place)) for place in range(9)]
     for count, new in ((3, 3), (9, 6)):
         done = await statements.load(statements.write(*grown[:count], opening=70, **today))

@@ -22,8 +22,7 @@ class Difference(msgspec.Struct, frozen=True):
     only_new_amount: int
     only_other: int
     only_other_amount: int
-    balances: int  # of common lines that both say
-    equal_balances: int
+    offset: int  # by which every balance after a common line differs; 0 if they do not differ alike
 
 
 async def find_apart(tx: Tx, file: StatementFile) -> list[str]:
@@ -125,11 +124,14 @@ async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: d
             WHERE l.moved_at > $3 AND l.moved_at < $4
               AND NOT EXISTS (SELECT FROM statement_line_copies c WHERE c.line_id = l.id AND c.file_id = $1)
         ), balances AS (
-            SELECT count(*) AS number, count(*) FILTER (WHERE c.balance = o.balance) AS equal
+            -- Lines of one minute may be in another order, which changes balances, but not all of them by the same.
+            SELECT CASE WHEN min(c.balance - o.balance) = max(c.balance - o.balance)
+                        THEN min(c.balance - o.balance) ELSE 0 END AS difference
             FROM statement_line_copies c JOIN statement_line_copies o ON o.line_id = c.line_id AND o.file_id = $2
-            WHERE c.file_id = $1 AND c.balance IS NOT NULL AND o.balance IS NOT NULL
+            WHERE c.file_id = $1
         )
-        SELECT n.number, n.amount, o.number, o.amount, b.number, b.equal FROM only_new n, only_other o, balances b
+        SELECT n.number, n.amount, o.number, o.amount, coalesce(b.difference, 0)
+        FROM only_new n, only_other o, balances b
         """,
         file_id,
         other_id,
