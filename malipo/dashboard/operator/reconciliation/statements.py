@@ -1,6 +1,8 @@
-"""Statements that were imported: the list with what is not covered between them, and one file with its lines."""
+"""Statements that were imported: the list with what is not covered between them, and one file with its lines, what it
+booked, and what is proposed about it."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -18,6 +20,9 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation import listing_store
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
+from malipo.reconciliation.store import statement_proposals, withdrawals
+from malipo.reconciliation.store.statement_proposals import Act, StatementProposal
+from malipo.reconciliation.store.withdrawals import FileBooking, Remaining
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
@@ -74,28 +79,67 @@ def _link(channel: Channel | None, **more: str) -> str:
     return f"{PATH}?{urlencode(values)}" if values else PATH
 
 
+class Found(NamedTuple):
+    """A file, and what became of it."""
+
+    file: StatementFile | None
+    sums: list[KindSum]
+    lines: list[ListedLine]
+    bookings: list[FileBooking]
+    remaining: list[Remaining]  # payments that its lines have ended or corrected
+    proposals: list[StatementProposal]
+
+
 async def show(request: OperatorRequest) -> Response:
+    return await page(request)
+
+
+async def page(
+    request: OperatorRequest,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    values: Mapping[str, str] | None = None,
+    problem: str | None = None,
+    errors: dict[str, str] | None = None,
+) -> Response:
     file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
 
-    async def find(connection: Conn) -> tuple[StatementFile | None, list[KindSum], list[ListedLine]]:
-        files = await listing_store.find_files(connection, [file_id])
-        lines = await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1)
-        return files.get(file_id), await listing_store.sum_kinds(connection, file_id), lines
+    async def find(connection: Conn) -> Found:
+        file = (await listing_store.find_files(connection, [file_id])).get(file_id)
+        find_remaining = withdrawals.find_remaining if file and file.withdrawn_at else withdrawals.find_told
+        return Found(
+            file,
+            await listing_store.sum_kinds(connection, file_id),
+            await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1),
+            await withdrawals.find_bookings(connection, file_id),
+            await find_remaining(connection, file_id),
+            await statement_proposals.find(connection, file_id),
+        )
 
-    file, sums, lines = await request.service.read_snapshot(find)
+    found = await request.service.read_snapshot(find)
+    file, lines = found.file, found.lines
     if file is None:
         raise Missing("There is no statement with this id.")
     is_more = len(lines) > _LINES_PER_PAGE
     return render.page(
         request,
         "operator/reconciliation/statement.html",
+        status=status,
         file=file,
         problems=[problem_sentences.told(request.words, each) for each in file.problems],
-        sums=sums,
+        sums=found.sums,
         lines=lines[:_LINES_PER_PAGE],
         kinds=SENTENCES,
         after=after,
         older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
+        bookings=found.bookings,
+        remaining=found.remaining,
+        proposals=[each for each in found.proposals if each.decided_at is None],
+        withdrawal=next((each for each in found.proposals if each.act is Act.WITHDRAW and each.is_approved), None),
+        myself=request.actor.name,
+        values=values or {},
+        problem=problem,
+        errors=errors or {},
     )
 
 
