@@ -23,7 +23,7 @@ from malipo.reconciliation.payment_windows import BEFORE, ids_of
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawals
 from malipo.reconciliation.store import statement_proposals as proposals
-from malipo.reconciliation.store.statement_proposals import Act, StatementProposal
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 
 _COUNTED = timedelta(hours=24)
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
@@ -48,7 +48,7 @@ class WithdrawStatements:
         await _require_undecided(tx, file)
         booked = await withdrawals.find_bookings(tx, file.id)
         amount = sum(abs(each.amount) for each in booked if not each.is_undone)
-        return await _propose(tx, Act.WITHDRAW, file, None, amount, reason, actor=actor, now=now)
+        return await _propose(tx, ProposedAction.WITHDRAW, file, None, amount, reason, actor=actor, now=now)
 
     async def propose_undo(
         self, tx: Tx, booking_id: str, *, reason: str, actor: Actor, now: datetime
@@ -59,7 +59,9 @@ class WithdrawStatements:
         booking = await _find_booking(tx, booking_id)
         assert booking.file_id is not None
         file = await _lock(tx, booking.file_id)
-        proposal = await _propose(tx, Act.UNDO, file, booking.id, booking.amount, reason, actor=actor, now=now)
+        proposal = await _propose(
+            tx, ProposedAction.UNDO, file, booking.id, booking.amount, reason, actor=actor, now=now
+        )
         alone = await proposals.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
         if alone + booking.amount > self.approval_amount:
             return proposal
@@ -82,7 +84,7 @@ class WithdrawStatements:
 async def _apply(
     tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime
 ) -> StatementProposal:
-    if proposal.act is Act.WITHDRAW:
+    if proposal.action is ProposedAction.WITHDRAW:
         await withdrawals.sort_lines(tx, file.id)
         await _require_undecided(tx, file)
         for booking_id in await withdrawals.find_bookings_to_undo(tx, file.id):
@@ -145,7 +147,7 @@ async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now
 
 async def _propose(
     tx: Tx,
-    act: Act,
+    action: ProposedAction,
     file: StatementFile,
     booking_id: str | None,
     amount: int,
@@ -158,7 +160,7 @@ async def _propose(
         raise Conflict("This statement was withdrawn.")
     proposal = StatementProposal(
         id=ids.mint("stp_", now),
-        act=act,
+        action=action,
         file_id=file.id,
         booking_id=booking_id,
         amount=amount,
@@ -177,7 +179,11 @@ async def _end(
     tx: Tx, proposal: StatementProposal, file: StatementFile, *, is_approved: bool, actor: Actor, now: datetime
 ) -> StatementProposal:
     await proposals.end(tx, proposal.id, by=actor.name, is_approved=is_approved, now=now)
-    done = {Act.WITHDRAW: "withdrawn", Act.UNDO: "booking_undone"}[proposal.act] if is_approved else "rejected"
+    done = (
+        {ProposedAction.WITHDRAW: "withdrawn", ProposedAction.UNDO: "booking_undone"}[proposal.action]
+        if is_approved
+        else "rejected"
+    )
     await _note(tx, proposal, file, done, actor=actor, now=now)
     [found] = [each for each in await proposals.find(tx, file.id) if each.id == proposal.id]
     return found
@@ -186,7 +192,7 @@ async def _end(
 async def _note(
     tx: Tx, proposal: StatementProposal, file: StatementFile, what: str, *, actor: Actor, now: datetime
 ) -> None:
-    names = {"proposed": f"{proposal.act}_proposed", "rejected": f"{proposal.act}_rejected"}
+    names = {"proposed": f"{proposal.action}_proposed", "rejected": f"{proposal.action}_rejected"}
     remaining = await withdrawals.find_remaining(tx, file.id) if what == "withdrawn" else []
     await audit_log.append(
         tx,

@@ -152,7 +152,7 @@ async def test_a_payment_that_a_line_has_ended_stays_and_is_listed(statements: S
     file = (await statements.load(path)).file
     await statements.match()
     async with statements.database.read() as connection:
-        before = await withdrawals.find_told(connection, file.id)
+        before = await withdrawals.find_ended(connection, file.id)
     balances = await statements.steps.balances()
     await withdraw(statements, file.id)
     async with statements.database.read() as connection:

@@ -12,7 +12,7 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
 from malipo.reconciliation.store import statement_proposals, statements, withdrawals
-from malipo.reconciliation.store.statement_proposals import Act, StatementProposal
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.withdraw_statement import NoSuchStatement, WithdrawStatements
 from malipo.settings import Settings
 
@@ -44,7 +44,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             if file is None:
                 raise NoSuchStatement(arguments.file)
             is_withdrawn = file.withdrawn_at is not None
-            find = withdrawals.find_remaining if is_withdrawn else withdrawals.find_told
+            find = withdrawals.find_remaining if is_withdrawn else withdrawals.find_ended
             return {
                 "id": file.id,
                 "file": file.name,
@@ -70,7 +70,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
                 ],
                 "proposals": [
                     {
-                        "act": each.act,
+                        "action": each.action,
                         "of": each.subject,
                         "by": each.requested_by,
                         "reason": each.reason,
@@ -147,6 +147,6 @@ def _in_words(done: StatementProposal) -> str:
         return f"Proposed. Another operator must approve it, at /operator/statements/{done.file_id}."
     if not done.is_approved:
         return "The proposal is rejected. Nothing has changed."
-    if done.act is Act.UNDO:
+    if done.action is ProposedAction.UNDO:
         return "The booking is undone. Its lines are open: malipo exceptions list"
     return f"The import is withdrawn. What remains of it: malipo statements show {done.file_id}"

@@ -29,7 +29,7 @@ CREATE INDEX statement_line_copies_of_file ON statement_line_copies (file_id);
 -- What one operator proposes about a statement, and another decides. A booking that is small is undone by one.
 CREATE TABLE statement_proposals (
     id           text COLLATE "C" PRIMARY KEY,
-    act          text NOT NULL CONSTRAINT statement_proposals_act CHECK (act IN ('withdraw', 'undo')),
+    action       text NOT NULL CONSTRAINT statement_proposals_action CHECK (action IN ('withdraw', 'undo')),
     file_id      text COLLATE "C" NOT NULL REFERENCES statement_files,
     booking_id   text COLLATE "C" REFERENCES house_bookings, -- that is to be undone
     amount       bigint NOT NULL, -- what it moves back; many small ones of one operator are a large one
@@ -39,10 +39,10 @@ CREATE TABLE statement_proposals (
     decided_by   text, -- none: it is open
     decided_at   timestamptz,
     is_approved  boolean,
-    CONSTRAINT statement_proposals_of_a_booking CHECK ((act = 'undo') = (booking_id IS NOT NULL)),
+    CONSTRAINT statement_proposals_of_a_booking CHECK ((action = 'undo') = (booking_id IS NOT NULL)),
     CONSTRAINT statement_proposals_are_decided_whole CHECK ((decided_at IS NULL) = (decided_by IS NULL)
                                                         AND (decided_at IS NULL) = (is_approved IS NULL)),
-    CONSTRAINT statement_proposals_take_two CHECK (act = 'undo' OR NOT (is_approved AND decided_by = requested_by))
+    CONSTRAINT statement_proposals_take_two CHECK (action = 'undo' OR NOT (is_approved AND decided_by = requested_by))
 );
 COMMENT ON TABLE statement_proposals IS 'Withdrawals of statements and of their bookings, proposed by one operator.';
 CREATE UNIQUE INDEX statement_proposals_open ON statement_proposals (coalesce(booking_id, file_id))
@@ -51,7 +51,7 @@ CREATE INDEX statement_proposals_of_file ON statement_proposals (file_id);
 
 -- Lines that were withdrawn with their file: the evidence, and what the next close takes back of a day that was closed.
 CREATE TABLE withdrawn_lines (
-    number         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    withdrawal_number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     line_id        bigint NOT NULL, -- that it had in statement_lines
     proposal_id    text COLLATE "C" NOT NULL REFERENCES statement_proposals,
     file_id        text COLLATE "C" NOT NULL REFERENCES statement_files,
@@ -63,7 +63,7 @@ CREATE TABLE withdrawn_lines (
     merchant_id    text COLLATE "C", -- of the payment or booking that it was matched with
     transaction_id text COLLATE "C",
     is_told        boolean NOT NULL, -- it has ended or corrected that payment, which stays as it is
-    line           json NOT NULL -- all of it, as it was
+    content        json NOT NULL -- all of it, as it was
 );
 COMMENT ON TABLE withdrawn_lines IS 'Lines of statements that were withdrawn. Never changed.';
 CREATE UNIQUE INDEX withdrawn_lines_of_line ON withdrawn_lines (line_id);

@@ -31,7 +31,8 @@ _JOINED = """
     LEFT JOIN LATERAL (
         SELECT receipt, kind, amount, moved_at, key, phone, details, file_id FROM statement_lines WHERE id = e.line_id
         UNION ALL
-        SELECT line ->> 'receipt', kind, amount, moved_at, line ->> 'key', line ->> 'phone', line ->> 'details', file_id
+        SELECT content ->> 'receipt', kind, amount, moved_at, content ->> 'key', content ->> 'phone',
+               content ->> 'details', file_id
         FROM withdrawn_lines WHERE line_id = e.line_id
     ) l ON true
     LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id

@@ -8,14 +8,14 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 
 
-class Act(StrEnum):
+class ProposedAction(StrEnum):
     WITHDRAW = "withdraw"  # the whole import
     UNDO = "undo"  # one booking: the fees or the sweeps of a day
 
 
 class StatementProposal(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    act: Act
+    action: ProposedAction
     file_id: str
     booking_id: str | None = None
     amount: int
@@ -38,11 +38,11 @@ _COLUMNS = ", ".join(StatementProposal.__struct_fields__)
 async def insert(tx: Tx, proposal: StatementProposal) -> None:
     await tx.execute(
         """
-        INSERT INTO statement_proposals (id, act, file_id, booking_id, amount, reason, requested_by, requested_at)
+        INSERT INTO statement_proposals (id, action, file_id, booking_id, amount, reason, requested_by, requested_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         proposal.id,
-        proposal.act,
+        proposal.action,
         proposal.file_id,
         proposal.booking_id,
         proposal.amount,

@@ -84,7 +84,7 @@ async def find_hindrances(tx: Tx, file: StatementFile) -> Hindrances:
     return Hindrances(*row)
 
 
-async def find_told(connection: Conn, file_id: str) -> list[Remaining]:
+async def find_ended(connection: Conn, file_id: str) -> list[Remaining]:
     """Payments that lines of a file have ended or corrected, as long as it is not withdrawn."""
     rows = await connection.fetch(
         f"""
@@ -102,9 +102,9 @@ async def find_remaining(connection: Conn, file_id: str) -> list[Remaining]:
     """The same, once it is."""
     rows = await connection.fetch(
         """
-        SELECT w.line ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id, t.status
+        SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id, t.status
         FROM withdrawn_lines w JOIN transactions t ON t.merchant_id = w.merchant_id AND t.id = w.transaction_id
-        WHERE w.file_id = $1 AND w.is_told ORDER BY w.number
+        WHERE w.file_id = $1 AND w.is_told ORDER BY w.withdrawal_number
         """,
         file_id,
     )
@@ -159,7 +159,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         f"""
         INSERT INTO withdrawn_lines (
             line_id, proposal_id, file_id, channel, account, moved_at, amount, kind, merchant_id, transaction_id,
-            is_told, line)
+            is_told, content)
         SELECT l.id, $1, l.file_id, l.channel, l.account, l.moved_at, l.amount, l.kind,
                CASE WHEN m.role <> 'fee' THEN m.merchant_id END, CASE WHEN m.role <> 'fee' THEN m.transaction_id END,
                coalesce({_IS_TOLD}, false), row_to_json(l)

@@ -21,7 +21,7 @@ from malipo.reconciliation import listing_store
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.store import statement_proposals, withdrawals
-from malipo.reconciliation.store.statement_proposals import Act, StatementProposal
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.store.withdrawals import FileBooking, Remaining
 
 PATH = "/operator/statements"
@@ -106,7 +106,7 @@ async def page(
 
     async def find(connection: Conn) -> Found:
         file = (await listing_store.find_files(connection, [file_id])).get(file_id)
-        find_remaining = withdrawals.find_remaining if file and file.withdrawn_at else withdrawals.find_told
+        find_remaining = withdrawals.find_remaining if file and file.withdrawn_at else withdrawals.find_ended
         return Found(
             file,
             await listing_store.sum_kinds(connection, file_id),
@@ -135,7 +135,9 @@ async def page(
         bookings=found.bookings,
         remaining=found.remaining,
         proposals=[each for each in found.proposals if each.decided_at is None],
-        withdrawal=next((each for each in found.proposals if each.act is Act.WITHDRAW and each.is_approved), None),
+        withdrawal=next(
+            (each for each in found.proposals if each.action is ProposedAction.WITHDRAW and each.is_approved), None
+        ),
         myself=request.actor.name,
         values=values or {},
         problem=problem,

@@ -173,7 +173,7 @@ async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, C
             FROM unnest($2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
                  AS c (channel, until, line_id, withdrawn)
             JOIN first_counted f ON f.channel = c.channel
-            JOIN withdrawn_lines l ON l.channel = c.channel AND l.number > c.withdrawn
+            JOIN withdrawn_lines l ON l.channel = c.channel AND l.withdrawal_number > c.withdrawn
             WHERE l.moved_at < c.until AND l.line_id <= c.line_id AND (l.moved_at >= $6 OR l.line_id > f.line_id)
         ), added AS (
             INSERT INTO close_entries
@@ -211,4 +211,4 @@ async def last_line_id(tx: Tx) -> int:
 
 async def last_withdrawn_number(tx: Tx) -> int:
     """In the same way: withdrawals hold the open day open too."""
-    return int(await tx.fetchval("SELECT coalesce(max(number), 0) FROM withdrawn_lines"))
+    return int(await tx.fetchval("SELECT coalesce(max(withdrawal_number), 0) FROM withdrawn_lines"))
