@@ -102,7 +102,8 @@ async def find_remaining(connection: Conn, file_id: str) -> list[Remaining]:
     """The same, once it is."""
     rows = await connection.fetch(
         """
-        SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id, t.status
+        SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id,
+               t.status
         FROM withdrawn_lines w JOIN transactions t ON t.merchant_id = w.merchant_id AND t.id = w.transaction_id
         WHERE w.file_id = $1 AND w.is_told ORDER BY w.withdrawal_number
         """,
