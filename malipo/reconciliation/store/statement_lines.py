@@ -73,13 +73,16 @@ async def has_known(tx: Tx, file: StatementFile, apart: Sequence[str]) -> bool:
     values = (file.id, file.channel, file.account, list(apart), *span)
     if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM statement_lines WHERE {others})", *values):
         return False
+    # From each new line to the known ones by their index, whatever the planner knows of lines that were just stored.
     return bool(
         await tx.fetchval(
             f"""
             SELECT EXISTS (
-                SELECT FROM (SELECT receipt, amount, moved_at FROM statement_lines WHERE {others}) AS known
-                JOIN statement_lines l ON l.file_id = $1 AND l.receipt = known.receipt AND l.amount = known.amount
-                WHERE abs(date_part('epoch', l.moved_at - known.moved_at)) <= 86400
+                SELECT FROM statement_lines l CROSS JOIN LATERAL (
+                    SELECT FROM statement_lines WHERE {others} AND receipt = l.receipt AND amount = l.amount
+                        AND abs(date_part('epoch', moved_at - l.moved_at)) <= 86400 OFFSET 0
+                ) known
+                WHERE l.file_id = $1
             )
             """,
             *values,
@@ -128,11 +131,14 @@ async def _pair_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> Non
         await tx.execute(
             """
             INSERT INTO known_lines
-            SELECT l.id, l.receipt, l.moved_at, l.amount, l.kind, l.balance, false FROM statement_lines l
-            WHERE l.channel = $1 AND l.account = $2 AND l.file_id <> ALL($3)
-              AND l.moved_at >= (SELECT min(moved_at) FROM staged_lines) - interval '1 day'
-              AND l.moved_at <= (SELECT max(moved_at) FROM staged_lines) + interval '1 day'
-              AND EXISTS (SELECT FROM staged_lines s WHERE s.receipt = l.receipt AND s.amount = l.amount)
+            SELECT l.* FROM (
+                SELECT receipt, amount, min(moved_at) AS first, max(moved_at) AS last FROM staged_lines GROUP BY 1, 2
+            ) s CROSS JOIN LATERAL (
+                SELECT l.id, l.receipt, l.moved_at, l.amount, l.kind, l.balance, false FROM statement_lines l
+                WHERE l.channel = $1 AND l.account = $2 AND l.receipt = s.receipt AND l.amount = s.amount
+                  AND l.moved_at >= s.first - interval '1 day' AND l.moved_at <= s.last + interval '1 day'
+                  AND l.file_id <> ALL($3) OFFSET 0
+            ) l
             """,
             file.channel,
             file.account,
