@@ -72,7 +72,7 @@ async def test_a_line_that_two_layouts_call_differently_is_one_line(statements: 
 
 
 async def test_a_file_is_imported_into_one_account_also_if_two_do_it_at_once(statements: Statements) -> None:
-    path = statements.write(*entries(), **A_DAY)
+    path = statements.write(*entries(400), **A_DAY)
     done = await asyncio.gather(
         *(statements.load(path, account=name) for name in ("till 1", "till 2", "till 3")), return_exceptions=True
     )
