@@ -64,6 +64,7 @@ async def test_an_import_is_withdrawn_by_two_operators(operator_pages: OperatorP
     assert (await asha.surfer.post(f"{file}/propose", {"reason": "It is another till's"})).status == 303
     seen = await asha.surfer.get(file)
     assert "Take it back" in seen.words
+    assert "Proposed" in (await juma.surfer.get(PATH)).words
     proposal = seen.text.split('name="proposal" value="')[1].split('"')[0]
     assert (await asha.surfer.post(f"{file}/approve", {"proposal": proposal})).status == 403
     assert (await juma.surfer.post(f"{file}/approve", {"proposal": "stp_other"})).status == 409

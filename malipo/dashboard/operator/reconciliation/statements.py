@@ -50,14 +50,18 @@ async def show_all(request: OperatorRequest) -> Response:
     chosen = request.http.query_params.get("channel", "")
     channel = Channel(chosen) if chosen in Channel.__members__.values() else None
     before = key_in(request)
-    found = await request.service.read(
-        lambda connection: listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
-    )
+
+    async def find(connection: Conn) -> tuple[list[ListedFile], list[StatementProposal]]:
+        files = await listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
+        return files, await statement_proposals.find_open(connection)
+
+    found, proposals = await request.service.read_snapshot(find)
     older = found[_PER_PAGE - 1].file.id if len(found) > _PER_PAGE else None
     return render.page(
         request,
         "operator/reconciliation/statements.html",
         rows=[_row(request.words, each) for each in found[:_PER_PAGE]],
+        proposed={each.file_id for each in proposals},
         channel=channel or "",
         channels=CHANNELS,
         older=_link(channel, before=older) if older else None,
