@@ -28,7 +28,7 @@ from simulation.world import World
 
 _OPERATOR = Actor("operator finance", "statements")
 # ClickPesa carries payouts to HaloPesa: an account of its own of that channel.
-_CHANNELS = {GatewayName.CLICKPESA: (Channel.HALOPESA, "ClickPesa")}
+_CHANNELS = {GatewayName.CLICKPESA: (Channel.HALOPESA, "clickpesa")}
 
 
 def reconcile(world: World, book: Book, folder: Path) -> list[Finding]:
@@ -73,6 +73,7 @@ class _Reconciliation:
                 account=account,
                 profile=await choose_profile(tx, path, channel),
                 accepts_problems=False,
+                is_new_account=True,
                 actor=_OPERATOR,
                 now=clock.now(),
             )

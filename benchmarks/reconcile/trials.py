@@ -137,6 +137,7 @@ class _Trial:
                 account="",
                 profile=built_in()["mpesa-account"],
                 accepts_problems=False,
+                is_new_account=True,
                 actor=Actor("benchmark", "benchmark"),
                 now=clock.now(),
             )

@@ -103,6 +103,13 @@ class Networks:
     def carried_by(self, name: str) -> list[Route]:
         return [route for route, carrier in self.routes.items() if carrier == name]
 
+    def account_name(self, name: str, channel: Channel) -> str:
+        """What a connector's account is called among those of a channel, wherever it is named: in statements, readings
+        and transfers. The only one has no name, nor has that of the channel's own network."""
+        is_shared = any(other is not channel for other, _ in self.carried_by(name))
+        is_only_one = all(carrier == name for (each, _), carrier in self.routes.items() if each is channel)
+        return "" if name == channel.lower() or (is_only_one and not is_shared) else name
+
 
 def connect(settings: Settings, http_client: HttpClient) -> Networks:
     """Everything that is connected. BadSettings says what is missing, one sentence each."""

@@ -24,12 +24,8 @@ class FetchableAccount:
 
     connector: str
     channel: Channel
+    account: str
     source: StatementSource
-
-    @property
-    def account(self) -> str:
-        """Beside the account that the channel's own network has."""
-        return "" if self.connector == self.channel.lower() else self.connector
 
     @property
     def profile(self) -> Profile:
@@ -43,7 +39,7 @@ def fetchable_accounts(networks: Networks) -> list[FetchableAccount]:
         carried = {channel for channel, _ in networks.carried_by(name)}
         if carried and isinstance(connector, StatementSource):
             channel = next(each for each in Channel if each in carried)
-            found.append(FetchableAccount(name, channel, connector))
+            found.append(FetchableAccount(name, channel, networks.account_name(name, channel), connector))
     return found
 
 

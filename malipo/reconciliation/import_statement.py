@@ -1,7 +1,8 @@
 """Imports a statement: all of it in one commit, or nothing.
 
 The file is read line by line, and each goes to PostgreSQL at once, so memory stays flat. A file that does not add up is
-refused; an operator may accept it, and then it proves nothing by what it does not have.
+refused; an operator may accept it, and then it proves nothing by what it does not have. One that is doubted is refused
+before anything of it is booked.
 """
 
 import hashlib
@@ -20,12 +21,14 @@ from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.heading import Heading
-from malipo.network_statements.profile import Profile, built_in
+from malipo.network_statements.profile import Profile
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
+from malipo.reconciliation import doubt_statement
 from malipo.reconciliation.statement_file import StatementFile, gap_before, uncovered_before
+from malipo.reconciliation.store import file_comparison
 from malipo.reconciliation.store import statement_lines as lines_store
 from malipo.reconciliation.store import statements as store
 
@@ -79,17 +82,18 @@ async def import_statement(
     account: str,
     profile: Profile,
     accepts_problems: bool,
+    is_new_account: bool = False,  # somebody knows that nothing of it is known here, and that it is right all the same
     actor: Actor,
     now: datetime,
     period: Period | None = None,  # as the operator says, of a file that does not
     progress: Callable[[int], None] = lambda lines: None,  # is told how many lines were read so far
 ) -> Imported:
     sha256 = _sha256(path)
+    await store.lock_content(tx, sha256)
+    account = _known_name(account, await store.find_accounts(tx, channel))
     await store.lock_account(tx, channel, account)
     # No day is closed meanwhile: lines are in the close of their day, or come after it.
     await first_open_day(tx)
-    if same := await store.find_same(tx, channel, account, sha256):
-        return Imported(same, is_repeat=True)
     file = StatementFile(
         id=ids.mint("stf_", now),
         channel=channel,
@@ -107,35 +111,25 @@ async def import_statement(
         imported_by=actor.name,
         imported_at=now,
     )
-    await store.insert_file(tx, file)
-    reading, new_count = await _store_lines(tx, file, lambda: _Reading(path, profile, progress), profile)
-    statement, chain = reading.statement, reading.chain
-    heading = with_period(statement.heading, period)
-    problems = [*chain.problems(heading)]
-    # What was fetched proves nothing by what it does not have, so it does not matter where its times end.
-    if not profile.is_fetched and (outside := chain.outside_of(heading)):
-        problems.append(outside)
-    opening, opening_cents = _split(heading.opening, chain.opening)
-    closing, closing_cents = _split(heading.closing, chain.closing)
-    file = msgspec.structs.replace(
-        file,
-        begins_at=heading.begins or chain.begins,
-        ends_at=heading.ends_at(chain.ends),
-        opening=opening,
-        closing=closing,
-        opening_cents=opening_cents,
-        closing_cents=closing_cents,
-        line_count=chain.lines,
-        new_count=new_count,
-        problems=tuple(problems),
-    )
+    same = await _find_same(tx, file)
+    if same is not None and await lines_store.count(tx, same.id) >= same.line_count:
+        return Imported(same, is_repeat=True)
+    if same is None:
+        await store.insert_file(tx, file)
+    reading, file = await _store_lines(tx, same or file, lambda: _Reading(path, profile, period, progress))
+    passed_over = dict(reading.statement.statuses.failed)
     before = await store.find_before(tx, file)
     if gap := gap_before(file, before):
         file = msgspec.structs.replace(file, problems=(*file.problems, gap))
     if file.problems and not accepts_problems:
         raise DoesNotAddUp(f"{path.name} does not add up.", details={"file": list(file.problems)})
+    if same is None:
+        await doubt_statement.refuse_content_of_another(tx, file)
+        await doubt_statement.refuse_contradiction(tx, file)
+        if not is_new_account:
+            await doubt_statement.refuse_stranger(tx, file, profile)
     await store.update_file(tx, file)
-    if not file.problems:
+    if not file.problems and same is None:
         await note_closing(tx, channel, account, file.closing, ends_at=file.ends_at, actor=actor, now=now)
     await audit_log.append(
         tx,
@@ -149,9 +143,9 @@ async def import_statement(
         lines=file.line_count,
         new=file.new_count,
         problems=file.problems,
-        passed_over=dict(statement.statuses.failed),
+        passed_over=passed_over,
     )
-    return Imported(file, uncovered=uncovered_before(file, before), passed_over=dict(statement.statuses.failed))
+    return Imported(file, uncovered=uncovered_before(file, before), passed_over=passed_over)
 
 
 def with_period(heading: Heading, period: Period | None) -> Heading:
@@ -170,6 +164,23 @@ def _split(said: int | None, computed: int | None) -> tuple[int | None, int]:
     return (None, 0) if cents is None else money.split(cents)
 
 
+def _known_name(account: str, known: Sequence[str]) -> str:
+    """As the account is called already: "ClickPesa" and "clickpesa" are one."""
+    account = account.strip()
+    return next((each for each in known if each.casefold() == account.casefold()), account)
+
+
+async def _find_same(tx: Tx, file: StatementFile) -> StatementFile | None:
+    """The import of the same bytes. A file without lines says nothing of an account, so others may be equal to it."""
+    found = await store.find_same(tx, file.sha256)
+    for each in found:
+        if (each.channel, each.account) == (file.channel, file.account):
+            return each
+    if others := [each for each in found if each.line_count]:
+        doubt_statement.refuse_same_elsewhere(others[0])
+    return None
+
+
 def _sha256(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
@@ -178,9 +189,10 @@ def _sha256(path: Path) -> bytes:
 class _Reading:
     """A file that is read, once."""
 
-    def __init__(self, path: Path, profile: Profile, progress: Callable[[int], None]) -> None:
+    def __init__(self, path: Path, profile: Profile, period: Period | None, progress: Callable[[int], None]) -> None:
         self._name = path.name
         self.statement = read_statement(path, profile)
+        self.heading = with_period(self.statement.heading, period)
         self.chain = Chain()
         self._progress = progress
         self._bad: list[BadLine] = []
@@ -207,24 +219,46 @@ class _Reading:
             raise UnknownStatuses(self._name, self.statement.profile.name, unknown)
 
 
-async def _store_lines(
-    tx: Tx, file: StatementFile, read: Callable[[], _Reading], profile: Profile
-) -> tuple[_Reading, int]:
-    """How the file was read, and how many of its lines are new.
+async def _store_lines(tx: Tx, file: StatementFile, read: Callable[[], _Reading]) -> tuple[_Reading, StatementFile]:
+    """How the file was read, and the file with how many of its lines are new.
 
     Nearly always all of them are, and then they are stored as they are read. If one is not, the file is read again and
     its lines are compared with those that are known.
     """
-    is_fetched, fetched_profiles = profile.is_fetched, [name for name, each in built_in().items() if each.is_fetched]
-    has_both = await lines_store.has_both_kinds(tx, file, is_fetched, fetched_profiles)
-    if not has_both:
-        reading = read()
-        if await lines_store.copy_new(tx, file, reading.lines()):
-            reading.refuse_bad()
-            return reading, reading.chain.lines
+    await lines_store.begin(tx)
+    reading = read()
+    if await lines_store.copy_new(tx, file, reading.lines()):
+        reading.refuse_bad()
+        described = _described(file, reading, new_count=reading.chain.lines)
+        if not await lines_store.has_known(tx, file, await file_comparison.find_apart(tx, described)):
+            return reading, described
+    await lines_store.take_back(tx)
     reading = read()
     await lines_store.stage(tx, reading.lines())
     reading.refuse_bad()
-    if has_both:
-        return reading, await lines_store.insert_unless_near(tx, file, is_fetched, fetched_profiles)
-    return reading, await lines_store.insert_unless_equal(tx, file)
+    described = _described(file, reading, new_count=0)
+    apart = await file_comparison.find_apart(tx, described)
+    new_count = await lines_store.insert_staged(tx, file, apart)
+    return reading, msgspec.structs.replace(described, new_count=new_count)
+
+
+def _described(file: StatementFile, reading: _Reading, *, new_count: int) -> StatementFile:
+    heading, chain = reading.heading, reading.chain
+    problems = [*chain.problems(heading)]
+    # What was fetched proves nothing by what it does not have, so it does not matter where its times end.
+    if not reading.statement.profile.is_fetched and (outside := chain.outside_of(heading)):
+        problems.append(outside)
+    opening, opening_cents = _split(heading.opening, chain.opening)
+    closing, closing_cents = _split(heading.closing, chain.closing)
+    return msgspec.structs.replace(
+        file,
+        begins_at=heading.begins or chain.begins,
+        ends_at=heading.ends_at(chain.ends),
+        opening=opening,
+        closing=closing,
+        opening_cents=opening_cents,
+        closing_cents=closing_cents,
+        line_count=chain.lines,
+        new_count=new_count,
+        problems=tuple(problems),
+    )

@@ -55,6 +55,7 @@ async def find_page(connection: Conn, *, channel: Channel | None, before: str | 
         LEFT JOIN LATERAL (
             SELECT id FROM statement_files b
             WHERE b.channel = f.channel AND b.account = f.account AND b.ends_at <= f.begins_at AND b.id <> f.id
+                AND b.withdrawn_at IS NULL
             ORDER BY b.ends_at DESC, b.imported_at DESC LIMIT 1
         ) b ON true
         WHERE {where} ORDER BY f.id DESC LIMIT {limit:d}

@@ -29,6 +29,12 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     imported_at: datetime
     opening_cents: int = 0  # beside `opening`: the network wrote opening * 100 + opening_cents
     closing_cents: int = 0
+    withdrawn_at: datetime | None = None
+
+    @property
+    def where(self) -> str:
+        """The account whose statement it is, for a sentence."""
+        return f"{self.channel}, account {self.account}" if self.account else str(self.channel)
 
     @property
     def is_whole(self) -> bool:

@@ -31,20 +31,9 @@ class PayingAccount(NamedTuple):
 
 
 def paying_accounts(networks: Networks, name: str) -> list[PayingAccount]:
-    """The accounts that a connector pays out of: one for each channel, though at an aggregator they are the same one.
-
-    Where collections of the channel go elsewhere, there are two accounts, and this one is called like the connector.
-    """
+    """The accounts that a connector pays out of: one for each channel, though an aggregator's are the same one."""
     channels = [channel for channel, type_ in networks.carried_by(name) if type_ is Type.DISBURSEMENT]
-    is_shared = len(channels) > 1
-    return [
-        PayingAccount(
-            channel,
-            name if is_shared or networks.routes.get((channel, Type.COLLECTION), name) != name else "",
-            is_shared,
-        )
-        for channel in channels
-    ]
+    return [PayingAccount(each, networks.account_name(name, each), len(channels) > 1) for each in channels]
 
 
 def float_readers(service: Service) -> list["FloatReader"]:

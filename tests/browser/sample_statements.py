@@ -141,6 +141,7 @@ async def _import(database: Database, path: Path, channel: Channel) -> None:
             account="",
             profile=built_in()["generic"],
             accepts_problems=False,
+            is_new_account=True,
             actor=NOBODY,
             now=clock.now(),
         )

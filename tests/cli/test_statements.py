@@ -29,7 +29,10 @@ async def asha(database: Database, database_url: str) -> dict[str, str]:
 
 async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str, str]) -> None:
     path = str(FILES / "mpesa-account.csv")
-    done = run_command("statements", "import", path, "--channel", "MPESA", **asha)
+    doubted = run_command("statements", "import", path, "--channel", "MPESA", **asha)
+    assert (doubted.returncode, doubted.stdout) == (2, "")
+    assert doubted.stderr.endswith("Then add: --new-account\n")
+    done = run_command("statements", "import", path, "--channel", "MPESA", "--new-account", **asha)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "mpesa-account.csv: 7 lines, 7 of them new, read as mpesa-account.\n"
@@ -57,6 +60,35 @@ async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str,
     assert "mpesa-shortcode" in run_command("statements", "profiles", **asha).stdout
 
 
+async def test_an_import_is_withdrawn_and_a_booking_undone_by_two(asha: dict[str, str], database: Database) -> None:
+    async with database.begin() as tx:
+        await operators.insert_operator(tx, "opr_2", "juma", now=clock.now())
+    juma, path = asha | {"operator": "juma"}, str(FILES / "mpesa-account.csv")
+    imported = run_command("statements", "import", path, "--channel", "MPESA", "--new-account", "--json", **asha)
+    file = msgspec.json.decode(imported.stdout)["id"]
+    why = ("--reason", "The portal has issued it again")
+
+    def show() -> dict[str, list[dict[str, object]]]:
+        found: dict[str, list[dict[str, object]]] = msgspec.json.decode(
+            run_command("statements", "show", file, "--json", **asha).stdout
+        )
+        return found
+
+    [booking] = [each for each in show()["bookings"] if each["kind"] == "network_fee"]
+    undone = run_command("statements", "undo", str(booking["booking"]), *why, **asha)
+    assert undone.stdout == "The booking is undone. Its lines are open: malipo exceptions list\n", undone.stderr
+    assert "Another operator must approve it" in run_command("statements", "withdraw", file, *why, **asha).stdout
+    assert run_command("statements", "approve", file, "--here", **asha).returncode == 2
+    assert "/operator/statements" in run_command("statements", "approve", file, **juma).stderr
+    done = run_command("statements", "approve", file, "--here", **juma)
+    assert (done.returncode, done.stdout.split(".")[0]) == (0, "The import is withdrawn"), done.stderr
+    assert show()["withdrawn"] is not None
+    assert f"id:                  {file}" in run_command("statements", "show", file, **asha).stdout
+    assert "There are no such exceptions." in run_command("exceptions", "list", **asha).stdout
+    assert run_command("statements", "reject", file, **juma).returncode == 2
+    assert run_command("statements", "withdraw", "stf_x", *why, **asha).returncode == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -80,7 +112,8 @@ async def test_every_problem_of_a_file_is_told(asha: dict[str, str], tmp_path: P
     path.write_text((FILES / "generic.csv").read_text().replace("opening balance;100", "opening balance;90"))
     done = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", **asha)
     assert (done.returncode, done.stderr) == (2, "malipo: The heading opens with 90, the lines with 100.\n")
-    accepted = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", "--accept-problems", **asha)
+    accepts = ("--accept-problems", "--new-account")
+    accepted = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", *accepts, **asha)
     assert accepted.returncode == 0
     assert "Accepted although: The heading opens with 90" in accepted.stdout
 
@@ -176,7 +209,7 @@ def _at_a_terminal(asha: dict[str, str], path: str, *, answers: list[str]) -> tu
         "MALIPO_DATABASE_URL": asha["database_url"],
         "MALIPO_OPERATOR_SESSION": str(session),
     }
-    command = [sys.executable, "-m", "malipo", "statements", "import", path, "--channel", "HALOPESA"]
+    command = [sys.executable, "-m", "malipo", "statements", "import", path, "--channel", "HALOPESA", "--new-account"]
     process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
     os.close(theirs)
     threading.Thread(target=os.write, args=(ours, "".join(f"{each}\n" for each in answers).encode())).start()

@@ -198,6 +198,11 @@ COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
             [("HALOPESA", "x", True), ("MPESA", "x", True)],
             id="one account for two channels",
         ),
+        pytest.param(
+            {("HALOPESA", PAYOUT): "x", ("HALOPESA", COLLECTION): "x", ("MPESA", COLLECTION): "x"},
+            [("HALOPESA", "x", False)],
+            id="one account, also for what another channel collects",
+        ),
         pytest.param({("HALOPESA", COLLECTION): "x"}, [], id="it pays nothing out"),
     ],
 )
@@ -208,3 +213,17 @@ def test_the_accounts_that_a_connector_pays_out_of(
     carriers = {(Channel(channel), type_): name for (channel, type_), name in routes.items()}
     networks = Networks({}, carriers, {}, {}, names)
     assert [tuple(each) for each in paying_accounts(networks, "x")] == accounts
+
+
+def test_a_connectors_account_has_one_name_wherever_it_is_named() -> None:
+    """In what is fetched, in what is read, and in what the docs tell operators to type."""
+    names = NameLookup({}, {}, timeout_seconds=1)
+
+    def named(connector: str, **carriers: str) -> str:
+        routes = {(Channel.AIRTEL_MONEY, Type(type_)): name for type_, name in carriers.items()}
+        networks = Networks({}, routes, {}, {}, names)
+        return networks.account_name(connector, Channel.AIRTEL_MONEY)
+
+    assert named("clickpesa", COLLECTION="clickpesa", DISBURSEMENT="clickpesa") == ""
+    assert named("clickpesa", COLLECTION="airtel_money", DISBURSEMENT="clickpesa") == "clickpesa"
+    assert named("airtel_money", COLLECTION="clickpesa", DISBURSEMENT="airtel_money") == ""

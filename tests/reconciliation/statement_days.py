@@ -116,7 +116,9 @@ class Statements:
             csv.writer(file).writerows([*heading, *rows])
         return path
 
-    async def load(self, path: Path, *, accepts_problems: bool = False, account: str = "") -> Imported:
+    async def load(
+        self, path: Path, *, accepts_problems: bool = False, account: str = "", is_new_account: bool = True
+    ) -> Imported:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
@@ -125,6 +127,7 @@ class Statements:
                 account=account,
                 profile=built_in()["generic"],
                 accepts_problems=accepts_problems,
+                is_new_account=is_new_account,
                 actor=NOBODY,
                 now=clock.now(),
             )

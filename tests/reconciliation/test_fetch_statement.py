@@ -61,6 +61,7 @@ async def imported(database: Database, path: Path, channel: Channel, profile: st
             account=account,
             profile=built_in()[profile],
             accepts_problems=False,
+            is_new_account=True,
             actor=NOBODY,
             now=clock.now(),
         )
@@ -138,19 +139,19 @@ async def test_between_a_file_and_the_api_a_line_is_the_same_if_its_time_is_near
 ) -> None:
     """Also where no line is in its file twice, and each looks new."""
     fetched = "from,2026-11-01T00:00:00+03:00,to,2026-11-02T00:00:00+03:00\nreceipt,moved at,amount\n"
-    rows = [("A", "10:00:00", 500), *((each, "10:00:00", 500) for each in repeated), ("B", "11:00:00", -70)]
-    (tmp_path / "api.csv").write_text(
-        fetched + "".join(f"{receipt},2026-11-01T{at}+03:00,{amount}\n" for receipt, at, amount in rows)
-    )
-    (tmp_path / "portal.csv").write_text(
-        "Transation ID,Date,Amount\n"
-        + "".join(f"{receipt},2026-11-01 {at[:-1]}7,{amount}\n" for receipt, at, amount in rows)
-        + "".join(f"{each},2026-11-01 10:00:07,500\n" for each in repeated)
-        + "B,2026-11-03 11:00:00,-70\n"
-    )
     profiles = {"api.csv": "airtel-summary", "portal.csv": "airtel-user"}
+    rows = [("A", "10:00:00", 500), *((each, "10:00:00", 500) for each in repeated), ("B", "11:00:00", -70)]
     for order in (["api.csv", "portal.csv"], ["portal.csv", "api.csv"]):
         account = order[0]
+        (tmp_path / "api.csv").write_text(
+            fetched + "".join(f"{account}{receipt},2026-11-01T{at}+03:00,{amount}\n" for receipt, at, amount in rows)
+        )
+        (tmp_path / "portal.csv").write_text(
+            "Transation ID,Date,Amount\n"
+            + "".join(f"{account}{receipt},2026-11-01 {at[:-1]}7,{amount}\n" for receipt, at, amount in rows)
+            + "".join(f"{account}{each},2026-11-01 10:00:07,500\n" for each in repeated)
+            + f"{account}B,2026-11-03 11:00:00,-70\n"
+        )
         counts = [
             (await imported(database, tmp_path / name, Channel.AIRTEL_MONEY, profiles[name], account)).file.new_count
             for name in order

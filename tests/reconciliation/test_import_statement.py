@@ -46,6 +46,7 @@ async def imported(
     path: Path,
     *,
     accepts_problems: bool = False,
+    is_new_account: bool = True,
     account: str = "",
     progress: Callable[[int], None] = lambda lines: None,
 ) -> Imported:
@@ -57,6 +58,7 @@ async def imported(
             account=account,
             profile=built_in()["generic"],
             accepts_problems=accepts_problems,
+            is_new_account=is_new_account,
             actor=NOBODY,
             now=clock.now(),
             progress=progress,
@@ -121,8 +123,9 @@ async def test_a_receipt_that_repeats_is_as_many_lines_as_there_are(database: Da
 
 
 async def test_each_account_has_lines_of_its_own(database: Database, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", ENTRIES)
-    assert [(await imported(database, path, account=name)).file.new_count for name in ("till 1", "till 2")] == [10, 10]
+    for number, name in enumerate(("till 1", "till 2")):
+        path = write(tmp_path / f"{number}.csv", [(f"{number}{receipt}", amount) for receipt, amount in ENTRIES])
+        assert (await imported(database, path, account=name)).file.new_count == 10
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,8 @@ async def test_the_same_file_twice_halves_that_overlap_and_shuffled_lines_end_th
     begins = clock.now() - timedelta(days=1)
     whole = statements.write(*lines, begins=begins)
     half = statements.write(*lines[:8], begins=begins)
-    rest = statements.write(*lines[4:], opening=5_000_000 + sum(each.amount for each in lines[:4]), begins=begins)
+    opening = 5_000_000 + sum(each.amount for each in lines[:4])
+    rest = statements.write(*lines[4:], opening=opening, begins=lines[4].at)
     random.Random(1).shuffle(lines)
     shuffled = statements.write(*lines, begins=begins)
     assert (await _taken(statements, half)).payments == 4

@@ -63,7 +63,7 @@ async def test_two_imports_at_once_match_each_line_and_each_payment_once(stateme
     opening = 5_000_000 + sum(each.amount for each in lines[: half - 3])
     paths = [
         statements.write(*lines[:half], begins=begins),
-        statements.write(*lines[half - 3 :], begins=begins, opening=opening),
+        statements.write(*lines[half - 3 :], begins=lines[half - 3].at, opening=opening),
         statements.write(*lines, begins=begins),
     ]
 

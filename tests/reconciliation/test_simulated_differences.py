@@ -89,6 +89,7 @@ async def load(statements: Statements, statement: Statement) -> None:
             account="",
             profile=built_in()["mpesa-account"],
             accepts_problems=False,
+            is_new_account=True,
             actor=NOBODY,
             now=clock.now(),
         )

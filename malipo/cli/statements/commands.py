@@ -9,7 +9,7 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.statements import charges, fetch, layout, mapper, matched
+from malipo.cli.statements import charges, fetch, layout, mapper, matched, withdraw
 from malipo.cli.statements.imported import tell_both
 from malipo.cli.statements.matched import match_now
 from malipo.cli.statements.progress_bar import ProgressBar
@@ -26,6 +26,7 @@ from malipo.reconciliation.choose_profile import (
     save_if_new,
     save_status_words,
 )
+from malipo.reconciliation.doubt_statement import NothingKnown
 from malipo.reconciliation.import_statement import Imported, UnknownStatuses, import_statement
 from malipo.reconciliation.store import statements as store
 from malipo.reconciliation.typed_period import period_of
@@ -55,12 +56,18 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="import it although it does not add up; it will then prove nothing by what it does not have",
     )
+    import_.add_argument(
+        "--new-account",
+        action="store_true",
+        help="import it although nothing in it is known here: the first statement of an account, or without payments",
+    )
     fetch.add_command(acts)
     list_ = add_subcommand(acts, "list", _list, f"the latest {_MOST_FILES} that were imported")
     list_.add_argument("--channel", choices=list(Channel))
     add_subcommand(acts, "profiles", _profiles, "the layouts that can be read")
     layout.add_command(acts)
     add_subcommand(acts, "match", _match, "match what was imported with payments once more")
+    withdraw.add_commands(acts)
     charges.add_subcommands(acts)
 
 
@@ -85,6 +92,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
                 account=arguments.account,
                 profile=said.of(profile),
                 accepts_problems=arguments.accept_problems,
+                is_new_account=arguments.new_account,
                 actor=actor,
                 now=now,
                 period=period,
@@ -100,11 +108,15 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
             return write(arguments, settings, act)
 
     try:
-        done, actor = run(layout.SaidWords())
-    except UnknownStatuses as unknown:
-        if not sys.stdin.isatty():
-            raise
-        done, actor = run(layout.ask_for_words(unknown.words))
+        try:
+            done, actor = run(layout.SaidWords())
+        except UnknownStatuses as unknown:
+            if not sys.stdin.isatty():
+                raise
+            done, actor = run(layout.ask_for_words(unknown.words))
+    except NothingKnown as refusal:
+        told = [*(refusal.details or {}).get("file", ()), "Then add: --new-account"]
+        raise NothingKnown(refusal.message, details={"file": told}) from None
     return tell_both(arguments, done, profile.name, match_now(settings, actor))
 
 
@@ -133,6 +145,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             found = await store.find_files(connection, channel=channel, limit=_MOST_FILES)
         return [
             {
+                "id": file.id,
                 "file": file.name,
                 "channel": file.channel,
                 "account": file.account or None,
@@ -143,6 +156,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
                 "lines": file.line_count,
                 "new": file.new_count,
                 "adds up": not file.problems,
+                "withdrawn": file.withdrawn_at is not None,
                 "by": file.imported_by,
             }
             for file in found

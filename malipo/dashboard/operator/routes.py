@@ -30,6 +30,7 @@ from malipo.dashboard.operator.reconciliation import (
     floats,
     new_statement,
     statements,
+    withdraw_statement,
 )
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.trust_pages import ending_trust, read_alert
@@ -77,6 +78,9 @@ PAGES = [
     Page("POST", f"{new_statement.NEW}/{{upload}}/words", new_statement.say_words),
     Page("POST", f"{new_statement.NEW}/{{upload}}/import", new_statement.import_, act=SensitiveAct.APPROVAL),
     Page("GET", f"{statements.PATH}/{{id}}", statements.show),
+    Page("POST", f"{statements.PATH}/{{id}}/propose", withdraw_statement.propose, act=SensitiveAct.APPROVAL),
+    Page("POST", f"{statements.PATH}/{{id}}/approve", withdraw_statement.approve, act=SensitiveAct.APPROVAL),
+    Page("POST", f"{statements.PATH}/{{id}}/reject", withdraw_statement.reject),
     Page("GET", floats.PATH, floats.show),
     Page("POST", f"{floats.PATH}/read", floats.note_reading),
     Page("POST", f"{floats.PATH}/transfer", floats.transfer, act=SensitiveAct.APPROVAL),

@@ -87,7 +87,7 @@ async def _read_statements(
 ) -> _Statements:
     begins, ends = begin_of(day), end_of(day)
     counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, Counted])
-    newest = await entries.last_line_id(tx)
+    newest, withdrawn = await entries.last_line_id(tx), await entries.last_withdrawn_number(tx)
     first = begin_of(await closes.find_first_day(tx) or day)
     files = await balances.find_accounts(tx, ends)
     known = earlier.keys() | files.keys() | {name.removeprefix("float ") for name in ledger.after}
@@ -97,10 +97,13 @@ async def _read_statements(
         own = files.get(channel, {})
         missing[channel] = find_missing(own, earlier.get(channel), begins, ends)
         if not missing[channel] and channel not in without:
-            since = counted.get(channel) or Counted(first, newest)
-            networks[channel] = await read_network(tx, own, since, ends, earlier.get(channel))
-    lines = await entries.add_lines(tx, day, ends, {channel: each.since for channel, each in networks.items()})
-    return _Statements(networks, missing, lines, {**counted, **{each: Counted(ends, newest) for each in networks}})
+            so_far = counted.get(channel) or Counted(first, newest, withdrawn)
+            networks[channel] = await read_network(tx, own, so_far, ends, earlier.get(channel))
+    since = {channel: each.since for channel, each in networks.items()}
+    lines = await entries.add_lines(tx, day, ends, since)
+    lines += await entries.add_withdrawn(tx, day, first, since)
+    now_counted = {each: Counted(ends, newest, withdrawn) for each in networks}
+    return _Statements(networks, missing, lines, {**counted, **now_counted})
 
 
 async def _add_balances(tx: Tx, day: date, ledger: Ledger, statements: _Statements, *, is_first: bool) -> None:

@@ -24,7 +24,7 @@ class AbsentPayment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_files(connection: Conn) -> list[StatementFile]:
-    rows = await connection.fetch(f"SELECT {FILE} FROM statement_files")
+    rows = await connection.fetch(f"SELECT {FILE} FROM statement_files WHERE withdrawn_at IS NULL")
     return [file_of(row) for row in rows]
 
 
@@ -33,7 +33,8 @@ async def find_unchecked(connection: Conn) -> list[StatementFile]:
     rows = await connection.fetch(
         f"""
         SELECT {FILE} FROM statement_files f
-        WHERE EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id AND NOT m.is_absence_checked)
+        WHERE withdrawn_at IS NULL
+          AND EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id AND NOT m.is_absence_checked)
         """
     )
     return [file_of(row) for row in rows]

@@ -7,10 +7,16 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
 
 # Lines that are booked as sums. What came in is never booked as a fee: it may be a payment whose remark says "fees".
 SUMMED = "(l.kind = 'sweep' OR l.kind = 'fee' AND l.amount < 0)"
+# Fees and sweeps whose booking operators have undone have an exception each, and only operators decide about them.
+IS_SUMMED = f"""
+    {SUMMED} AND NOT EXISTS (
+        SELECT FROM reconciliation_exceptions e
+        WHERE e.line_id = l.id AND e.kind IN ({", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)}))
+"""
 # Of lines that are not in the queue: words of a fee, and matched with a payment all the same.
 IS_PAYMENT = "EXISTS (SELECT FROM statement_matches p WHERE p.line_id = l.id AND p.role = 'payment')"
 
@@ -58,7 +64,7 @@ async def sum_lines(tx: Tx) -> list[LineSum]:
                (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
                sum(l.amount * 100 + l.cents)::bigint AS cents
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE {SUMMED} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
+        WHERE {IS_SUMMED} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
         """
     )
     return [msgspec.convert(dict(row), LineSum) for row in rows]
@@ -69,7 +75,7 @@ async def close_summed(tx: Tx) -> None:
     await tx.execute(
         f"""
         DELETE FROM open_statement_lines o USING statement_lines l
-        WHERE l.id = o.line_id AND {SUMMED}
+        WHERE l.id = o.line_id AND {IS_SUMMED}
         """
     )
 

@@ -146,7 +146,7 @@ async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
             WITH new AS (
                 INSERT INTO matched_files (file_id, queued_at)
                 SELECT f.id, $1 FROM statement_files f
-                WHERE NOT EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id)
+                WHERE f.withdrawn_at IS NULL AND NOT EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id)
                 ON CONFLICT DO NOTHING RETURNING file_id
             ), queued AS (
                 INSERT INTO open_statement_lines (line_id, channel)

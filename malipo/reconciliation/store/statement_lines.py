@@ -1,4 +1,8 @@
-"""The SQL that stores the lines of a statement: quickly if all of them are new, else by comparing."""
+"""The SQL that stores the lines of a statement: quickly if all of them are new, else by comparing.
+
+A line that is known is not stored again. It is the same line if account, receipt and amount are equal and the times are
+within a day of each other, whatever their precision; of several that are equal, the n-th is the n-th.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -19,16 +23,25 @@ _COLUMNS = (
 _LINES_A_COPY = 20_000  # A line that is known is noticed at the end of each.
 _LINES_A_TURN = 1000  # Then other work of the process has its turn.
 
+# The nearest first: the same moment, the same minute (a layout without seconds), the same day, and over midnight.
+_NEARNESS = (
+    "moved_at",
+    "date_trunc('minute', moved_at)",
+    "(moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date",
+    "true",
+)
+_NEAREST_WITHOUT_RECEIPT = 2  # Equal amounts of a day prove nothing.
+
 Record = tuple[object, ...]
 
 
 async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[Line]) -> bool:
-    """Store lines of which none is known, nor twice in the file. Else nothing is stored, and the answer is False.
+    """Store lines of which none is known by its exact time, nor twice in the file. Else the answer is False, and the
+    caller takes back what was stored, as after `begin`.
 
     PostgreSQL stores them while the next ones are read, and needs no memory for them.
     """
     same_for_all = (file.id, file.channel, file.account, 1)
-    await tx.execute("SAVEPOINT before_lines")
     try:
         for first in lines:
             some = chain((first,), islice(lines, _LINES_A_COPY - 1))
@@ -38,27 +51,44 @@ async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[Line]) -> bool:
                 columns=["file_id", "channel", "account", "nth", *_COLUMNS],
             )
     except asyncpg.UniqueViolationError:
-        await tx.execute("ROLLBACK TO SAVEPOINT before_lines")
         return False
-    await tx.execute("RELEASE SAVEPOINT before_lines")
     return True
 
 
-async def has_both_kinds(tx: Tx, file: StatementFile, is_fetched: bool, fetched_profiles: Sequence[str]) -> bool:
-    """Whether the account has statements that were fetched by the network's API, and files too."""
+async def begin(tx: Tx) -> None:
+    """What is stored from here on can be taken back."""
+    await tx.execute("SAVEPOINT before_lines")
+
+
+async def take_back(tx: Tx) -> None:
+    await tx.execute("ROLLBACK TO SAVEPOINT before_lines")
+
+
+async def has_known(tx: Tx, file: StatementFile, apart: Sequence[str]) -> bool:
+    """Whether one of the lines that were just stored is in another file, with another time of about the same day."""
+    span = await tx.fetchrow(
+        "SELECT min(moved_at) - interval '1 day', max(moved_at) + interval '1 day' FROM statement_lines "
+        "WHERE file_id = $1",
+        file.id,
+    )
+    assert span is not None
+    others = "channel = $2 AND account = $3 AND file_id <> $1 AND file_id <> ALL($4) AND moved_at BETWEEN $5 AND $6"
+    values = (file.id, file.channel, file.account, list(apart), *span)
+    if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM statement_lines WHERE {others})", *values):
+        return False
+    # From each new line to the known ones by their index, whatever the planner knows of lines that were just stored.
     return bool(
         await tx.fetchval(
-            """
+            f"""
             SELECT EXISTS (
-                SELECT FROM statement_files
-                WHERE channel = $1 AND account = $2 AND id <> $3 AND ($4 OR profile = ANY ($5))
+                SELECT FROM statement_lines l CROSS JOIN LATERAL (
+                    SELECT FROM statement_lines WHERE {others} AND receipt = l.receipt AND amount = l.amount
+                        AND cents = l.cents AND abs(date_part('epoch', moved_at - l.moved_at)) <= 86400 OFFSET 0
+                ) known
+                WHERE l.file_id = $1
             )
             """,
-            file.channel,
-            file.account,
-            file.id,
-            is_fetched,
-            fetched_profiles,
+            *values,
         )
     )
 
@@ -70,51 +100,159 @@ async def stage(tx: Tx, lines: Iterator[Line]) -> None:
         CREATE TEMPORARY TABLE staged_lines (
             row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
             details text, key text, phone text, linked text, balance bigint,
-            cents smallint, balance_cents smallint
+            cents smallint, balance_cents smallint, line_id bigint
         ) ON COMMIT DROP
         """
     )
     records = _by_turns(map(msgspec.structs.astuple, lines))
     await tx.copy_records_to_table("staged_lines", records=records, columns=list(_COLUMNS))
+    await tx.execute("ANALYZE staged_lines")
 
 
-async def insert_unless_equal(tx: Tx, file: StatementFile) -> int:
-    """Insert the staged lines that no file has yet; how many."""
-    return _count(await tx.execute(_INSERT_STAGED.format(where=""), file.id, file.channel, file.account))
+async def insert_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> int:
+    """Insert the staged lines that no file has yet; how many. Of the others it is noted that this file has them too.
 
-
-async def insert_unless_near(tx: Tx, file: StatementFile, is_fetched: bool, fetched_profiles: Sequence[str]) -> int:
-    """The same, where what a network's API says of a payment and what its files say may differ by seconds.
-
-    So between the two, a line is the same if its time is near.
+    `apart` are files whose lines are none of this one's: both are whole, and cover other times.
     """
-    statement = _INSERT_STAGED.format(where=_NOT_NEAR)
-    return _count(await tx.execute(statement, file.id, file.channel, file.account, is_fetched, fetched_profiles))
+    await _pair_staged(tx, file, apart)
+    inserted = _count(await tx.execute(_INSERT_STAGED, file.id, file.channel, file.account))
+    await tx.execute(_KEEP_FIRST_VERSION)
+    await tx.execute(_KEEP_VERSION, file.id)
+    await merge_copies(tx, "SELECT line_id FROM staged_lines")
+    return inserted
 
 
+async def _pair_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> None:
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE known_lines (
+            id bigint, receipt text COLLATE "C", moved_at timestamptz, amount bigint, cents smallint,
+            kind text COLLATE "C", balance bigint, is_paired boolean
+        ) ON COMMIT DROP
+        """
+    )
+    left = _count(
+        await tx.execute(
+            """
+            INSERT INTO known_lines
+            SELECT l.* FROM (
+                SELECT receipt, amount, cents, min(moved_at) AS first, max(moved_at) AS last
+                FROM staged_lines GROUP BY 1, 2, 3
+            ) s CROSS JOIN LATERAL (
+                SELECT l.id, l.receipt, l.moved_at, l.amount, l.cents, l.kind, l.balance, false FROM statement_lines l
+                WHERE l.channel = $1 AND l.account = $2 AND l.receipt = s.receipt AND l.amount = s.amount
+                  AND l.cents = s.cents
+                  AND l.moved_at >= s.first - interval '1 day' AND l.moved_at <= s.last + interval '1 day'
+                  AND l.file_id <> ALL($3) OFFSET 0
+            ) l
+            """,
+            file.channel,
+            file.account,
+            list(apart),
+        )
+    )
+    await tx.execute("ANALYZE known_lines")
+    # A line that two layouts read as different kinds is one line too, if no other is of its kind.
+    for kind in ("kind", "''"):
+        for number, nearness in enumerate(_NEARNESS, 1):
+            if not left:
+                return
+            receipts = "" if number <= _NEAREST_WITHOUT_RECEIPT else "AND receipt <> ''"
+            left -= _count(await tx.execute(_PAIR.format(kind=kind, nearness=nearness, receipts=receipts)))
+
+
+_PAIR = """
+    WITH staged AS (
+        SELECT row, receipt, moved_at, amount, cents, balance, {kind} AS same_kind, {nearness} AS near,
+               row_number() OVER (
+                   PARTITION BY receipt, amount, cents, {kind}, {nearness} ORDER BY kind = 'fee', moved_at, row) AS nth
+        FROM staged_lines WHERE line_id IS NULL {receipts}
+    ), known AS (
+        SELECT id, receipt, moved_at, amount, cents, balance, {kind} AS same_kind, {nearness} AS near,
+               row_number() OVER (
+                   PARTITION BY receipt, amount, cents, {kind}, {nearness} ORDER BY kind = 'fee', moved_at, id) AS nth
+        FROM known_lines WHERE NOT is_paired {receipts}
+    ), pairs AS (
+        SELECT staged.row, known.id FROM staged JOIN known USING (receipt, amount, cents, same_kind, near, nth)
+        WHERE abs(date_part('epoch', staged.moved_at - known.moved_at)) <= 86400
+          AND (receipt <> '' OR staged.balance IS NULL OR known.balance IS NULL OR staged.balance = known.balance)
+    ), paired AS (
+        UPDATE known_lines SET is_paired = true FROM pairs WHERE known_lines.id = pairs.id
+    )
+    UPDATE staged_lines SET line_id = pairs.id FROM pairs WHERE staged_lines.row = pairs.row
+"""
 _INSERT_STAGED = """
     INSERT INTO statement_lines (
         file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
         cents, balance_cents
     )
-    SELECT $1, row, $2, $3, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
-           cents, balance_cents
-    FROM (
-        SELECT *, row_number() OVER (PARTITION BY receipt, moved_at, amount, kind ORDER BY row) AS nth
-        FROM staged_lines
-    ) AS staged
-    {where}
-    ON CONFLICT ON CONSTRAINT statement_lines_once DO NOTHING
+    SELECT $1, row, $2, $3, s.receipt, s.moved_at, s.amount, s.kind,
+           row_number() OVER (PARTITION BY s.receipt, s.moved_at, s.amount, s.kind ORDER BY row) + coalesce(k.nth, 0),
+           key, phone, linked, balance, details, cents, balance_cents
+    FROM staged_lines s LEFT JOIN LATERAL (
+        SELECT max(l.nth) AS nth FROM statement_lines l
+        WHERE l.channel = $2 AND l.account = $3 AND l.receipt = s.receipt AND l.moved_at = s.moved_at
+          AND l.amount = s.amount AND l.kind = s.kind
+    ) k ON true
+    WHERE s.line_id IS NULL
 """
-_NOT_NEAR = """
-    WHERE NOT EXISTS (
-        SELECT FROM statement_lines AS known JOIN statement_files ON statement_files.id = known.file_id
-        WHERE known.channel = $2 AND known.account = $3 AND known.receipt = staged.receipt
-            AND known.moved_at BETWEEN staged.moved_at - interval '1 day' AND staged.moved_at + interval '1 day'
-            AND known.amount = staged.amount AND known.kind = staged.kind AND known.nth = staged.nth
-            AND (statement_files.profile = ANY ($5)) <> $4
+_KEEP_FIRST_VERSION = """
+    INSERT INTO statement_line_copies
+    SELECT l.id, l.file_id, l.row, l.moved_at, l.kind, l.key, l.phone, l.linked, l.balance, l.details
+    FROM staged_lines s JOIN statement_lines l ON l.id = s.line_id ON CONFLICT DO NOTHING
+"""
+_KEEP_VERSION = """
+    INSERT INTO statement_line_copies
+    SELECT line_id, $1, row, moved_at, kind, key, phone, linked, balance, details
+    FROM staged_lines WHERE line_id IS NOT NULL ON CONFLICT DO NOTHING
+"""
+
+
+async def merge_copies(tx: Tx, line_ids: str) -> None:
+    """Have these lines, which a SELECT names, say what all files say of them together.
+
+    The first one that knows it counts; of phones and words the longest, which is the least masked. A line becomes a
+    reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
+    """
+    await tx.execute(
+        f"""
+        WITH merged AS MATERIALIZED (
+            SELECT c.line_id,
+                (array_agg(c.key ORDER BY c.key = '', f.imported_at, f.id))[1] AS key,
+                (array_agg(c.phone ORDER BY c.phone = '', c.phone ~ '[*xX]', length(c.phone) DESC, f.id))[1] AS phone,
+                (array_agg(c.linked ORDER BY c.linked = '', f.imported_at, f.id))[1] AS linked,
+                (array_agg(c.balance ORDER BY c.balance IS NULL, f.imported_at, f.id))[1] AS balance,
+                (array_agg(c.details ORDER BY length(c.details) DESC, f.imported_at, f.id))[1] AS details,
+                CASE WHEN bool_or(c.kind = 'reversal' AND c.linked <> '') THEN 'reversal'
+                     ELSE (array_agg(c.kind ORDER BY f.imported_at, f.id))[1] END AS kind
+            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
+            WHERE c.line_id IN ({line_ids}) GROUP BY 1
+        )
+        UPDATE statement_lines l
+        SET key = m.key, phone = m.phone, linked = m.linked, balance = m.balance, details = m.details,
+            kind = CASE WHEN m.kind IN ('money', 'reversal', 'other') AND l.kind IN ('money', 'reversal', 'other')
+                             AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.line_id = l.id)
+                             AND NOT EXISTS (SELECT FROM house_bookings b WHERE b.line_id = l.id)
+                        THEN m.kind ELSE l.kind END
+        FROM merged m
+        WHERE l.id = m.line_id AND (l.key, l.phone, l.linked, l.balance, l.details, l.kind)
+              IS DISTINCT FROM (m.key, m.phone, m.linked, m.balance, m.details, m.kind)
+        """
     )
-"""
+
+
+async def count(tx: Tx, file_id: str) -> int:
+    """How many lines of a file are known as its own."""
+    return int(
+        await tx.fetchval(
+            """
+            SELECT (SELECT count(*) FROM statement_line_copies WHERE file_id = $1)
+                   + (SELECT count(*) FROM statement_lines l WHERE file_id = $1 AND NOT EXISTS (
+                          SELECT FROM statement_line_copies c WHERE c.line_id = l.id AND c.file_id = $1))
+            """,
+            file_id,
+        )
+    )
 
 
 def _count(status: str) -> int:

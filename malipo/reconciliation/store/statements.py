@@ -8,13 +8,23 @@ from malipo.reconciliation.statement_file import StatementFile
 
 FILE = """
     id, channel, account, sha256, name, profile, begins_at, ends_at, opening, closing, line_count, new_count, problems,
-    imported_by, imported_at, opening_cents, closing_cents
+    imported_by, imported_at, opening_cents, closing_cents, withdrawn_at
 """
+
+
+async def lock_content(tx: Tx, sha256: bytes) -> None:
+    """One import of a file at a time, whatever account it is given to. Taken before the account's lock."""
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statement {sha256.hex()}")
 
 
 async def lock_account(tx: Tx, channel: Channel, account: str) -> None:
     """One import of an account at a time: each is compared with the one before it. It takes as long as it takes."""
-    await tx.execute("SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'")
+    await tx.execute(
+        """
+        SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'; SET LOCAL enable_seqscan = on;
+        SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on
+        """
+    )
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statements {channel} {account}")
 
 
@@ -22,7 +32,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
     """Before its lines, which refer to it; what is known only after them is for `update_file`."""
     await tx.execute(
         f"INSERT INTO statement_files ({FILE}) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         file.id,
         file.channel,
         file.account,
@@ -40,6 +50,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
         file.imported_at,
         file.opening_cents,
         file.closing_cents,
+        file.withdrawn_at,
     )
 
 
@@ -64,14 +75,12 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
     )
 
 
-async def find_same(tx: Tx, channel: Channel, account: str, sha256: bytes) -> StatementFile | None:
-    row = await tx.fetchrow(
-        f"SELECT {FILE} FROM statement_files WHERE channel = $1 AND account = $2 AND sha256 = $3",
-        channel,
-        account,
-        sha256,
+async def find_same(tx: Tx, sha256: bytes) -> list[StatementFile]:
+    """Imports of the same bytes that count, of any account; more than one only if they are older than that rule."""
+    rows = await tx.fetch(
+        f"SELECT {FILE} FROM statement_files WHERE sha256 = $1 AND withdrawn_at IS NULL ORDER BY id", sha256
     )
-    return None if row is None else file_of(row)
+    return [file_of(row) for row in rows]
 
 
 async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
@@ -79,12 +88,14 @@ async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
     row = await tx.fetchrow(
         f"""
         SELECT {FILE} FROM statement_files
-        WHERE channel = $1 AND account = $2 AND ends_at <= $3 AND closing IS NOT NULL
+        WHERE channel = $1 AND account = $2 AND ends_at <= $3 AND closing IS NOT NULL AND withdrawn_at IS NULL
+          AND id <> $4
         ORDER BY ends_at DESC, imported_at DESC LIMIT 1
         """,
         file.channel,
         file.account,
         file.begins_at,
+        file.id,
     )
     return None if row is None else file_of(row)
 
@@ -97,6 +108,7 @@ async def is_fetched(connection: Conn, channel: Channel, account: str, *, profil
             SELECT EXISTS (
                 SELECT FROM statement_files
                 WHERE channel = $1 AND account = $2 AND profile = $3 AND begins_at = $4 AND ends_at > begins_at
+                  AND withdrawn_at IS NULL
             )
             """,
             channel,
@@ -121,11 +133,12 @@ async def find_files_of(connection: Conn, *, until: datetime) -> list[StatementF
     """For each account, those of the ten days before this moment, the last one before them, and the next one after."""
     rows = await connection.fetch(
         f"""
-        SELECT {FILE} FROM statement_files WHERE id IN (
-            SELECT id FROM statement_files WHERE ends_at >= $1::timestamptz - interval '10 days' AND begins_at < $1
-            UNION ALL (SELECT DISTINCT ON (channel, account) id FROM statement_files WHERE begins_at < $1
+        WITH counted AS (SELECT * FROM statement_files WHERE withdrawn_at IS NULL)
+        SELECT {FILE} FROM counted WHERE id IN (
+            SELECT id FROM counted WHERE ends_at >= $1::timestamptz - interval '10 days' AND begins_at < $1
+            UNION ALL (SELECT DISTINCT ON (channel, account) id FROM counted WHERE begins_at < $1
                        ORDER BY channel, account, ends_at DESC NULLS LAST)
-            UNION ALL (SELECT DISTINCT ON (channel, account) id FROM statement_files
+            UNION ALL (SELECT DISTINCT ON (channel, account) id FROM counted
                        WHERE begins_at >= $1 AND problems = '{{}}' ORDER BY channel, account, begins_at)
         ) ORDER BY channel, account, begins_at, id
         """,
@@ -168,6 +181,19 @@ def file_of(row: Row) -> StatementFile:
     fields["channel"] = Channel(fields["channel"])
     fields["problems"] = tuple(fields["problems"])
     return StatementFile(**fields)
+
+
+async def get(connection: Conn, file_id: str) -> StatementFile | None:
+    row = await connection.fetchrow(f"SELECT {FILE} FROM statement_files WHERE id = $1", file_id)
+    return None if row is None else file_of(row)
+
+
+async def find_accounts(connection: Conn, channel: Channel) -> list[str]:
+    """The names of the accounts of a channel that statements were imported of."""
+    rows = await connection.fetch(
+        "SELECT DISTINCT account FROM statement_files WHERE channel = $1 AND withdrawn_at IS NULL ORDER BY 1", channel
+    )
+    return [row["account"] for row in rows]
 
 
 async def find_profile_of(connection: Conn, file_id: str) -> str:

@@ -1,6 +1,7 @@
 """Statements as an operator sends them: small files of the simplest layout, and the steps through the pages."""
 
 import io
+import re
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -52,8 +53,9 @@ async def send(
     token: str | None = None,
     **more: str,
 ) -> Seen:
-    """As the form sends it: the fields first, then the file."""
+    """As the form sends it: the fields first, then the file. A line is of one account, so its receipt names that."""
     surfer = operator.surfer
+    content = re.sub(rb"^([A-Z]\w*),(?=20)", rb"\1-" + account[5:].encode() + b",", content, flags=re.MULTILINE)
     form = aiohttp.FormData()
     form.add_field("token", surfer.token if token is None else token)
     form.add_field("channel", channel)
@@ -75,4 +77,5 @@ async def sent(operator: Operator, content: bytes, **more: str) -> str:
 
 
 async def import_from(operator: Operator, page: str, **fields: str) -> Seen:
-    return await operator.surfer.post(f"{page}/import", fields)
+    """As the first statement of its account, unless said otherwise."""
+    return await operator.surfer.post(f"{page}/import", {"new_account": "yes"} | fields)

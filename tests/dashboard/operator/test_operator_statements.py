@@ -43,6 +43,43 @@ async def test_a_statement_is_sent_looked_at_and_imported(operator_pages: Operat
     assert (await asha.surfer.get(page)).status == 404, "the file is not kept longer than it is needed"
 
 
+async def test_a_file_of_which_nothing_is_known_is_imported_only_with_the_tick(operator_pages: OperatorPages) -> None:
+    asha, account = await operator_pages.operator("asha"), an_account()
+    page = await sent(asha, generic([("R1", 5000)], opening=77), account=account)
+    assert 'name="new_account"' not in (await asha.surfer.get(page)).text
+    refused = await import_from(asha, page, new_account="")
+    assert (refused.status, "Nothing in this file is known here" in refused.words) == (400, True)
+    assert 'name="new_account"' in refused.text
+    assert (await import_from(asha, page)).to.startswith(f"{PATH}/stf_")
+    # The same content in another account, and one that contradicts it.
+    for amount, channel in ((5001, "TIGO_PESA"), (5000, "MPESA")):
+        content = generic([("R1", amount)], opening=77)
+        told = await import_from(asha, await sent(asha, content, account=account, channel=channel))
+        assert (told.status, "Nothing was imported." in told.words) == (409, True)
+
+
+async def test_an_import_is_withdrawn_by_two_operators(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    page = await sent(asha, generic([("R1", 5000), ("R2", -20)]), account=an_account())
+    file = (await import_from(asha, page)).to
+    short = await asha.surfer.post(f"{file}/propose", {"reason": "wrong"})
+    assert (short.status, "10 to 1,000 characters" in short.words) == (400, True)
+    assert (await asha.surfer.post(f"{file}/propose", {"reason": "It is another till's"})).status == 303
+    seen = await asha.surfer.get(file)
+    assert "Take it back" in seen.words
+    assert "Proposed" in (await juma.surfer.get(PATH)).words
+    proposal = seen.text.split('name="proposal" value="')[1].split('"')[0]
+    assert (await asha.surfer.post(f"{file}/approve", {"proposal": proposal})).status == 403
+    assert (await juma.surfer.post(f"{file}/approve", {"proposal": "stp_other"})).status == 409
+    assert (await juma.surfer.post(f"{file}/approve", {"proposal": proposal})).status == 303
+    done = await juma.surfer.get(file)
+    for shown in ("This import was withdrawn.", "It is another till's", "Its lines were withdrawn."):
+        assert shown in done.words
+    assert "Withdrawn" in (await juma.surfer.get(PATH)).words
+    log = await juma.surfer.get("/operator/audit")
+    assert "Withdrew the statement taarifa.csv: It is another till's" in log.words
+
+
 async def test_the_same_file_again_does_nothing_and_says_so(operator_pages: OperatorPages) -> None:
     asha, account = await operator_pages.operator("asha"), an_account()
     first = await import_from(asha, await sent(asha, generic([("R1", 5000)]), account=account))

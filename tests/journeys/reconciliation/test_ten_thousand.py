@@ -180,6 +180,7 @@ async def _import(full_stack: FullStack, folder: Path, days: list[date]) -> tupl
                     account=account,
                     profile=await choose_profile(tx, path, Channel(channel)),
                     accepts_problems=False,
+                    is_new_account=True,
                     actor=ASHA,
                     now=clock.now(),
                 )

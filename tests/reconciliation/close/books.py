@@ -24,6 +24,7 @@ from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Reason
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store.closes import Proposal
 from malipo.reconciliation.import_statement import import_statement
+from malipo.reconciliation.withdraw_statement import WithdrawStatements
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 
 MONDAY, TUESDAY, WEDNESDAY, THURSDAY = (date(2026, 11, day) for day in (2, 3, 4, 5))
@@ -145,10 +146,19 @@ class Books:
                 account=account,
                 profile=built_in()["generic"],
                 accepts_problems=accepts_problems,
+                is_new_account=True,
                 actor=NOBODY,
                 now=LATER + timedelta(seconds=self.imports),
             )
         return done.file.id
+
+    async def withdraw(self, file_id: str) -> None:
+        """By two operators."""
+        withdraw = WithdrawStatements(0)
+        async with self.database.begin() as tx:
+            await withdraw.propose_withdrawal(tx, file_id, reason="It was corrected", actor=ASHA, now=LATER)
+        async with self.database.begin() as tx:
+            await withdraw.approve(tx, file_id, actor=JUMA, now=LATER)
 
     async def match(self, *receipts: str) -> None:
         """These receipts' lines are those of their payments."""

@@ -152,8 +152,9 @@ async def test_a_day_that_does_not_add_up_takes_two_operators_and_a_reason(books
 
 
 async def test_what_changed_since_it_was_proposed_is_not_accepted(books: Books) -> None:
-    await books.statement(MONDAY, [("X", 700, "15:00", "money")])
+    first = await books.statement(MONDAY, [("X", 700, "15:00", "money")])
     await books.try_to_close(MONDAY, accepts_difference=True, reason="small")
+    await books.withdraw(first)
     await books.statement(MONDAY, [("X", 700, "15:00", "money"), ("Y", 9_000_000, "16:00", "money")], opening=0)
     with pytest.raises(Conflict, match="has changed since it was proposed"):
         await books.approve(MONDAY)

@@ -135,9 +135,10 @@ async def test_what_the_ledger_has_shortly_before_midnight_is_expected_in_the_ne
 
 async def test_a_fee_that_is_learned_later_counts_when_it_became_known(books: Books) -> None:
     await books.paid("R1", 5000, at(MONDAY))
-    await books.statement(MONDAY, [("R1", 5000, "11:59", "money")])
+    first = await books.statement(MONDAY, [("R1", 5000, "11:59", "money")])
     await books.match("R1")
     monday = await books.close(MONDAY)
+    await books.withdraw(first)
     file = await books.statement(
         MONDAY,
         [("R1", 5000, "11:59", "money"), ("R1", -50, "11:59", "fee")],
@@ -145,6 +146,7 @@ async def test_a_fee_that_is_learned_later_counts_when_it_became_known(books: Bo
         days=2,
         name="both days.csv",
     )
+    await books.match("R1")
     await books.book(Kind.NETWORK_FEE, -50, MONDAY, file_id=file, reference=str(MONDAY))
     tuesday = await books.close(TUESDAY)
     channel = of_channel(tuesday)
@@ -272,13 +274,14 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
         ("S", -900, "20:00", "sweep"),
         ("X", 700, "21:00", "money"),
     ]
-    await books.statement(MONDAY, lines, account="Utility")
+    first = await books.statement(MONDAY, lines, account="Utility")
     await books.statement(MONDAY, [("S", 900, "20:00", "sweep")], account="Settlement")
     await match_statements(books.database, settle, clock=lambda: LATER)
     channel = of_channel(await books.close(MONDAY))
     assert {reason: (each.count, each.amount) for reason, each in channel.open.items()} == {Reason.EXCEPTION: (1, 700)}
     assert [(each.name, each.kind) for each in channel.items] == [("X", "theirs_only")]
-    # A line of the closed day comes with a longer file: it counts on the day on which it became known.
+    # A line of the closed day comes with a corrected file: it counts on the day on which it became known.
+    await books.withdraw(first)
     later = [*((receipt, amount, f"{MONDAY} {moment}", kind) for receipt, amount, moment, kind in lines)]
     later.append(("R2", -20, f"{MONDAY} 13:00", "fee"))
     await books.statement(MONDAY, later, account="Utility", opening=0, days=2, name="longer.csv")

@@ -27,6 +27,7 @@ from malipo.network_statements.profile import Field
 from malipo.networks.connector import Channel
 from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import all_profiles, save_if_new, save_status_words
+from malipo.reconciliation.doubt_statement import Disagrees, ImportedElsewhere
 from malipo.reconciliation.typed_period import period_of
 
 NEW = f"{PATH}/new"
@@ -41,6 +42,8 @@ SENTENCES = {
     "period": "Say both, such as 2026-11-15, or with a time: 2026-11-15 14:00. A day ends at its end.",
     "unknown_words": "Say of each word whether money moved.",
     "bad_lines": "Lines of the file cannot be read. Nothing was imported.",
+    "elsewhere": "It was imported as the statement of another account. Nothing was imported.",
+    "disagrees": "It contradicts another statement of this account. Nothing was imported.",
 }
 
 
@@ -126,6 +129,7 @@ async def _page(
     values: dict[str, str] | None = None,
     problem: str | None = None,
     problems: list[str] | None = None,
+    is_stranger: bool = False,
     errors: dict[str, str] | None = None,
 ) -> Response:
     upload = request.http.path_params["upload"]
@@ -152,6 +156,7 @@ async def _page(
         trouble=trouble,
         problem=problem,
         problems=problems or [],
+        is_stranger=is_stranger,
         columns=_columns(seen),
         fields=column_mapping.SENTENCES,
         formats=[*column_mapping.EXAMPLES.items()],
@@ -233,25 +238,37 @@ async def import_(request: OperatorRequest) -> Response:
         seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
         if seen.profile is None or seen.mapped is not None or seen.unknown:
             return await _page(request, status=HTTPStatus.BAD_REQUEST)
-        accepts = form.text("accept") == "yes"
-        done = await run_import.run_import(request, path, about, seen.profile, accepts_problems=accepts)
+        done = await run_import.run_import(
+            request,
+            path,
+            about,
+            seen.profile,
+            accepts_problems=form.text("accept") == "yes",
+            is_new_account=form.text("new_account") == "yes",
+        )
     except NotKept:
         return await _page(request)
     except run_import.Busy:
         return await _page(request, status=HTTPStatus.CONFLICT, problem=_say(request, "busy"))
     except Refusal as refusal:
-        return await _refused(request, refusal)
+        return await _refused(request, refusal, accepted=form.text("accept"))
     await asyncio.to_thread(files.forget, upload)
     return request.go(f"{PATH}/{done.file.id}", "statement-repeat" if done.is_repeat else "statement-imported")
 
 
-async def _refused(request: OperatorRequest, refusal: Refusal) -> Response:
-    """What does not add up can be accepted. Lines that cannot be read cannot."""
+async def _refused(request: OperatorRequest, refusal: Refusal, *, accepted: str) -> Response:
+    """What does not add up can be accepted, and so can the first file of an account. Lines that cannot be read cannot,
+    nor can a file that is another account's or contradicts one that is there."""
     told = [each for sentences in (refusal.details or {}).values() for each in sentences]
     status = HTTPStatus.CONFLICT if isinstance(refusal, Conflict) else HTTPStatus.BAD_REQUEST
     if isinstance(refusal, run_import.DoesNotAddUp):
         problems = [problem_sentences.told(request.words, each) for each in told]
         return await _page(request, status=status, problems=problems)
+    if isinstance(refusal, run_import.NothingKnown):
+        return await _page(request, status=status, values={"accept": accepted}, is_stranger=True)
+    if isinstance(refusal, Disagrees | ImportedElsewhere):
+        problem = " ".join([_say(request, "disagrees" if told else "elsewhere"), refusal.message, *told])
+        return await _page(request, status=status, problem=problem)
     if isinstance(refusal, run_import.BadLines):
         problem = " ".join([_say(request, "bad_lines"), *told])
         return await _page(request, status=status, problem=problem)

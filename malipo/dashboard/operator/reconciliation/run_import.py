@@ -13,6 +13,7 @@ from malipo.db import Database
 from malipo.network_statements.profile import Profile
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.doubt_statement import NothingKnown
 from malipo.reconciliation.import_statement import (
     BadLines,
     DoesNotAddUp,
@@ -25,7 +26,7 @@ from malipo.reconciliation.typed_period import period_of
 from malipo.service import EVENTS_TOPIC
 from malipo.settings import Settings
 
-__all__ = ["BadLines", "Busy", "DoesNotAddUp", "UnknownStatuses", "run_import"]
+__all__ = ["BadLines", "Busy", "DoesNotAddUp", "NothingKnown", "UnknownStatuses", "run_import"]
 
 _turn = asyncio.Lock()
 
@@ -35,7 +36,13 @@ class Busy(Exception):  # noqa: N818 - the page says so.
 
 
 async def run_import(
-    request: OperatorRequest, path: Path, about: About, profile: Profile, *, accepts_problems: bool
+    request: OperatorRequest,
+    path: Path,
+    about: About,
+    profile: Profile,
+    *,
+    accepts_problems: bool,
+    is_new_account: bool,
 ) -> Imported:
     """Import it, and match what is not matched yet. A file that was imported before is matched again: whoever died in
     between ends there."""
@@ -48,7 +55,14 @@ async def run_import(
         await database.open()
         try:
             done = await _import(
-                database, path, about, profile, accepts_problems=accepts_problems, actor=actor, clock=clock
+                database,
+                path,
+                about,
+                profile,
+                accepts_problems=accepts_problems,
+                is_new_account=is_new_account,
+                actor=actor,
+                clock=clock,
             )
             await match_and_note(database, settle_of(service.settings, clock), clock=clock, actor=actor)
             return done
@@ -59,6 +73,23 @@ async def run_import(
         done = await asyncio.to_thread(lambda: asyncio.run(work()))
     service.notifier.notify(EVENTS_TOPIC)
     return done
+
+
+async def run_matching(request: OperatorRequest) -> None:
+    """Match what has no place, in the same way: a withdrawn import may leave lines that another file has."""
+    service = request.service
+    database, clock = service.database.another(size=2), service.clock
+
+    async def work() -> None:
+        await database.open()
+        try:
+            await match_and_note(database, settle_of(service.settings, clock), clock=clock, actor=request.actor)
+        finally:
+            await database.close()
+
+    async with _turn:
+        await asyncio.to_thread(lambda: asyncio.run(work()))
+    service.notifier.notify(EVENTS_TOPIC)
 
 
 def settle_of(settings: Settings, clock: Clock) -> Settle:
@@ -72,6 +103,7 @@ async def _import(
     profile: Profile,
     *,
     accepts_problems: bool,
+    is_new_account: bool,
     actor: Actor,
     clock: Clock,
 ) -> Imported:
@@ -83,6 +115,7 @@ async def _import(
             account=about.account,
             profile=profile,
             accepts_problems=accepts_problems,
+            is_new_account=is_new_account,
             actor=actor,
             now=clock(),
             period=period_of(about.begins, about.ends),

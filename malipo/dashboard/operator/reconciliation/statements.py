@@ -1,6 +1,8 @@
-"""Statements that were imported: the list with what is not covered between them, and one file with its lines."""
+"""Statements that were imported: the list with what is not covered between them, and one file with its lines, what it
+booked, and what is proposed about it."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -19,6 +21,9 @@ from malipo.reconciliation import listing_store, matching_summary
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
 from malipo.reconciliation.matching_summary import Summary, find_summary
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
+from malipo.reconciliation.store import statement_proposals, withdrawals
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.store.withdrawals import FileBooking, Remaining
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
@@ -46,14 +51,18 @@ async def show_all(request: OperatorRequest) -> Response:
     chosen = request.http.query_params.get("channel", "")
     channel = Channel(chosen) if chosen in Channel.__members__.values() else None
     before = key_in(request)
-    found = await request.service.read(
-        lambda connection: listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
-    )
+
+    async def find(connection: Conn) -> tuple[list[ListedFile], list[StatementProposal]]:
+        files = await listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
+        return files, await statement_proposals.find_open(connection)
+
+    found, proposals = await request.service.read_snapshot(find)
     older = found[_PER_PAGE - 1].file.id if len(found) > _PER_PAGE else None
     return render.page(
         request,
         "operator/reconciliation/statements.html",
         rows=[_row(request.words, each) for each in found[:_PER_PAGE]],
+        proposed={each.file_id for each in proposals},
         channel=channel or "",
         channels=CHANNELS,
         older=_link(channel, before=older) if older else None,
@@ -75,34 +84,73 @@ def _link(channel: Channel | None, **more: str) -> str:
     return f"{PATH}?{urlencode(values)}" if values else PATH
 
 
+class Found(NamedTuple):
+    """A file, and what became of it."""
+
+    file: StatementFile | None
+    sums: list[KindSum]
+    lines: list[ListedLine]
+    bookings: list[FileBooking]
+    remaining: list[Remaining]  # payments that its lines have ended or corrected
+    proposals: list[StatementProposal]
+    summary: Summary | None  # of the matching that followed
+
+
 async def show(request: OperatorRequest) -> Response:
+    return await page(request)
+
+
+async def page(
+    request: OperatorRequest,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    values: Mapping[str, str] | None = None,
+    problem: str | None = None,
+    errors: dict[str, str] | None = None,
+) -> Response:
     file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
 
-    async def find(
-        connection: Conn,
-    ) -> tuple[StatementFile | None, list[KindSum], list[ListedLine], Summary | None]:
-        files = await listing_store.find_files(connection, [file_id])
-        lines = await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1)
-        file = files.get(file_id)
-        summary = None if file is None else await find_summary(connection, file)
-        return file, await listing_store.sum_kinds(connection, file_id), lines, summary
+    async def find(connection: Conn) -> Found:
+        file = (await listing_store.find_files(connection, [file_id])).get(file_id)
+        find_remaining = withdrawals.find_remaining if file and file.withdrawn_at else withdrawals.find_ended
+        return Found(
+            file,
+            await listing_store.sum_kinds(connection, file_id),
+            await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1),
+            await withdrawals.find_bookings(connection, file_id),
+            await find_remaining(connection, file_id),
+            await statement_proposals.find(connection, file_id),
+            None if file is None else await find_summary(connection, file),
+        )
 
-    file, sums, lines, summary = await request.service.read_snapshot(find)
+    found = await request.service.read_snapshot(find)
+    file, lines, summary = found.file, found.lines, found.summary
     if file is None:
         raise Missing("There is no statement with this id.")
     is_more = len(lines) > _LINES_PER_PAGE
     return render.page(
         request,
         "operator/reconciliation/statement.html",
+        status=status,
         file=file,
         problems=[problem_sentences.told(request.words, each) for each in file.problems],
-        sums=sums,
+        sums=found.sums,
         told=[] if summary is None else _told(request.words, summary),
         others=0 if summary is None else len(summary.files) - 1,
         lines=lines[:_LINES_PER_PAGE],
         kinds=SENTENCES,
         after=after,
         older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
+        bookings=found.bookings,
+        remaining=found.remaining,
+        proposals=[each for each in found.proposals if each.decided_at is None],
+        withdrawal=next(
+            (each for each in found.proposals if each.action is ProposedAction.WITHDRAW and each.is_approved), None
+        ),
+        myself=request.actor.name,
+        values=values or {},
+        problem=problem,
+        errors=errors or {},
     )
 
 

@@ -28,6 +28,7 @@ class Counted(msgspec.Struct, frozen=True):
 
     until: datetime
     line_id: int
+    withdrawn: int = 0  # up to which number withdrawn lines were taken back
 
 
 class LineSum(msgspec.Struct, frozen=True):
@@ -170,6 +171,45 @@ async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counte
     return [LineSum(**dict(row)) for row in rows]
 
 
+async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, Counted]) -> list[LineSum]:
+    """Take back lines that a close has counted, and that were withdrawn since: a closed day does not change.
+
+    `first` is when the first closed day began. What lay before it, and was there at the channel's first close, was
+    never counted.
+    """
+    rows = await tx.fetch(
+        f"""
+        WITH first_counted AS (
+            SELECT DISTINCT ON (c.key) c.key AS channel, (c.value ->> 'line_id')::bigint AS line_id
+            FROM day_closes d CROSS JOIN json_each(d.counted::json) c ORDER BY c.key, d.day
+        ), gone AS MATERIALIZED (
+            SELECT l.*, {_KIND_OF_LINE} AS change_kind
+            FROM unnest($2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
+                 AS c (channel, until, line_id, withdrawn)
+            JOIN first_counted f ON f.channel = c.channel
+            JOIN withdrawn_lines l ON l.channel = c.channel AND l.withdrawal_number > c.withdrawn
+            WHERE l.moved_at < c.until AND l.line_id <= c.line_id AND (l.moved_at >= $6 OR l.line_id > f.line_id)
+        ), added AS (
+            INSERT INTO close_entries
+            SELECT channel, account, 'line', line_id, NULL, NULL, NULL, -amount, moved_at, $1::date
+            FROM gone WHERE kind NOT IN ('fee', 'sweep')
+            UNION ALL
+            SELECT channel, account, kind, NULL, file_id, NULL, NULL, -sum(amount), max(moved_at), $1::date
+            FROM gone WHERE kind IN ('fee', 'sweep') GROUP BY channel, account, kind, file_id
+        )
+        SELECT channel, account, change_kind, true AS is_of_closed_day, -sum(amount)::bigint AS amount
+        FROM gone GROUP BY 1, 2, 3
+        """,
+        day,
+        list(counted),
+        [each.until for each in counted.values()],
+        [each.line_id for each in counted.values()],
+        [each.withdrawn for each in counted.values()],
+        first,
+    )
+    return [LineSum(**dict(row)) for row in rows]
+
+
 async def add(tx: Tx, what: str, changes: Sequence[tuple[str, str, int]], *, day: date, moment: datetime) -> None:
     """Balances that do not follow from the lines, and moves that were written late: by channel and account."""
     await tx.executemany(
@@ -181,3 +221,8 @@ async def add(tx: Tx, what: str, changes: Sequence[tuple[str, str, int]], *, day
 async def last_line_id(tx: Tx) -> int:
     """The lock of the close is held, so all lines up to this one are committed or will never be."""
     return int(await tx.fetchval("SELECT coalesce(max(id), 0) FROM statement_lines"))
+
+
+async def last_withdrawn_number(tx: Tx) -> int:
+    """In the same way: withdrawals hold the open day open too."""
+    return int(await tx.fetchval("SELECT coalesce(max(withdrawal_number), 0) FROM withdrawn_lines"))

@@ -9,12 +9,14 @@ from malipo.reconciliation.close.day_close import MOST_ITEMS, Item, Reason, Sum
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 from malipo.reconciliation.store.carriers import carrier_of
 
-# Lines that match a payment belong to it, also if they were counted before they did.
+# Lines that match a payment belong to it, also if they were counted before they did, or were withdrawn since.
 _SUBJECT = f"""
     CASE WHEN m.line_id IS NOT NULL THEN 'payment ' || m.merchant_id || ' ' || m.transaction_id
+         WHEN w.transaction_id IS NOT NULL THEN 'payment ' || w.merchant_id || ' ' || w.transaction_id
          WHEN e.what = 'rounding' THEN 'rounding ' || e.account
          WHEN e.what IN ('fee', 'sweep') THEN e.what || ' ' || e.account || ' ' || e.file_id
-         WHEN e.line_id IS NOT NULL AND {SUMMED} THEN l.kind || ' ' || e.account || ' ' || l.file_id
+         WHEN e.line_id IS NOT NULL AND ({SUMMED} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)
+             THEN coalesce(l.kind, w.kind) || ' ' || e.account || ' ' || coalesce(l.file_id, w.file_id)
          WHEN e.line_id IS NOT NULL THEN 'line ' || e.line_id
          WHEN e.cause_id IS NOT NULL THEN 'payment ' || e.merchant_id || ' ' || e.cause_id
          ELSE e.what || ' ' || e.account END
@@ -30,11 +32,13 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
     await tx.execute(
         f"""
         CREATE TEMPORARY TABLE close_subjects ON COMMIT DROP AS
-        SELECT e.*, {_SUBJECT} AS subject, coalesce(m.merchant_id, e.merchant_id) AS whose,
-               coalesce(m.transaction_id, e.cause_id) AS which, coalesce(e.file_id, l.file_id) AS of_file
+        SELECT e.*, {_SUBJECT} AS subject, coalesce(m.merchant_id, w.merchant_id, e.merchant_id) AS whose,
+               coalesce(m.transaction_id, w.transaction_id, e.cause_id) AS which,
+               coalesce(e.file_id, l.file_id, w.file_id) AS of_file
         FROM close_entries e
         LEFT JOIN statement_matches m ON m.line_id = e.line_id AND m.role <> 'fee'
-        LEFT JOIN statement_lines l ON l.id = e.line_id;
+        LEFT JOIN statement_lines l ON l.id = e.line_id
+        LEFT JOIN withdrawn_lines w ON w.line_id = e.line_id;
         CREATE TEMPORARY TABLE close_open ON COMMIT DROP AS
         SELECT channel, subject, sum(amount)::bigint AS amount, min(since) AS since, max(happened_at) AS happened_at,
                max(account) AS account, max(line_id) AS line_id, max(of_file) AS file_id, max(whose) AS merchant_id,
@@ -91,7 +95,8 @@ _IN_STATEMENTS = f"""
     CASE WHEN o.subject LIKE 'payment %' THEN
              (SELECT coalesce(sum(l.amount), 0) FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
               WHERE m.merchant_id = o.merchant_id AND m.transaction_id = o.cause_id AND m.role <> 'fee')
-         WHEN o.subject LIKE 'line %' THEN (SELECT l.amount FROM statement_lines l WHERE l.id = o.line_id)
+         WHEN o.subject LIKE 'line %'
+             THEN coalesce((SELECT l.amount FROM statement_lines l WHERE l.id = o.line_id), 0)
          ELSE (SELECT coalesce(sum(days.amount), 0) FROM (
                    SELECT {SHILLINGS} AS amount FROM statement_lines l
                    WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject LIKE l.kind || ' %' AND {SUMMED}

@@ -1,0 +1,152 @@
+"""malipo statements show, withdraw, undo, approve, reject: an import, what it booked, and how both are taken back."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from malipo.audit_log.actor import Actor
+from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.statements.matched import match_now
+from malipo.db import Database, Tx
+from malipo.reconciliation.store import statement_proposals, statements, withdrawals
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.withdraw_statement import NoSuchStatement, WithdrawStatements
+from malipo.settings import Settings
+
+Decide = Callable[[WithdrawStatements, Tx, Actor, datetime], Awaitable[StatementProposal]]
+
+
+def add_commands(acts: Any) -> None:
+    show = add_subcommand(acts, "show", _show, "an import: what it booked, and what was proposed about it")
+    show.add_argument("file", help="its id, as malipo statements list shows it")
+    withdraw = add_subcommand(
+        acts, "withdraw", _withdraw, "propose to withdraw an import; another operator approves it"
+    )
+    withdraw.add_argument("file", help="its id, as malipo statements list shows it")
+    withdraw.add_argument("--reason", required=True, help="what is wrong with it")
+    undo = add_subcommand(acts, "undo", _undo, "undo the booking of an import's fees or sweeps of a day")
+    undo.add_argument("booking", help="its id, as malipo statements show shows it")
+    undo.add_argument("--reason", required=True, help="what is wrong with it")
+    approve = add_subcommand(acts, "approve", _approve, "approve what another operator has proposed")
+    approve.add_argument("id", help="of the import, or of the booking")
+    add_here(approve)
+    reject = add_subcommand(acts, "reject", _reject, "reject a proposal, or take your own back")
+    reject.add_argument("id", help="of the import, or of the booking")
+
+
+def _show(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> dict[str, Any]:
+        async with database.read() as connection:
+            file = await statements.get(connection, arguments.file)
+            if file is None:
+                raise NoSuchStatement(arguments.file)
+            is_withdrawn = file.withdrawn_at is not None
+            find = withdrawals.find_remaining if is_withdrawn else withdrawals.find_ended
+            return {
+                "id": file.id,
+                "file": file.name,
+                "channel": file.channel,
+                "account": file.account or None,
+                "from": file.begins_at,
+                "to": file.ends_at,
+                "lines": file.line_count,
+                "withdrawn": file.withdrawn_at,
+                "bookings": [
+                    {
+                        "booking": each.id,
+                        "kind": each.kind,
+                        "day": each.day,
+                        "amount": each.amount,
+                        "undone": each.is_undone,
+                    }
+                    for each in await withdrawals.find_bookings(connection, file.id)
+                ],
+                "payments that it ended or corrected": [
+                    {"payment": each.reference, "receipt": each.receipt, "status": each.status, "amount": each.amount}
+                    for each in await find(connection, file.id)
+                ],
+                "proposals": [
+                    {
+                        "action": each.action,
+                        "of": each.subject,
+                        "by": each.requested_by,
+                        "reason": each.reason,
+                        "decided by": each.decided_by,
+                        "approved": each.is_approved,
+                    }
+                    for each in await statement_proposals.find(connection, file.id)
+                ],
+            }
+
+    found = with_database(settings, act)
+    if arguments.json:
+        return tell(arguments, found, "")
+    for name, value in found.items():
+        if not isinstance(value, list):
+            print(f"{name + ':':<20} {cell(value)}")
+        elif value:
+            print(f"\n{name}:")
+            tell_table(arguments, value, empty="", right=("amount",))
+    return 0
+
+
+def _withdraw(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(
+        arguments,
+        settings,
+        lambda withdraw, tx, actor, now: withdraw.propose_withdrawal(
+            tx, arguments.file, reason=arguments.reason.strip(), actor=actor, now=now
+        ),
+    )
+
+
+def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(
+        arguments,
+        settings,
+        lambda withdraw, tx, actor, now: withdraw.propose_undo(
+            tx, arguments.booking, reason=arguments.reason.strip(), actor=actor, now=now
+        ),
+    )
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages("/operator/statements")
+    return _decide(
+        arguments,
+        settings,
+        lambda withdraw, tx, actor, now: withdraw.approve(tx, arguments.id, actor=actor, now=now),
+    )
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(
+        arguments,
+        settings,
+        lambda withdraw, tx, actor, now: withdraw.reject(tx, arguments.id, actor=actor, now=now),
+    )
+
+
+def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[StatementProposal, Actor]:
+        return await decide(WithdrawStatements(settings.booking_approval_amount), tx, actor, now), actor
+
+    done, actor = write(arguments, settings, act)
+    if done.is_approved:
+        match_now(settings, actor)  # Lines that another file has are booked as that file's.
+    said = {"id": done.file_id, "booking": done.booking_id, "approved": done.is_approved}
+    return tell(arguments, said, _in_words(done))
+
+
+def _in_words(done: StatementProposal) -> str:
+    if done.is_approved is None:
+        return f"Proposed. Another operator must approve it, at /operator/statements/{done.file_id}."
+    if not done.is_approved:
+        return "The proposal is rejected. Nothing has changed."
+    if done.action is ProposedAction.UNDO:
+        return "The booking is undone. Its lines are open: malipo exceptions list"
+    return f"The import is withdrawn. What remains of it: malipo statements show {done.file_id}"

@@ -1,0 +1,109 @@
+"""Doubts a statement before anything of it is booked: it may be another account's, or contradict one that is there."""
+
+from datetime import datetime
+
+from malipo.db import Tx
+from malipo.errors import Conflict, Refusal
+from malipo.installation.network_keys import KEY_LENGTH
+from malipo.network_statements.profile import Profile
+from malipo.reconciliation.payment_windows import ids_of, payment_times
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store import file_comparison as store
+
+
+class ImportedElsewhere(Conflict):
+    """A file, or what it says, belongs to one account."""
+
+
+class Disagrees(Conflict):
+    """Another file of the account says something else of the same time."""
+
+
+class NothingKnown(Refusal):
+    """No line of it is known here, so it may be the file of another account."""
+
+
+def refuse_same_elsewhere(other: StatementFile) -> None:
+    raise ImportedElsewhere(
+        f"{other.name} is the same file, and was imported as {other.where} ({other.id}). A file is the statement of "
+        "one account. If that one is wrong, withdraw it first: malipo statements withdraw"
+    )
+
+
+async def refuse_content_of_another(tx: Tx, file: StatementFile) -> None:
+    """The same lines with other bytes, given to another account."""
+    if other := await store.find_elsewhere(tx, file):
+        raise ImportedElsewhere(
+            f"Most lines of {file.name} are in {other.name}, which was imported as {other.where} ({other.id}). A line "
+            "is of one account. If that one is wrong, withdraw it first: malipo statements withdraw"
+        )
+
+
+async def refuse_contradiction(tx: Tx, file: StatementFile) -> None:
+    """Of the time that two files cover they must say the same. Nothing is said of a file without balances."""
+    if file.opening is None or file.closing is None or file.begins_at is None or file.ends_at is None:
+        return
+    for other in await store.find_overlapping(tx, file):
+        if told := await _differences(tx, file, other):
+            raise Disagrees(
+                f"{file.name} contradicts {other.name} ({other.id}), which covers the same time. If this one is right, "
+                "withdraw that one with another operator, then import this one: malipo statements withdraw",
+                details={"file": told},
+            )
+
+
+async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> list[str]:
+    assert file.begins_at is not None
+    assert other.begins_at is not None
+    found = []
+    if file.begins_at == other.begins_at and file.opening != other.opening:
+        found.append(f"It opens with {file.opening:,}; {other.name} opens with {other.opening:,}.")
+    if _is_complete(file) and _is_complete(other) and file.ends_at == other.ends_at and file.closing != other.closing:
+        found.append(f"It closes with {file.closing:,}; {other.name} closes with {other.closing:,}.")
+    ends = min(await _known_until(tx, file), await _known_until(tx, other))
+    difference = await store.compare(tx, file.id, other.id, max(file.begins_at, other.begins_at), ends)
+    if file.is_whole and other.is_whole:
+        if difference.only_new:
+            amount = f"{difference.only_new_amount:+,}"
+            found.append(f"Lines that {other.name} does not have: {difference.only_new}, together {amount}.")
+        if difference.only_other:
+            amount = f"{difference.only_other_amount:+,}"
+            found.append(f"Lines that only {other.name} has: {difference.only_other}, together {amount}.")
+    if difference.offset:
+        found.append(f"After the same lines its balances are {difference.offset:+,} from those of {other.name}.")
+    return found
+
+
+def _is_complete(file: StatementFile) -> bool:
+    """A statement of a day that is not over says that it ends when the day does."""
+    return file.ends_at is not None and file.ends_at <= file.imported_at
+
+
+async def _known_until(tx: Tx, file: StatementFile) -> datetime:
+    assert file.begins_at is not None
+    assert file.ends_at is not None
+    return file.ends_at if _is_complete(file) else await store.find_last_line(tx, file.id) or file.begins_at
+
+
+async def refuse_stranger(tx: Tx, file: StatementFile, profile: Profile) -> None:
+    """One that has no line of ours, and does not continue another one: fees would be booked that are not ours. A
+    statement that was fetched is that of the account whose credentials fetched it."""
+    if profile.is_fetched or file.new_count < file.line_count or file.line_count == 0:
+        return
+    if await store.continues_another(tx, file):
+        return
+    channels = profile.channels if profile.is_aggregator else (file.channel,)
+    first, last = ids_of(payment_times(await store.find_days(tx, file.id)))
+    if await store.has_payment(tx, file.id, channels=channels, key_length=KEY_LENGTH, first=first, last=last):
+        return
+    raise NothingKnown(
+        f"Nothing in {file.name} is known here.",
+        details={
+            "file": [
+                f"None of its {file.line_count:,} lines has the receipt or the reference of a payment of {file.where}, "
+                "and it does not continue a statement of that account.",
+                "Is it the statement of another network, or of another account? Then nothing of it may be booked here.",
+                "If it is the first statement of this account, or of a time without payments, say so.",
+            ]
+        },
+    )

@@ -1,0 +1,217 @@
+"""The SQL that compares a file with other files and with payments, before anything of it is booked."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from malipo.db import Tx
+from malipo.ledger.accounts import HOUSE
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.statements import FILE, file_of
+
+_SAMPLE = 1000  # lines that are looked for in other accounts
+# Layouts without seconds, and headings that say "to 23:59": near an end of a file nothing is compared.
+_MARGIN = timedelta(minutes=1)
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What two files say differently of the time that both cover."""
+
+    only_new: int  # lines
+    only_new_amount: int
+    only_other: int
+    only_other_amount: int
+    offset: int  # by which every balance after a common line differs; 0 if they do not differ alike
+
+
+async def find_apart(tx: Tx, file: StatementFile) -> list[str]:
+    """Files of the account that share no line with this one: both are whole, and cover times that do not overlap.
+
+    By the minute: one that covers less than that is apart from none.
+    """
+    if not file.is_whole:
+        return []
+    rows = await tx.fetch(
+        """
+        SELECT f.id FROM statement_files f CROSS JOIN LATERAL (
+            SELECT date_trunc('minute', f.begins_at) AS begins, date_trunc('minute', f.ends_at) AS ends,
+                   date_trunc('minute', $4::timestamptz) AS own_begins,
+                   date_trunc('minute', $5::timestamptz) AS own_ends
+        ) m
+        WHERE f.channel = $1 AND f.account = $2 AND f.id <> $3 AND f.withdrawn_at IS NULL AND f.problems = '{}'
+          AND f.opening IS NOT NULL AND f.closing IS NOT NULL
+          AND m.begins < m.ends AND m.own_begins < m.own_ends AND (m.ends <= m.own_begins OR m.begins >= m.own_ends)
+        """,
+        file.channel,
+        file.account,
+        file.id,
+        file.begins_at,
+        file.ends_at,
+    )
+    return [row["id"] for row in rows]
+
+
+async def find_elsewhere(tx: Tx, file: StatementFile) -> StatementFile | None:
+    """A file of another account that has most of the lines which are new with this one."""
+    row = await tx.fetchrow(
+        f"""
+        WITH sampled AS MATERIALIZED (
+            SELECT receipt, amount, moved_at FROM statement_lines
+            WHERE file_id = $1 AND receipt <> '' AND amount <> 0 LIMIT {_SAMPLE}
+        ), accounts AS (
+            SELECT DISTINCT channel, account FROM statement_files
+            WHERE (channel, account) <> ($2, $3) AND withdrawn_at IS NULL
+        )
+        SELECT {FILE} FROM statement_files WHERE id = (
+            SELECT min(known.file_id) FROM sampled s CROSS JOIN accounts a CROSS JOIN LATERAL (
+                SELECT l.file_id FROM statement_lines l
+                WHERE l.channel = a.channel AND l.account = a.account AND l.receipt = s.receipt AND l.amount = s.amount
+                  AND l.moved_at BETWEEN s.moved_at - interval '1 day' AND s.moved_at + interval '1 day' LIMIT 1
+            ) known
+            GROUP BY a.channel, a.account HAVING 2 * count(*) > (SELECT count(*) FROM sampled)
+            ORDER BY count(*) DESC, 1 LIMIT 1
+        )
+        """,
+        file.id,
+        file.channel,
+        file.account,
+    )
+    return None if row is None else file_of(row)
+
+
+async def find_overlapping(tx: Tx, file: StatementFile) -> list[StatementFile]:
+    """Files of the account with balances that cover some of the same time."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {FILE} FROM statement_files
+        WHERE channel = $1 AND account = $2 AND id <> $3 AND withdrawn_at IS NULL
+          AND opening IS NOT NULL AND closing IS NOT NULL AND begins_at <= $5 AND ends_at >= $4 ORDER BY id
+        """,
+        file.channel,
+        file.account,
+        file.id,
+        file.begins_at,
+        file.ends_at,
+    )
+    return [file_of(row) for row in rows]
+
+
+async def find_last_line(tx: Tx, file_id: str) -> datetime | None:
+    moment: datetime | None = await tx.fetchval(
+        """
+        SELECT greatest((SELECT max(moved_at) FROM statement_lines WHERE file_id = $1),
+                        (SELECT max(moved_at) FROM statement_line_copies WHERE file_id = $1))
+        """,
+        file_id,
+    )
+    return moment
+
+
+async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: datetime) -> Difference:
+    """What a file that was just stored and another one say of the time that both cover. Its new lines are in no other
+    file."""
+    row = await tx.fetchrow(
+        """
+        WITH only_new AS (
+            SELECT count(*) AS number, coalesce(sum(amount), 0)::bigint AS amount FROM statement_lines
+            WHERE file_id = $1 AND moved_at > $3 AND moved_at < $4
+        ), only_other AS (
+            SELECT count(*) AS number, coalesce(sum(l.amount), 0)::bigint AS amount
+            FROM (SELECT id FROM statement_lines WHERE file_id = $2
+                  UNION SELECT line_id FROM statement_line_copies WHERE file_id = $2) of_other
+            JOIN statement_lines l USING (id)
+            WHERE l.moved_at > $3 AND l.moved_at < $4
+              AND NOT EXISTS (SELECT FROM statement_line_copies c WHERE c.line_id = l.id AND c.file_id = $1)
+        ), balances AS (
+            -- Lines of one minute may be in another order, which changes balances, but not all of them by the same.
+            SELECT CASE WHEN min(c.balance - o.balance) = max(c.balance - o.balance)
+                        THEN min(c.balance - o.balance) ELSE 0 END AS difference
+            FROM statement_line_copies c JOIN statement_line_copies o ON o.line_id = c.line_id AND o.file_id = $2
+            WHERE c.file_id = $1
+        )
+        SELECT n.number, n.amount, o.number, o.amount, coalesce(b.difference, 0)
+        FROM only_new n, only_other o, balances b
+        """,
+        file_id,
+        other_id,
+        begins + _MARGIN,
+        ends - _MARGIN,
+    )
+    assert row is not None
+    return Difference(*row)
+
+
+async def continues_another(tx: Tx, file: StatementFile) -> bool:
+    """Whether it opens with what a file of the account closes with, or closes with what one opens with. Many accounts
+    hold nothing, so nothing says nothing."""
+    return bool(
+        await tx.fetchval(
+            """
+            SELECT EXISTS (
+                SELECT FROM statement_files
+                WHERE channel = $1 AND account = $2 AND id <> $3 AND withdrawn_at IS NULL
+                  AND ((closing = $4 AND closing <> 0 AND ends_at <= $6::timestamptz + interval '1 minute')
+                       OR (opening = $5 AND opening <> 0 AND begins_at >= $7::timestamptz - interval '1 minute'))
+            )
+            """,
+            file.channel,
+            file.account,
+            file.id,
+            file.opening,
+            file.closing,
+            file.begins_at,
+            file.ends_at,
+        )
+    )
+
+
+async def has_payment(
+    tx: Tx, file_id: str, *, channels: Sequence[str], key_length: int, first: Sequence[str], last: Sequence[str]
+) -> bool:
+    """Whether a line has the key or the receipt of a payment of these channels, or is a transfer that was booked."""
+    by_key = """
+        SELECT FROM statement_lines l CROSS JOIN unnest($2::text[]) AS c (channel)
+        CROSS JOIN LATERAL (SELECT l.key UNION SELECT right(l.key, $3)) AS k (key)
+        JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
+        WHERE l.file_id = $1 AND l.key <> ''
+    """
+    if await tx.fetchval(f"SELECT EXISTS ({by_key})", file_id, list(channels), key_length):
+        return True
+    by_receipt = """
+        SELECT FROM merchants m CROSS JOIN unnest($3::text[], $4::text[]) AS w (first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.provider_reference FROM transactions p
+            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.provider_reference <> ''
+              AND p.channel = ANY($2)
+        ) t
+        JOIN statement_lines l ON l.file_id = $1 AND l.receipt = t.provider_reference COLLATE "C"
+    """
+    if await tx.fetchval(f"SELECT EXISTS ({by_receipt})", file_id, list(channels), list(first), list(last)):
+        return True
+    return bool(
+        await tx.fetchval(
+            f"""
+            SELECT EXISTS (
+                SELECT FROM statement_lines l
+                JOIN house_bookings b ON b.channel = l.channel AND b.kind = 'bank_transfer'
+                     AND CASE b.source WHEN 'float' THEN b.amount ELSE -b.amount END = l.amount
+                WHERE l.file_id = $1 AND l.kind = 'bank' AND NOT EXISTS (
+                    SELECT FROM statement_matches m
+                    WHERE m.merchant_id = '{HOUSE}' AND m.transaction_id = b.id AND m.role = 'booking')
+            )
+            """,
+            file_id,
+        )
+    )
+
+
+async def find_days(tx: Tx, file_id: str) -> list[datetime]:
+    rows = await tx.fetch(
+        """
+        SELECT DISTINCT (moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day FROM statement_lines
+        WHERE file_id = $1
+        """,
+        file_id,
+    )
+    return [row["day"] for row in rows]

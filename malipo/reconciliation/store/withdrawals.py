@@ -1,0 +1,317 @@
+"""The SQL of withdrawing a statement: its lines leave, and those that another file has stay as that file's."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.statement_lines import merge_copies
+
+_PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
+WHY_RESOLVED = "The statement was withdrawn."
+
+
+class Hindrances(msgspec.Struct, frozen=True):
+    """What must be decided before."""
+
+    decided: int  # lines that operators have matched, booked or adopted
+    proposed: int  # exceptions that wait for a second operator
+
+
+class Remaining(msgspec.Struct, frozen=True):
+    """A payment that a withdrawn line has ended or corrected. It stays as it is."""
+
+    receipt: str
+    amount: int
+    reference: str
+    transaction_id: str
+    merchant_id: str
+    status: str
+
+
+class FileBooking(msgspec.Struct, frozen=True):
+    """The fees or the sweeps of a file and a day, as they are booked."""
+
+    id: str
+    kind: str
+    day: str
+    amount: int  # signed as in the statement
+    is_undone: bool
+
+
+async def sort_lines(tx: Tx, file_id: str) -> None:
+    """Sort the file's lines in a table of this transaction: which go, and which file those that stay belong to."""
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE leaving_lines (
+            line_id bigint PRIMARY KEY, kind text, day date, heir text COLLATE "C", heir_row integer
+        ) ON COMMIT DROP
+        """
+    )
+    await tx.execute(
+        """
+        INSERT INTO leaving_lines
+        SELECT l.id, l.kind, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date, heir.file_id, heir.row
+        FROM statement_lines l LEFT JOIN LATERAL (
+            SELECT c.file_id, c.row FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
+            WHERE c.line_id = l.id AND c.file_id <> $1 AND f.withdrawn_at IS NULL ORDER BY f.imported_at, f.id LIMIT 1
+        ) heir ON true
+        WHERE l.file_id = $1
+        """,
+        file_id,
+    )
+    await tx.execute("ANALYZE leaving_lines")
+
+
+async def find_hindrances(tx: Tx, file: StatementFile) -> Hindrances:
+    row = await tx.fetchrow(
+        """
+        SELECT (SELECT count(DISTINCT e.line_id) FROM leaving_lines g
+                JOIN reconciliation_exceptions e ON e.line_id = g.line_id
+                JOIN exception_resolutions r ON r.exception_id = e.id
+                WHERE (g.heir IS NULL OR g.kind IN ('fee', 'sweep')) AND r.is_approved AND r.undone_by IS NULL
+                  AND r.action IN ('match', 'book', 'adopt')),
+               (SELECT count(*) FROM reconciliation_exceptions e WHERE e.state = 'proposed'
+                  AND (e.line_id IN (SELECT line_id FROM leaving_lines WHERE heir IS NULL OR kind IN ('fee', 'sweep'))
+                       OR (e.kind = 'ours_only' AND e.channel = $1)))
+        """,
+        file.channel,
+    )
+    assert row is not None
+    return Hindrances(*row)
+
+
+async def find_ended(connection: Conn, file_id: str) -> list[Remaining]:
+    """Payments that lines of a file have ended or corrected, as long as it is not withdrawn."""
+    rows = await connection.fetch(
+        f"""
+        SELECT l.receipt, l.amount, t.reference, t.id AS transaction_id, t.merchant_id, t.status
+        FROM statement_lines l JOIN statement_matches m ON m.line_id = l.id
+        JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+        WHERE l.file_id = $1 AND {_IS_TOLD} ORDER BY l.id
+        """,
+        file_id,
+    )
+    return [Remaining(**dict(row)) for row in rows]
+
+
+async def find_remaining(connection: Conn, file_id: str) -> list[Remaining]:
+    """The same, once it is."""
+    rows = await connection.fetch(
+        """
+        SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id,
+               t.status
+        FROM withdrawn_lines w JOIN transactions t ON t.merchant_id = w.merchant_id AND t.id = w.transaction_id
+        WHERE w.file_id = $1 AND w.is_told ORDER BY w.withdrawal_number
+        """,
+        file_id,
+    )
+    return [Remaining(**dict(row)) for row in rows]
+
+
+# A line is reported under its own id, and only to a payment that needs it.
+_IS_TOLD = """
+    m.role IN ('payment', 'reversal') AND EXISTS (
+        SELECT FROM network_answers a
+        WHERE a.merchant_id = m.merchant_id AND a.transaction_id = m.transaction_id AND a.source = 'statement'
+          AND starts_with(a.id, 'stl_' || m.line_id || '_'))
+"""
+
+
+async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
+    rows = await connection.fetch(
+        """
+        SELECT b.id, b.kind, b.reference AS day, CASE b.source WHEN 'float' THEN b.amount ELSE -b.amount END AS amount,
+               EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id) AS is_undone
+        FROM house_bookings b
+        WHERE b.file_id = $1 AND b.kind IN ('network_fee', 'sweep') AND b.line_id IS NULL ORDER BY b.reference, b.id
+        """,
+        file_id,
+    )
+    return [FileBooking(**dict(row)) for row in rows]
+
+
+async def find_bookings_to_undo(tx: Tx, file_id: str) -> list[str]:
+    """The file's own, and those of files that get fees or sweeps of the same day from it: their sums change."""
+    rows = await tx.fetch(
+        """
+        SELECT b.id FROM house_bookings b
+        WHERE b.kind IN ('network_fee', 'sweep') AND b.line_id IS NULL
+          AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
+          AND (b.file_id = $1 OR (b.file_id, b.kind, b.reference) IN (
+              SELECT heir, CASE kind WHEN 'fee' THEN 'network_fee' ELSE kind END, day::text FROM leaving_lines
+              WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL))
+        ORDER BY b.id
+        """,
+        file_id,
+    )
+    return [row["id"] for row in rows]
+
+
+async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> None:
+    """Take the file's lines away. Fees and sweeps that another file has become new lines of that file, because they are
+    booked by file; others keep their places."""
+    await _reopen_fees_of_heirs(tx)
+    goes = "(g.heir IS NULL OR g.kind IN ('fee', 'sweep'))"
+    await tx.execute(
+        f"""
+        INSERT INTO withdrawn_lines (
+            line_id, proposal_id, file_id, channel, account, moved_at, amount, kind, merchant_id, transaction_id,
+            is_told, content)
+        SELECT l.id, $1, l.file_id, l.channel, l.account, l.moved_at, l.amount, l.kind,
+               CASE WHEN m.role <> 'fee' THEN m.merchant_id END, CASE WHEN m.role <> 'fee' THEN m.transaction_id END,
+               coalesce({_IS_TOLD}, false), row_to_json(l)
+        FROM leaving_lines g JOIN statement_lines l ON l.id = g.line_id
+        LEFT JOIN statement_matches m ON m.line_id = l.id WHERE {goes} ORDER BY l.id
+        """,
+        proposal_id,
+    )
+    await tx.execute(f"DELETE FROM statement_matches m USING leaving_lines g WHERE m.line_id = g.line_id AND {goes}")
+    await tx.execute(f"DELETE FROM open_statement_lines o USING leaving_lines g WHERE o.line_id = g.line_id AND {goes}")
+    await tx.execute(
+        f"""
+        UPDATE reconciliation_exceptions e
+        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $1, why_resolved = $2
+        FROM leaving_lines g WHERE e.line_id = g.line_id AND e.state <> 'resolved' AND {goes}
+        """,
+        now,
+        WHY_RESOLVED,
+    )
+    await _give_to_heirs(tx)
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE touched_lines ON COMMIT DROP AS
+        SELECT line_id FROM leaving_lines WHERE false
+        """
+    )
+    await tx.execute("INSERT INTO touched_lines SELECT line_id FROM statement_line_copies WHERE file_id = $1", file_id)
+    await tx.execute("DELETE FROM statement_line_copies WHERE file_id = $1", file_id)
+    await tx.execute("DELETE FROM statement_lines l USING leaving_lines g WHERE l.id = g.line_id AND g.heir IS NULL")
+    await merge_copies(tx, "SELECT line_id FROM touched_lines")
+
+
+async def _reopen_fees_of_heirs(tx: Tx) -> None:
+    """Their sums of those days are booked anew, with what they get. What operators have decided about stays so."""
+    await tx.execute(
+        f"""
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT l.id, l.channel FROM statement_lines l
+        WHERE l.amount <> 0 AND (l.file_id, l.kind, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) IN (
+                  SELECT heir, kind, day FROM leaving_lines WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL)
+          AND NOT EXISTS (SELECT FROM reconciliation_exceptions e WHERE e.line_id = l.id AND e.kind IN ({_PLACELESS}))
+        ON CONFLICT DO NOTHING
+        """
+    )
+
+
+async def _give_to_heirs(tx: Tx) -> None:
+    await tx.execute(
+        """
+        UPDATE statement_lines l SET file_id = g.heir, row = g.heir_row
+        FROM leaving_lines g WHERE l.id = g.line_id AND g.heir IS NOT NULL AND g.kind NOT IN ('fee', 'sweep')
+        """
+    )
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE given_lines (old_id bigint, new_id bigint, channel text, amount bigint) ON COMMIT DROP
+        """
+    )
+    # A new id: the close of a day has counted the old one, and takes it back by that.
+    await tx.execute(
+        """
+        WITH given AS (
+            UPDATE statement_lines l SET id = DEFAULT, file_id = g.heir, row = g.heir_row
+            FROM leaving_lines g WHERE l.id = g.line_id AND g.heir IS NOT NULL AND g.kind IN ('fee', 'sweep')
+            RETURNING g.line_id, l.id, l.channel, l.amount
+        )
+        INSERT INTO given_lines SELECT * FROM given
+        """
+    )
+    await tx.execute(
+        """
+        UPDATE statement_line_copies c SET line_id = n.new_id FROM given_lines n WHERE c.line_id = n.old_id
+        """
+    )
+    await tx.execute(
+        """
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT new_id, channel FROM given_lines WHERE amount <> 0
+        """
+    )
+
+
+async def withdraw_file(tx: Tx, file: StatementFile, *, now: datetime) -> None:
+    """It covers nothing any more, and what it closed with is no reading of the float."""
+    await tx.execute("UPDATE statement_files SET withdrawn_at = $2 WHERE id = $1", file.id, now)
+    if file.closing is not None and file.ends_at is not None and not file.problems:
+        await tx.execute(
+            """
+            DELETE FROM float_readings WHERE id = (
+                SELECT min(id) FROM float_readings
+                WHERE channel = $1 AND account = $2 AND source = 'statement' AND amount = $3 AND read_at = $4)
+            """,
+            file.channel,
+            file.account,
+            file.closing,
+            min(file.ends_at, file.imported_at),
+        )
+
+
+async def look_for_absent_again(
+    tx: Tx, file: StatementFile, channels: Sequence[str], *, first: str, last: str, now: datetime
+) -> None:
+    """Payments of its time, by their ids, that are absent from statements: where others still cover it, they are found
+    again."""
+    await tx.execute(
+        f"""
+        UPDATE reconciliation_exceptions
+        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $4, why_resolved = $5
+        WHERE kind = 'ours_only' AND state = 'open' AND channel = ANY($1) AND transaction_id BETWEEN $2 AND $3
+        """,
+        list(channels),
+        first,
+        last,
+        now,
+        WHY_RESOLVED,
+    )
+    await tx.execute(
+        """
+        UPDATE matched_files m SET is_absence_checked = false FROM statement_files f
+        WHERE m.file_id = f.id AND f.channel = ANY($1) AND f.withdrawn_at IS NULL
+          AND f.ends_at >= $2::timestamptz - interval '7 days' AND f.begins_at <= $3::timestamptz + interval '7 days'
+        """,
+        list(channels),
+        file.begins_at,
+        file.ends_at,
+    )
+
+
+async def find_days_lines(tx: Tx, file_id: str, *, kind: str, day: str) -> list[tuple[int, int]]:
+    """The lines that a booking of fees or sweeps is the sum of, with their amounts: not those that operators decided
+    about, one by one."""
+    rows = await tx.fetch(
+        f"""
+        SELECT l.id, l.amount FROM statement_lines l
+        WHERE l.file_id = $1 AND l.kind = $2 AND l.amount <> 0
+          AND (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date = $3::text::date
+          AND NOT EXISTS (SELECT FROM reconciliation_exceptions e WHERE e.line_id = l.id AND e.kind IN ({_PLACELESS}))
+        ORDER BY l.id
+        """,
+        file_id,
+        kind,
+        day,
+    )
+    return [(row["id"], row["amount"]) for row in rows]
+
+
+async def reopen_lines(tx: Tx, line_ids: list[int]) -> None:
+    await tx.execute(
+        """
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT id, channel FROM statement_lines WHERE id = ANY($1) ON CONFLICT DO NOTHING
+        """,
+        line_ids,
+    )

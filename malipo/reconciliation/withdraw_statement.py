@@ -1,0 +1,275 @@
+"""Operators withdraw a statement, or undo one of its bookings: one proposes, and another approves or rejects it.
+
+What a withdrawn file booked is booked back, its matches are taken away, and its lines no longer count, except those
+that another file has. Payments that its lines have ended or corrected stay as they are, because merchants were told:
+they are listed, and looked for in other statements. A closed day does not change: all of it is dated when it happens.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.ledger import house_bookings
+from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.operators import vouching
+from malipo.reconciliation.choose_profile import all_profiles
+from malipo.reconciliation.coverage import AFTER_SENDING
+from malipo.reconciliation.exception import ExceptionKind, FoundException
+from malipo.reconciliation.payment_windows import BEFORE, ids_of
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawals
+from malipo.reconciliation.store import statement_proposals as proposals
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
+
+_COUNTED = timedelta(hours=24)
+_LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
+_EXCEPTIONS_AT_ONCE = 1000
+
+
+class NoSuchStatement(Missing):
+    def __init__(self, file_id: str) -> None:
+        super().__init__(f"There is no statement {file_id!r}. See: malipo statements list")
+
+
+@dataclass(frozen=True)
+class WithdrawStatements:
+    approval_amount: int  # above it, undoing a booking takes two operators; withdrawing a file always does
+
+    async def propose_withdrawal(
+        self, tx: Tx, file_id: str, *, reason: str, actor: Actor, now: datetime
+    ) -> StatementProposal:
+        file = await _lock(tx, file_id)
+        _require(reason, actor)
+        await withdrawals.sort_lines(tx, file.id)
+        await _require_undecided(tx, file)
+        booked = await withdrawals.find_bookings(tx, file.id)
+        amount = sum(abs(each.amount) for each in booked if not each.is_undone)
+        return await _propose(tx, ProposedAction.WITHDRAW, file, None, amount, reason, actor=actor, now=now)
+
+    async def propose_undo(
+        self, tx: Tx, booking_id: str, *, reason: str, actor: Actor, now: datetime
+    ) -> StatementProposal:
+        """Undo the booking of a file's fees or sweeps of a day. At once, if it is small."""
+        await matching.lock_for_decision(tx)
+        _require(reason, actor)
+        booking = await _find_booking(tx, booking_id)
+        assert booking.file_id is not None
+        file = await _lock(tx, booking.file_id)
+        proposal = await _propose(
+            tx, ProposedAction.UNDO, file, booking.id, booking.amount, reason, actor=actor, now=now
+        )
+        alone = await proposals.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
+        if alone + booking.amount > self.approval_amount:
+            return proposal
+        return await _apply(tx, proposal, file, actor=actor, now=now)
+
+    async def approve(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
+        """Agree with what another operator has proposed about a file or a booking, and do it."""
+        proposal, file = await _find_open(tx, subject)
+        _require_operator(actor)
+        await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+        return await _apply(tx, proposal, file, actor=actor, now=now)
+
+    async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
+        """Disagree with a proposal, or take one's own back."""
+        proposal, file = await _find_open(tx, subject)
+        _require_operator(actor)
+        return await _end(tx, proposal, file, is_approved=False, actor=actor, now=now)
+
+
+async def _apply(
+    tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime
+) -> StatementProposal:
+    if proposal.action is ProposedAction.WITHDRAW:
+        await withdrawals.sort_lines(tx, file.id)
+        await _require_undecided(tx, file)
+        for booking_id in await withdrawals.find_bookings_to_undo(tx, file.id):
+            await _undo(tx, booking_id, proposal, actor=actor, now=now)
+        await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
+        await withdrawals.withdraw_file(tx, file, now=now)
+        await _look_for_absent_again(tx, file, now=now)
+    else:
+        assert proposal.booking_id is not None
+        booking = await _undo(tx, proposal.booking_id, proposal, actor=actor, now=now)
+        await _open_lines(tx, file, booking, now=now)
+    return await _end(tx, proposal, file, is_approved=True, actor=actor, now=now)
+
+
+async def _look_for_absent_again(tx: Tx, file: StatementFile, *, now: datetime) -> None:
+    if file.begins_at is None or file.ends_at is None:
+        return
+    profile = (await all_profiles(tx)).get(file.profile)
+    channels = profile.channels if profile is not None and profile.is_aggregator else (file.channel,)
+    [first], [last] = ids_of([(file.begins_at - BEFORE, file.ends_at + AFTER_SENDING)])
+    await withdrawals.look_for_absent_again(tx, file, channels, first=first, last=last, now=now)
+
+
+async def _undo(tx: Tx, booking_id: str, proposal: StatementProposal, *, actor: Actor, now: datetime) -> HouseBooking:
+    is_second = actor.name != proposal.requested_by
+    await house_bookings.undo(
+        tx,
+        booking_id,
+        evidence=proposal.reason,
+        booked_by=proposal.requested_by,
+        approved_by=actor.name if is_second else None,
+        first_open_day=await open_days.find_first(tx),
+        now=now,
+    )
+    booking = await house_bookings.find(tx, booking_id)
+    assert booking is not None
+    return booking
+
+
+async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now: datetime) -> None:
+    """The lines that were booked have no place again. An exception each says so, and keeps them from being booked by
+    themselves."""
+    kind = _LINE_KINDS[booking.kind]
+    lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
+    await withdrawals.reopen_lines(tx, [line_id for line_id, _ in lines])
+    for first in range(0, len(lines), _EXCEPTIONS_AT_ONCE):
+        found = [
+            FoundException(
+                id=ids.mint("exc_", now),
+                kind=ExceptionKind.UNKNOWN_LINE,
+                channel=file.channel,
+                account=file.account,
+                line_id=line_id,
+                amount=amount,
+            )
+            for line_id, amount in lines[first : first + _EXCEPTIONS_AT_ONCE]
+        ]
+        await exceptions.insert(tx, found, now=now)
+
+
+async def _propose(
+    tx: Tx,
+    action: ProposedAction,
+    file: StatementFile,
+    booking_id: str | None,
+    amount: int,
+    reason: str,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> StatementProposal:
+    if file.withdrawn_at is not None:
+        raise Conflict("This statement was withdrawn.")
+    proposal = StatementProposal(
+        id=ids.mint("stp_", now),
+        action=action,
+        file_id=file.id,
+        booking_id=booking_id,
+        amount=amount,
+        reason=reason,
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    if earlier := await proposals.find_open_of(tx, proposal.subject):
+        raise Conflict(f"{earlier.requested_by} has proposed it already: another operator approves or rejects that.")
+    await proposals.insert(tx, proposal)
+    await _note(tx, proposal, file, "proposed", actor=actor, now=now)
+    return proposal
+
+
+async def _end(
+    tx: Tx, proposal: StatementProposal, file: StatementFile, *, is_approved: bool, actor: Actor, now: datetime
+) -> StatementProposal:
+    await proposals.end(tx, proposal.id, by=actor.name, is_approved=is_approved, now=now)
+    done = (
+        {ProposedAction.WITHDRAW: "withdrawn", ProposedAction.UNDO: "booking_undone"}[proposal.action]
+        if is_approved
+        else "rejected"
+    )
+    await _note(tx, proposal, file, done, actor=actor, now=now)
+    [found] = [each for each in await proposals.find(tx, file.id) if each.id == proposal.id]
+    return found
+
+
+async def _note(
+    tx: Tx, proposal: StatementProposal, file: StatementFile, what: str, *, actor: Actor, now: datetime
+) -> None:
+    names = {"proposed": f"{proposal.action}_proposed", "rejected": f"{proposal.action}_rejected"}
+    remaining = await withdrawals.find_remaining(tx, file.id) if what == "withdrawn" else []
+    await audit_log.append(
+        tx,
+        actor,
+        f"statement.{names.get(what, what)}",
+        now=now,
+        file=file.id,
+        name=file.name,
+        channel=file.channel,
+        account=file.account,
+        booking=proposal.booking_id,
+        amount=proposal.amount,
+        reason=proposal.reason,
+        proposed_by=proposal.requested_by,
+        remaining=len(remaining),
+        remaining_amount=sum(each.amount for each in remaining),
+    )
+
+
+async def _lock(tx: Tx, file_id: str) -> StatementFile:
+    """Nothing is matched or imported meanwhile, no day is closed, and no other operator decides."""
+    await matching.lock_for_decision(tx)
+    file = await statements.get(tx, file_id)
+    if file is None:
+        raise NoSuchStatement(file_id)
+    await statements.lock_account(tx, file.channel, file.account)
+    await open_days.find_first(tx)
+    found = await statements.get(tx, file_id)
+    assert found is not None
+    return found
+
+
+async def _find_open(tx: Tx, subject: str) -> tuple[StatementProposal, StatementFile]:
+    await matching.lock_for_decision(tx)
+    proposal = await proposals.find_open_of(tx, subject)
+    if proposal is None:
+        raise Missing("Nobody has proposed anything about it.")
+    return proposal, await _lock(tx, proposal.file_id)
+
+
+async def _find_booking(tx: Tx, booking_id: str) -> HouseBooking:
+    booking = await house_bookings.find(tx, booking_id)
+    if booking is None:
+        raise house_bookings.NotBooked(booking_id)
+    if booking.kind not in _LINE_KINDS or booking.file_id is None:
+        raise Invalid(
+            "Only the fees and sweeps of a statement are undone here. What was decided about one line is "
+            "undone by: malipo exceptions undo"
+        )
+    if any(each.id == booking_id and each.is_undone for each in await withdrawals.find_bookings(tx, booking.file_id)):
+        raise house_bookings.AlreadyUndone(f"The booking {booking_id} was undone before.")
+    return booking
+
+
+async def _require_undecided(tx: Tx, file: StatementFile) -> None:
+    """What operators have decided is undone by the same rules, with its own two operators: a withdrawal does not do it
+    for them."""
+    hindrances = await withdrawals.find_hindrances(tx, file)
+    if hindrances.decided:
+        raise Conflict(
+            f"Operators have matched, booked or adopted {hindrances.decided} of its lines. Undo that first: malipo "
+            "exceptions undo"
+        )
+    if hindrances.proposed:
+        raise Conflict(
+            f"{hindrances.proposed} exceptions of its lines, or of payments that it does not have, wait for a second "
+            "operator. Approve or reject them first."
+        )
+
+
+def _require(reason: str, actor: Actor) -> None:
+    _require_operator(actor)
+    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+        raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
+
+
+def _require_operator(actor: Actor) -> None:
+    """Without names it cannot be told that two operators are two."""
+    if not actor.is_operator:
+        raise Forbidden("This takes an operator who is logged in: malipo operators login")
