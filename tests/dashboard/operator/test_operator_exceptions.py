@@ -152,8 +152,10 @@ async def test_what_an_adoption_changes_is_shown_with_the_merchants_fee_to_both_
     path = f"{PATH}/{found.id}"
     page = await asha.surfer.get(path)
     assert "You see what it changes before it is proposed." in page.words
-    typed = {"merchant": soko.id, "phone": "+255712000001"}
+    typed = {"merchant": soko.id, "phone": "+255712000001", "idempotency_key": "order-7", "name": "Neema"}
     look = await _propose(asha, page, "adopt", **typed)
+    for field, value in typed.items():
+        assert f'<input type="hidden" name="{field}" value="{value}">' in look.text, "all of it is proposed then"
     assert (look.status, await _states(operator_pages, [found])) == (200, ["open"]), "nothing is proposed yet"
     for seen in (look, await _propose(asha, look, "adopt", **typed)):
         assert seen.status in (200, 303)
