@@ -13,13 +13,12 @@ from malipo.floats import store as floats
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Wallet
 from malipo.ledger.store import wallets
-from malipo.merchants import onboard
-from malipo.networks.connector import Channel
-from malipo.payments.fees import fee_of
-from malipo.payments.store import corrections, tariffs
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.store import corrections
+from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.action_moves import Effect, Facts, effect_of
+from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.lost_request import find_lost_request
 from malipo.reconciliation.store import house_balances, payments, resolutions
 
 OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
@@ -152,22 +151,19 @@ async def _find_payment(
 
 async def _lost_payment(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Transaction:
     """As far as its money goes: with the fee of the merchant's tariff."""
-    merchant_id = await onboard.find_merchant(connection, terms.get("merchant", ""))
-    named = terms.get("channel")
-    channel = Channel(named) if named in tuple(Channel) else exception.channel
-    line = exception.line_amount or 0
-    type_ = Type.COLLECTION if line > 0 else Type.DISBURSEMENT
-    bands = (await tariffs.find(connection, [merchant_id])).get((merchant_id, type_, channel), [])
+    if not terms.get("merchant"):
+        raise Missing("Nobody has said which merchant.")
+    lost = await find_lost_request(connection, exception, terms)
     return Transaction(
-        merchant_id=merchant_id,
+        merchant_id=lost.merchant_id,
         id="",
         reference="",
         network_key="",
-        type=type_,
-        channel=channel,
+        type=lost.type,
+        channel=lost.channel,
         status=Status.PENDING,
-        amount=abs(line),
-        fee=fee_of(abs(line), bands),
+        amount=lost.amount,
+        fee=await fee_of_lost(connection, lost),
         phone="",
         name="",
         description="",

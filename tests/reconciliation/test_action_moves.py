@@ -1,7 +1,7 @@
 """What each decision moves: a grid by hand, and the same as what is then written to the ledger."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.action_moves import Facts, effect_of
+from malipo.reconciliation.close.store import balances
 from malipo.reconciliation.exception import (
     ACTIONS,
     Action,
@@ -219,6 +220,9 @@ async def decided(
             held = -before.get(name, 0) if each.account in flipped else before.get(name, 0)
             assert each.before == held, each
     await statements.check_ledger()
+    async with statements.database.begin() as tx:
+        _, _, then = await balances.find_wallets(tx, clock.now() + timedelta(days=1))
+        assert then == await tx.fetchval("SELECT sum(owed)::bigint FROM wallets"), "the close finds it from the moves"
 
 
 async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(statements: Statements, desk: Desk) -> None:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import exceptions as pages
-from malipo.dashboard.operator.reconciliation.exception_effects import OF_ADOPTION, TITLES, needs_look, terms_of
+from malipo.dashboard.operator.reconciliation.exception_effects import ADOPTION, TITLES, needs_look, terms_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
@@ -89,7 +89,7 @@ def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, st
     needed = {"match": ("payment", _PAYMENT), "adopt": ("merchant", _MERCHANT)}.get(choice)
     if needed is not None and not form.text(needed[0]):
         wrong[needed[0]] = request.words(needed[1])
-    for name in ("payment", *OF_ADOPTION):
+    for name in ("payment", *ADOPTION):
         most = _MOST_KEY if name == "idempotency_key" else _MOST_TEXT
         if len(form.text(name)) > most or not form.text(name).isprintable():
             wrong[name] = form_errors.sentence(request.words, "text_too_long", {"most": most})

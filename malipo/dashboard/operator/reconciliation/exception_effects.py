@@ -39,8 +39,7 @@ EFFECTS = {
 SENTENCES = [*TITLES.values(), *EFFECTS.values(), *effect_words.ACCOUNTS.values(), effect_words.NOTHING]
 
 _BOOKED = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
-# What operators say of a lost payment.
-OF_ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")
+ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")  # what is typed for it
 _NEEDS = {"match": "payment", "adopt": "merchant"}
 
 
@@ -158,7 +157,7 @@ def terms_of(value: str, form: Mapping[str, str]) -> dict[str, str]:
         case Action.MATCH:
             return {"payment": form.get("payment", "")}
         case Action.ADOPT:
-            return {name: form[name] for name in OF_ADOPTION if form.get(name)}
+            return {name: form[name] for name in ADOPTION if form.get(name)}
     return {}
 
 
