@@ -49,10 +49,11 @@ _COLUMNS = f"""
 _JOINED = """
     reconciliation_exceptions e
     LEFT JOIN LATERAL (
-        SELECT receipt, kind, amount, moved_at, key, phone, details, file_id FROM statement_lines WHERE id = e.line_id
+        SELECT receipt, kind, amount, cents, moved_at, key, phone, details, file_id
+        FROM statement_lines WHERE id = e.line_id
         UNION ALL
-        SELECT content ->> 'receipt', kind, amount, moved_at, content ->> 'key', content ->> 'phone',
-               content ->> 'details', file_id
+        SELECT content ->> 'receipt', kind, amount, (content ->> 'cents')::smallint, moved_at, content ->> 'key',
+               content ->> 'phone', content ->> 'details', file_id
         FROM withdrawn_lines WHERE line_id = e.line_id
     ) l ON true
     LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id

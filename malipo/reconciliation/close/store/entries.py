@@ -14,11 +14,19 @@ from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.columns import Route
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 
-_KIND_OF_LINE = f"""
-    CASE WHEN l.kind = 'money' OR {IS_PAYMENT} THEN CASE WHEN l.amount > 0 THEN 'in' ELSE 'out' END
-         ELSE CASE l.kind WHEN 'fee' THEN 'fees' WHEN 'reversal' THEN 'reversals' WHEN 'bank' THEN 'bank'
-                          WHEN 'sweep' THEN 'sweeps' ELSE 'other' END END
-"""
+# A withdrawn line names the payment that it was matched with.
+_WAS_PAYMENT = f"coalesce(l.merchant_id <> '{HOUSE}' AND l.kind <> 'reversal', false)"
+
+
+def _kind_of_line(is_payment: str) -> str:
+    return f"""
+        CASE WHEN l.kind = 'money' OR {is_payment} THEN CASE WHEN l.amount > 0 THEN 'in' ELSE 'out' END
+             ELSE CASE l.kind WHEN 'fee' THEN 'fees' WHEN 'reversal' THEN 'reversals' WHEN 'bank' THEN 'bank'
+                              WHEN 'sweep' THEN 'sweeps' ELSE 'other' END END
+    """
+
+
+_KIND_OF_LINE = _kind_of_line(IS_PAYMENT)
 _DAY_OF_LINE = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN source THEN amount WHEN target THEN -amount ELSE 0 END"
 
@@ -183,22 +191,33 @@ async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, C
             SELECT DISTINCT ON (c.key) c.key AS channel, (c.value ->> 'line_id')::bigint AS line_id
             FROM day_closes d CROSS JOIN json_each(d.counted::json) c ORDER BY c.key, d.day
         ), gone AS MATERIALIZED (
-            SELECT l.*, {_KIND_OF_LINE} AS change_kind
+            SELECT l.*, {_DAY_OF_LINE} AS day, (l.content ->> 'cents')::smallint AS cents,
+                   {_kind_of_line(_WAS_PAYMENT)} AS change_kind, {SUMMED} AND NOT {_WAS_PAYMENT} AS is_summed
             FROM unnest($2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
                  AS c (channel, until, line_id, withdrawn)
             JOIN first_counted f ON f.channel = c.channel
             JOIN withdrawn_lines l ON l.channel = c.channel AND l.withdrawal_number > c.withdrawn
             WHERE l.moved_at < c.until AND l.line_id <= c.line_id AND (l.moved_at >= $6 OR l.line_id > f.line_id)
+        ), summed AS MATERIALIZED (
+            SELECT channel, account, kind, file_id, day, change_kind, max(moved_at) AS moved_at,
+                   sum(amount * 100 + cents) AS cents, {SHILLINGS} AS amount
+            FROM gone l WHERE is_summed GROUP BY 1, 2, 3, 4, 5, 6
         ), added AS (
             INSERT INTO close_entries
             SELECT channel, account, 'line', line_id, NULL, NULL, NULL, -amount, moved_at, $1::date
-            FROM gone WHERE kind NOT IN ('fee', 'sweep')
+            FROM gone WHERE NOT is_summed
             UNION ALL
             SELECT channel, account, kind, NULL, file_id, NULL, NULL, -sum(amount), max(moved_at), $1::date
-            FROM gone WHERE kind IN ('fee', 'sweep') GROUP BY channel, account, kind, file_id
+            FROM summed GROUP BY channel, account, kind, file_id
         )
-        SELECT channel, account, change_kind, true AS is_of_closed_day, -sum(amount)::bigint AS amount
-        FROM gone GROUP BY 1, 2, 3
+        SELECT channel, account, change_kind, true AS is_of_closed_day, -sum(amount)::bigint AS amount,
+               -sum(cents - amount * 100)::bigint AS cents
+        FROM (
+            SELECT channel, account, change_kind, amount::numeric, amount * 100 + cents AS cents
+            FROM gone WHERE NOT is_summed
+            UNION ALL
+            SELECT channel, account, change_kind, amount, cents FROM summed
+        ) AS taken_back GROUP BY 1, 2, 3
         """,
         day,
         list(counted),
