@@ -91,7 +91,9 @@ def run(
     try:
         main = _Run(plan, site, loop, database, states)
         loop.run_until_complete(main.go())
-        main.findings += reconcile(main.world, main.book, main.files, main.wishes, site.accounts)
+        main.findings += reconcile(
+            main.world, main.book, main.files, main.wishes, site.accounts, main.operators.mistaken
+        )
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:

@@ -7,6 +7,7 @@ the same days, exported otherwise or imported again, change nothing.
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 
 from malipo.db import Conn, Database
@@ -23,22 +24,34 @@ from simulation.world import World
 
 
 def reconcile(
-    world: World, book: Book, files: StatementFiles, wishes: Wishes, accounts: list[Merchant]
+    world: World,
+    book: Book,
+    files: StatementFiles,
+    wishes: Wishes,
+    accounts: list[Merchant],
+    mistaken: Collection[str],
 ) -> list[Finding]:
     """On a loop of its own, in real time: the run is over."""
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        return runner.run(_Reconciliation(world, book, files, wishes, accounts).go())
+        return runner.run(_Reconciliation(world, book, files, wishes, accounts, mistaken).go())
 
 
 class _Reconciliation:
     def __init__(
-        self, world: World, book: Book, files: StatementFiles, wishes: Wishes, accounts: list[Merchant]
+        self,
+        world: World,
+        book: Book,
+        files: StatementFiles,
+        wishes: Wishes,
+        accounts: list[Merchant],
+        mistaken: Collection[str],
     ) -> None:
         self._world = world
         self._book = book
         self._files = files
         self._wishes = wishes
         self._accounts = accounts
+        self._mistaken = mistaken  # payments that operators have called what they were not
         self._findings: list[Finding] = []
 
     async def go(self) -> list[Finding]:
@@ -121,6 +134,9 @@ class _Reconciliation:
             merchant = self._accounts[self._wishes.merchant_of(each.phone)].id
             moved[each.phone, merchant] += each.amount if each.kind == "charged" else -each.amount
         named = await self._phones_of_exceptions(connection)
+        if self._mistaken:  # An account in which nothing moved has no statement, which would have shown the mistake.
+            rows = await connection.fetch("SELECT phone FROM transactions WHERE id = ANY($1)", sorted(self._mistaken))
+            named |= {row["phone"] for row in rows if row["phone"] not in {each.phone for each in self._book.movements}}
         for phone, merchant in sorted(booked.keys() | moved.keys()):
             if phone not in named and booked[phone, merchant] != moved[phone, merchant]:
                 what = (

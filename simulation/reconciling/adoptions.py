@@ -151,7 +151,7 @@ class Adoptions:
         return self._lines[receipt]
 
     async def _propose(self, database: Database, exception: ReconciliationException, line: _Line) -> None:
-        like = await self._find_like(database, exception, line.wish) if line.is_to_be_matched else None
+        like = await self._find_like(database, exception, line)
         if like is not None:
             action, terms = Action.MATCH, {"payment": like}
         else:
@@ -241,13 +241,16 @@ class Adoptions:
             )
         return found
 
-    async def _find_like(self, database: Database, exception: ReconciliationException, wish: Wish) -> str | None:
-        """The one payment of that wish that has no line."""
+    async def _find_like(self, database: Database, exception: ReconciliationException, line: _Line) -> str | None:
+        """The one payment of that wish that has no line: one that the merchant was told FAILED, or, where adopting was
+        refused, any."""
+        wish = line.wish
         async with database.read() as connection:
             rows = await connection.fetch(
                 """
                 SELECT id FROM transactions t
-                WHERE merchant_id = $1 AND phone = $2 AND amount = $3 AND type = $4 AND status <> 'CANCELLED'
+                WHERE merchant_id = $1 AND phone = $2 AND amount = $3 AND type = $4
+                  AND (status = 'FAILED' OR $5 AND status <> 'CANCELLED')
                   AND NOT EXISTS (SELECT FROM adopted_payments a WHERE a.transaction_id = t.id)
                   AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.transaction_id = t.id)
                 """,
@@ -255,6 +258,7 @@ class Adoptions:
                 wish.phone,
                 abs(exception.line_amount or 0),
                 "COLLECTION" if (exception.line_amount or 0) > 0 else "DISBURSEMENT",
+                line.is_to_be_matched,
             )
         return rows[0]["id"] if len(rows) == 1 else None
 

@@ -32,6 +32,8 @@ class Refunds:
     ids: list[str] = field(default_factory=list)  # of acknowledged refunds
     acknowledged_at: list[float] = field(default_factory=list)
     troubles: list[int] = field(default_factory=list)
+    made: set[str] = field(default_factory=set)  # the words of those that were acknowledged
+    refused: set[str] = field(default_factory=set)
     asked: dict[str, dict[str, Any] | None] = field(default_factory=dict)  # the word in a key, and the body
 
 
@@ -97,9 +99,11 @@ class MerchantRefunds:
                 told.troubles.append(status)
             if status == 201:
                 told.ids.append(answer["transaction"]["id"])
+                told.made.add(word)
                 told.acknowledged_at.append(self._time())
                 return told.ids[-1]
             if 400 <= status < 500 and status not in (408, 429):
+                told.refused.add(word)
                 return None
             await asyncio.sleep(_PAUSE_SECONDS)
         return None
