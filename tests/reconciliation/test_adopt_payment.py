@@ -11,7 +11,7 @@ from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiated
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.exception import Action
+from malipo.reconciliation.exception import Action, ExceptionState
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
@@ -180,6 +180,18 @@ async def test_a_payment_adopted_for_another_merchant_is_not_told_as_not_created
     assert await lost.payments() == 2
     assert await lost.statements.float_change() == await lost.statements.statement_change()
     await lost.statements.check_ledger()
+
+
+async def test_an_undo_that_is_proposed_waits_also_when_statements_are_matched_meanwhile(lost: Lost) -> None:
+    """The line has its place, the wrong one: that does not settle what is proposed about it."""
+    await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
+    found = await lost.on_statement()
+    await lost.adopt(found, merchant="Soko")
+    await lost.desk.undo(found)
+    await lost.statements.match()
+    assert (await lost.desk.approve(found)).state is ExceptionState.OPEN
+    await lost.adopt(found)
+    assert (await lost.repeat()).transaction.provider_reference == "QK1"
 
 
 async def test_a_phone_that_operators_mistook_is_not_told_as_not_created(lost: Lost) -> None:

@@ -89,7 +89,11 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
             LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
             LEFT JOIN statement_matches s ON s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
                  AND s.role = 'payment'
-            WHERE e.state <> 'resolved' AND CASE
+            WHERE e.state <> 'resolved' AND NOT EXISTS (
+                -- What was done about it is to be undone: that it has its place by now is just what is doubted.
+                SELECT FROM exception_resolutions r
+                WHERE r.exception_id = e.id AND r.decided_at IS NULL AND r.action = 'undo')
+              AND CASE
                 WHEN e.kind IN ({_PLACELESS})
                     THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
                 WHEN e.kind = 'ours_only'
