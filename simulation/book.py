@@ -3,8 +3,18 @@
 A payment is known to a network by its key; some connectors put a prefix of the contract before it.
 """
 
+from collections.abc import Iterable, Sequence
+
 from malipo_simulator.network import Network
 from malipo_simulator.state import Movement
+from malipo_simulator.statements.account import receipt_in_account
+from malipo_simulator.transaction import Transaction
+from simulation.database import PaymentRow
+
+
+def net(movements: Iterable[Movement]) -> int:
+    """Shillings that have not gone back."""
+    return sum(-each.amount if each.is_reversal else each.amount for each in movements)
 
 
 class Book:
@@ -15,9 +25,29 @@ class Book:
     def movements(self) -> list[Movement]:
         return self._network.memory.book
 
+    @property
+    def transactions(self) -> list[Transaction]:
+        """What the networks were asked for, whether or not money has moved."""
+        return list(self._network.memory.by_id.values())
+
     def moved(self, reference: str) -> int:
         """Shillings that moved under a key and have not gone back."""
-        return sum(-each.amount if each.is_reversal else each.amount for each in self._of(reference))
+        return net(self._of(reference))
+
+    def of_row(self, row: PaymentRow, rows: Sequence[PaymentRow]) -> list[Movement]:
+        """What moved for a payment: under its key; for one that was adopted, what its line says.
+
+        A line without a key may have been adopted under another one. Then what moved is not that of its key's payment.
+        """
+        if row.is_undone:
+            return []
+        if row.is_adopted:
+            return [each for each in self.movements if self._receipt_of(each) == row.receipt]
+        adopted = {each.receipt for each in rows if each.is_adopted and not each.is_undone}
+        return [each for each in self._of(row.key) if self._receipt_of(each) not in adopted]
+
+    def _receipt_of(self, movement: Movement) -> str:
+        return receipt_in_account(self._network.memory.by_id[movement.transaction_id])
 
     def times(self, phone: str, *, is_charge: bool) -> int:
         """How often a phone was charged or paid, whether or not the money went back."""

@@ -110,6 +110,9 @@ class PaymentRow:
     processing_at: float | None  # seconds since the run began, by the clock of the worker that claimed it
     ended_at: float | None
     is_refund: bool
+    receipt: str
+    is_adopted: bool
+    is_undone: bool  # adopted for the wrong merchant, and that was taken back
     is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
 
@@ -117,13 +120,15 @@ def find_payments(database: SimulatedDatabase) -> list[PaymentRow]:
     """All of them, oldest first."""
     found = database.look().ask(
         """
-        SELECT id, merchant_id, type, channel, status, amount, phone, network_key, (
+        SELECT id, t.merchant_id, type, t.channel, status, t.amount, t.phone, network_key, (
             SELECT coalesce(sum(CASE WHEN source = 'float' THEN amount ELSE -amount END), 0) FROM moves m
             WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
         ), EXISTS (
             SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
-        ), date_part('epoch', processing_at), date_part('epoch', ended_at), refund_of IS NOT NULL
-        FROM transactions t ORDER BY id
+        ), date_part('epoch', processing_at), date_part('epoch', ended_at), refund_of IS NOT NULL,
+        coalesce(provider_reference, ''), a.line_id IS NOT NULL, a.undone_at IS NOT NULL
+        FROM transactions t LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id
+        ORDER BY id
         """
     )
     return [
@@ -141,6 +146,9 @@ def find_payments(database: SimulatedDatabase) -> list[PaymentRow]:
             processing_at=_seconds(processing_at),
             ended_at=_seconds(ended_at),
             is_refund=is_refund == "t",
+            receipt=str(receipt),
+            is_adopted=is_adopted == "t",
+            is_undone=is_undone == "t",
         )
         for (
             id_,
@@ -156,6 +164,9 @@ def find_payments(database: SimulatedDatabase) -> list[PaymentRow]:
             processing_at,
             ended_at,
             is_refund,
+            receipt,
+            is_adopted,
+            is_undone,
         ) in found
     ]
 

@@ -20,6 +20,7 @@ _TRIES = 30
 _ANSWER_SECONDS = 12.0
 _INTERNAL_ERROR = 500
 _FEED_SECONDS = 6.0
+_LATENESS = (2.0, 2.0, 6.0, 14.0)  # seconds at most, of who repeats after a restore
 
 
 @dataclass
@@ -78,12 +79,21 @@ async def call(
 
 
 class Merchants:
-    def __init__(self, world: World, accounts: list[Merchant], payments: tuple[Payment, ...], seed: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        accounts: list[Merchant],
+        payments: tuple[Payment, ...],
+        twins: tuple[Payment, ...],
+        seed: int,
+    ) -> None:
         self._world = world
         self._accounts = accounts
         self._payments = payments
         self._chance = random.Random(f"merchants {seed}")
-        self.told = {payment.number: Told() for payment in payments}
+        self._seed = seed
+        self._twins = {each.twin_of: each for each in twins}
+        self.told = {payment.number: Told() for payment in (*payments, *twins)}
         self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
         self.is_reading = True
         self.refunds = MerchantRefunds(self._call, payments, world.loop.time, self._trouble)
@@ -108,10 +118,18 @@ class Merchants:
             await self.refunds.give_back(payment, self.told[payment.number].ids[0])
 
     async def repeat_all(self) -> None:
-        """After a restore: everything that was asked for is asked for again, under the same keys."""
-        await asyncio.gather(*(self._until_told(each, 0) for each in self._payments))
-        paid = [(each, self.told[each.number].ids) for each in self._payments]
-        await asyncio.gather(*(self.refunds.give_back_again(each, ids[-1]) for each, ids in paid if ids))
+        """After a restore: everything that was asked for is asked for again, under the same keys; by some at once, by
+        others when operators have adopted it."""
+        await asyncio.gather(*(self._repeat(each) for each in self._payments))
+
+    async def _repeat(self, payment: Payment) -> None:
+        chance = random.Random(f"repeat {self._seed} {payment.number}")
+        await asyncio.sleep(chance.choice(_LATENESS) * chance.random())
+        await self._until_told(payment, 0)
+        if ids := self.told[payment.number].ids:
+            await self.refunds.give_back_again(payment, ids[-1])
+        if (twin := self._twins.get(payment.number)) is not None:
+            await self._until_told(twin, 0)
 
     async def _call(
         self, payment: Payment, turn: int, method: str, path: str, body: Any, key: str | None

@@ -17,17 +17,17 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve
 from malipo.payments.fees import Band
-from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.resolution import Finding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Type as PaymentType
 from malipo.restore import hold, release
 from simulation.book import Book
 from simulation.plan import Fault
+from simulation.reconciling.adoptions import PROCESS, Adoptions
 from simulation.template import Merchant
 from simulation.world import World
 
-PROCESS = "operators"
 EVIDENCE = "The statement of the network for this day"
 _ASHA, _JUMA = (Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
 _LOOK_SECONDS = 6.0
@@ -37,15 +37,17 @@ _RELEASE_SECONDS = 4.0  # after the fence
 
 
 class Operators:
-    def __init__(self, world: World, accounts: list[Merchant], book: Book) -> None:
+    def __init__(self, world: World, accounts: list[Merchant], book: Book, adoptions: Adoptions) -> None:
         self._world = world
         self._accounts = accounts
         self._book = book
+        self.adoptions = adoptions
         self._database = Database(world.url, size=2)
         self._closed: set[str] = set()  # merchants who are to be closed now
         self.is_mistaken_next = False
         self.mistaken: set[str] = set()  # payments that were resolved against the book
         self.resolved: set[str] = set()
+        self.repeats: set[str] = set()  # held payouts that were repeats of adopted ones, and so ended as FAILED
         self.acts: list[tuple[float, str]] = []  # when, and what
         self.is_lost_time_compared = False  # What merchants were told in it, they have sent again.
         self._is_holding = False  # as they mean it; a restored database may think otherwise
@@ -53,6 +55,9 @@ class Operators:
 
     async def open(self) -> None:
         await self._database.open()
+
+    async def adopt(self) -> None:
+        await self.adoptions.work(self._database)
 
     async def work(self) -> None:
         await asyncio.sleep(_FIRST_LOOK_SECONDS)
@@ -87,7 +92,7 @@ class Operators:
                 """
                 SELECT d.channel, d.type, t.network_key, d.attention IS NOT NULL AS is_listed
                 FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
-                WHERE d.is_asked_first ORDER BY t.id
+                WHERE d.is_asked_first AND d.attention IS DISTINCT FROM 'resembles_adopted' ORDER BY t.id
                 """
             )
         for scope in dict.fromkeys((row["channel"], row["type"]) for row in rows if row["is_listed"]):
@@ -97,6 +102,12 @@ class Operators:
 
     async def _decide(self, case: Case) -> None:
         transaction = case.transaction
+        if is_held_for_adopted(case):
+            outcome = await self.adoptions.outcome_of_held(self._database, transaction)
+            if outcome is ResolvedOutcome.FAILED:
+                self.repeats.add(transaction.id)
+            await self._resolve(transaction.id, Finding(outcome=outcome, evidence=EVIDENCE))
+            return
         is_paid = self._book.is_paid(transaction.network_key, transaction.channel)
         if is_paid is None or transaction.id in self.mistaken:
             return
@@ -109,22 +120,21 @@ class Operators:
             evidence=EVIDENCE,
             is_despite_waiting=not is_paid,
         )
-        self._note(f"{transaction.id} is {finding.outcome}")
+        await self._resolve(transaction.id, finding)
+
+    async def _resolve(self, id_: str, finding: Finding) -> None:
+        self._note(f"{id_} is {finding.outcome}")
 
         async def propose(tx: Tx) -> object:
-            return await resolve.propose(
-                tx, transaction.id, finding, actor=_ASHA, now=self._now(), follow_up_seconds=10
-            )
+            return await resolve.propose(tx, id_, finding, actor=_ASHA, now=self._now(), follow_up_seconds=10)
 
         async def approve(tx: Tx) -> object:
-            return await resolve.approve(
-                tx, transaction.id, actor=_JUMA, now=self._now(), follow_up_seconds=_FOLLOW_UP_SECONDS
-            )
+            return await resolve.approve(tx, id_, actor=_JUMA, now=self._now(), follow_up_seconds=_FOLLOW_UP_SECONDS)
 
         resolved: Any = await self._try(propose)
         if resolved is not None and not resolved.is_done:
             await self._try(approve)
-        self.resolved.add(transaction.id)
+        self.resolved.add(id_)
 
     async def _reopen_merchants(self) -> None:
         """A restored database may call a merchant closed who was opened again since."""

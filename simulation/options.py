@@ -27,6 +27,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--faults", metavar="KIND,…", help="only these kinds of faults, or 'none'; 'list' names them")
     add("--explain", type=int, metavar="SEED", help="tell the story of a seed, whether or not it fails")
     add("--only", metavar="N,…", help="of a seed's faults only these, by their number in its story")
+    add("--restore", action="store_true", help="every seed has a restore, also those that draw none")
     add("--orders", metavar="N,…", help="of a seed's payments only these")
     add("--twice", action="store_true", help="run each seed twice, and compare the histories")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs side by side (default: one a core)")
@@ -65,7 +66,7 @@ def _numbers(parser: argparse.ArgumentParser, text: str | None) -> Collection[in
 
 
 def plan_of(seed: int, given: argparse.Namespace) -> Plan:
-    plan = plans.draw(seed, payments=given.payments, kinds=given.kinds)
+    plan = _draw(seed, given)
     if given.only is not None:
         plan = replace(plan, faults=tuple(each for n, each in enumerate(plan.faults, 1) if n in given.only))
     if given.orders is not None:
@@ -73,20 +74,26 @@ def plan_of(seed: int, given: argparse.Namespace) -> Plan:
     return plan
 
 
+def _draw(seed: int, given: argparse.Namespace) -> Plan:
+    return plans.draw(seed, payments=given.payments, kinds=given.kinds, has_restore=given.restore)
+
+
 def kept_with_progress(given: argparse.Namespace) -> dict[str, str]:
     """The options that make a run another run. How long it may take is not among them."""
-    names = ("payments", "faults", "only", "orders", "without", "safeguards", "count_all")
+    names = ("payments", "faults", "restore", "only", "orders", "without", "safeguards", "count_all")
     return {name: str(getattr(given, name)) for name in names if getattr(given, name) not in (None, False)}
 
 
 def command_for(plan: Plan, given: argparse.Namespace) -> str:
     """What shows this run again."""
-    whole = plans.draw(plan.seed, payments=given.payments, kinds=given.kinds)
+    whole = _draw(plan.seed, given)
     words = ["./run simulate", f"--explain {plan.seed}"]
     if given.payments != 8:
         words.append(f"--payments {given.payments}")
     if given.faults is not None:
         words.append(f"--faults {given.faults}")
+    if given.restore:
+        words.append("--restore")
     if plan.faults != whole.faults:
         kept = [str(number) for number, each in enumerate(whole.faults, 1) if each in plan.faults]
         words.append(f"--only {','.join(kept) or ','}")

@@ -28,11 +28,11 @@ from malipo.payments.check import transactions as transactions_check
 from malipo.payments.store import cases
 from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
-from simulation.book import Book
+from simulation.book import Book, net
 from simulation.database import PaymentRow, SimulatedDatabase, find_payments
 from simulation.merchants import Merchants
 from simulation.operators import Operators
-from simulation.plan import Plan
+from simulation.plan import Payment, Plan, twins_of
 from simulation.postgres_gate import EPOCH
 from simulation.receivers import Receivers
 from simulation.refunds import refund_oracle
@@ -90,10 +90,15 @@ class Oracle:
         rows = find_payments(self._database)
         self._check_payments(rows)
         for row in rows:
-            self._check_money(row, is_listed=row.id in listed)
+            self._check_money(row, rows, is_listed=row.id in listed)
         self._check_book(rows)
         batch_oracle.check(
-            self._batches, self._database, self._book, is_in_lost_time=self._is_in_lost_time, find=self._find
+            self._batches,
+            self._database,
+            self._book,
+            [row for row in rows if self._is_of_a_wish(row)],
+            is_in_lost_time=self._is_in_lost_time,
+            find=self._find,
         )
         self._check_holds(rows)
         self._check_feeds()
@@ -130,21 +135,21 @@ class Oracle:
     def _check_payments(self, rows: list[PaymentRow]) -> None:
         ids = {row.id for row in rows}
         networks, reports = self._world.simulator.network.memory, refund_oracle.find_reports(self._database)
+        for twin in twins_of(self._plan):
+            self._check_told(twin, ids)
         for payment in self._plan.payments:
+            self._check_told(payment, ids)
             told = self._merchants.told[payment.number]
-            kept = [
-                id_ for id_, at in zip(told.ids, told.acknowledged_at, strict=True) if not self._is_in_lost_time(at)
+            made = [
+                row.id
+                for row in rows
+                if row.phone == payment.phone and row.type == payment.type and self._is_of_a_wish(row)
             ]
-            for id_ in kept:
-                if id_ not in ids:
-                    self._find("lost", f"{payment.key} was acknowledged as {id_}, which is not there", id_)
-            if len(set(kept)) > 1 and self._database.brought_back_at is None:
-                self._find("doubled", f"{payment.key} was answered with {sorted(set(kept))}", kept[0])
-            made = [row.id for row in rows if row.phone == payment.phone and not row.is_refund]
-            if len(made) > 1:
+            wishes = 1 + any(each.twin_of == payment.number for each in twins_of(self._plan))
+            if len(made) > wishes:
                 self._find("doubled", f"{payment.key} became {len(made)} payments: {made}", made[0])
             times = self._book.times(payment.phone, is_charge=payment.type == "COLLECTION")
-            if times > 1 and not self._is_approved_again(payment.type, payment.channel):
+            if times > wishes and not self._is_approved_again(payment.type, payment.channel):
                 what = f"{payment.key}: {payment.phone} {times} times"
                 self._find("paid-twice", what, made[0] if made else None)
             refund_oracle.check(
@@ -159,8 +164,21 @@ class Oracle:
             )
             if _OK in told.cancelled and times and self._database.brought_back_at is None:
                 self._find("cancelled", f"{payment.key} was cancelled, and {payment.phone} moved money", told.ids[0])
-            for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
-                self._find("broke", f"{payment.key} was answered with {status}")
+
+    def _check_told(self, payment: Payment, ids: set[str]) -> None:
+        told = self._merchants.told[payment.number]
+        kept = [id_ for id_, at in zip(told.ids, told.acknowledged_at, strict=True) if not self._is_in_lost_time(at)]
+        for id_ in kept:
+            if id_ not in ids:
+                self._find("lost", f"{payment.key} was acknowledged as {id_}, which is not there", id_)
+        if len(set(kept)) > 1 and self._database.brought_back_at is None:
+            self._find("doubled", f"{payment.key} was answered with {sorted(set(kept))}", kept[0])
+        for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
+            self._find("broke", f"{payment.key} was answered with {status}")
+
+    def _is_of_a_wish(self, row: PaymentRow) -> bool:
+        """Not a refund, nor what operators have adopted by mistake, nor a repeat that they have called one."""
+        return not row.is_refund and not row.is_undone and row.id not in self._operators.repeats
 
     def _is_in_lost_time(self, seconds: float) -> bool:
         """Whether it was acknowledged between the backup and its being brought back."""
@@ -175,10 +193,10 @@ class Oracle:
         pays_again = any(fault.kind == "network-pays-again" and fault.target == channel for fault in self._plan.faults)
         return type_ == "COLLECTION" and pays_again and self._database.brought_back_at is not None
 
-    def _check_money(self, row: PaymentRow, *, is_listed: bool) -> None:
+    def _check_money(self, row: PaymentRow, rows: list[PaymentRow], *, is_listed: bool) -> None:
         if row.status not in _FINAL and not is_listed:
             self._find("not-ended", f"{row.id} is {row.status}, and nobody is shown it", row.id)
-        moved = self._book.moved(row.key)
+        moved = net(self._book.of_row(row, rows))
         expected = moved if row.type == "COLLECTION" else -moved
         if row.floated == expected or is_listed or row.is_borne or row.id in self._operators.mistaken:
             return
@@ -216,8 +234,11 @@ class Oracle:
 
     def _check_book(self, rows: list[PaymentRow]) -> None:
         keys = {row.key for row in rows}
+        adopted = {
+            movement.transaction_id for row in rows if row.is_adopted for movement in self._book.of_row(row, rows)
+        }
         for movement in self._book.movements:
-            if any(movement.reference.endswith(key) for key in keys):
+            if movement.transaction_id in adopted or any(movement.reference.endswith(key) for key in keys):
                 continue
             if self._is_in_lost_time(movement.at - EPOCH.timestamp()) or self._was_taken_in_lost_time(
                 movement.reference

@@ -24,6 +24,7 @@ _CROWD = 25  # So many payments more have as many faults more.
 # Not before the worker has looked, and while merchants still pay: at other times a hold stops nothing.
 _HELD, _HELD_FROM = 0.08, (_FIRST_BURST, TRAFFIC_SECONDS - 1)
 _LARGE = 4  # One payout of so many is large.
+_TWINS, _FIRST_TWIN = 0.25, 20_000
 _REFUNDS = ("", "", "all", "parts", "raced", "repeated")
 # Phones that are told FAILED and paid all the same: see docs/simulator.md. Their refunds are made again at once.
 _PAID_AFTER_ALL = ("110", "111")
@@ -59,6 +60,7 @@ class Payment(msgspec.Struct, frozen=True):
     is_raced: bool  # twice at once, to two API processes
     cancelled_after: float | None
     refund: str = ""  # how a collection is given back when it was paid, if it is
+    twin_of: int | None = None  # the same amount to the same phone once more, on purpose: after a restore
 
     @property
     def key(self) -> str:
@@ -201,7 +203,8 @@ _PAYS_AGAIN = Fault("network-pays-again", 0, _UNSAFE, 200)
 _CANNOT_BE_ONCE = "network-request-twice"  # What the way to such a network doubles, no service can make one again.
 
 
-def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> Plan:
+def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None, has_restore: bool = False) -> Plan:
+    """`has_restore`: a seed that draws none has one all the same."""
     chance = random.Random(f"plan {seed}")
     channels = tuple(sorted(chance.sample([str(each) for each in Channel], chance.choice((1, 2, 2, 3)))))
     returns = random.Random(f"refunds {seed}")
@@ -219,8 +222,23 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> P
     held = random.Random(f"hold {seed}")
     if held.random() < _HELD:
         faults.append(Fault("hold", round(held.uniform(*_HELD_FROM), 2), seconds=round(held.uniform(2, 5), 2)))
+    if has_restore and not losing:
+        always = random.Random(f"restore {seed}")
+        faults.append(Fault("restore", round(always.uniform(2, 9), 2), seconds=round(always.uniform(0.5, 4), 2)))
     met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
     return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))
+
+
+def twins_of(plan: Plan) -> tuple[Payment, ...]:
+    """Payouts that merchants wish for after a restore, like ones before it: another salary, and not a repeat."""
+    if not any(fault.kind in LOSING for fault in plan.faults):
+        return ()
+    payouts = [each for each in plan.payments if each.type == Type.DISBURSEMENT]
+    like = [each for each in payouts if random.Random(f"twin {plan.seed} {each.number}").random() < _TWINS]
+    return tuple(
+        msgspec.structs.replace(each, number=_FIRST_TWIN + each.number, twin_of=each.number, repeats=1, is_raced=False)
+        for each in like
+    )
 
 
 def _where_somebody_is(fault: Fault, plan: Plan, chance: random.Random) -> Fault:

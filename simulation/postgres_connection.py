@@ -15,7 +15,7 @@ _LENGTH = struct.Struct("!i").unpack_from
 # So long a read waits before somebody looks whether the backend waits for a lock.
 _PATIENCE = struct.pack("ll", 0, 2000)
 _FOR_EVER = struct.pack("ll", 0, 0)
-_BIND, _FLUSH, _PARSE, _QUERY, _SYNC, _TERMINATE = b"BHPQSX"
+_BIND, _FLUSH, _PARSE, _QUERY, _SYNC, _TERMINATE, _COPIED, _COPY_FAILED = b"BHPQSXcf"
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +56,7 @@ class PostgresConnection(SimulatedTransport):
         self._inbox: list[bytes] = []
 
     def write(self, data: Any) -> None:
-        """A Query, a Sync or a Flush ends a request. The driver may write several at once, or a part of one."""
+        """A Query, a Sync, a Flush or the end of a COPY ends a request. The driver may write a part of one."""
         if self.is_closed:
             return
         self._written += data
@@ -88,7 +88,7 @@ class PostgresConnection(SimulatedTransport):
     def _is_end_of_request(self, data: bytearray, at: int, end: int) -> bool:
         """Whether a request ends with this message. Its statement is noted."""
         kind = data[at]
-        if kind in (_SYNC, _FLUSH):
+        if kind in (_SYNC, _FLUSH, _COPIED, _COPY_FAILED):
             return True
         if kind == _BIND:
             begin = data.index(0, at + 5) + 1
@@ -98,7 +98,7 @@ class PostgresConnection(SimulatedTransport):
             self._sql = self._statements[name] = sql.decode()
         elif kind == _QUERY:
             self._sql = data[at + 5 : end - 1].decode()
-            return True
+            return not self._sql.startswith("COPY ")  # Its rows follow, and the driver waits for one answer to both.
         elif kind == _TERMINATE:
             self.lose(None)
         return False

@@ -166,7 +166,8 @@ class PostgresGate:
             connection.pid = protocol.backend_pid(answer)
             backends.share_core(connection.pid)
         else:
-            self._note("got", connection.number, data=protocol.without_numbers(answer))
+            said = protocol.without_tables(answer) if exchange.is_flush else protocol.without_numbers(answer)
+            self._note("got", connection.number, data=said)
         if answer[-6:-5] == protocol.READY:
             connection.is_in_transaction = answer[-1:] != b"I"
         if b"LISTEN\x00" in answer:  # Done, and not only prepared.

@@ -12,6 +12,8 @@ STARTUP = 196608
 _AUTHENTICATED = (0, 12)
 _HEAD = struct.Struct("!ci").unpack_from
 _ENDS_OF_FLUSH = (b"T", b"n", b"E")
+_DESCRIPTION = b"T"
+_COLUMN_LENGTH = 18  # what a description says of a column after its name
 # In the message of a deadlock: processes, transactions, and the numbers that a database and its tables got when they
 # were made; and the message's length with them.
 _NUMBERS = re.compile(
@@ -66,6 +68,20 @@ def startup(user: str, database: str) -> bytes:
 def without_numbers(answer: bytes) -> bytes:
     """What an answer says, without what differs from run to run."""
     return _NUMBERS.sub(b"?", answer) if b"40P01" in answer else answer
+
+
+def without_tables(answer: bytes) -> bytes:
+    """A description of columns without the numbers of their tables: a temporary table gets another one in each run."""
+    whole = bytearray(answer)
+    for kind, begin, _ in messages(answer):
+        if kind != _DESCRIPTION:
+            continue
+        at = begin + 2
+        for _ in range(struct.unpack_from("!h", answer, begin)[0]):
+            at = answer.index(0, at) + 1
+            struct.pack_into("!i", whole, at, 0)
+            at += _COLUMN_LENGTH
+    return bytes(whole)
 
 
 def rows(data: bytes) -> list[list[str | None]]:

@@ -25,12 +25,15 @@ from simulation.faults import Faults
 from simulation.history import History
 from simulation.memory_network import MemoryNetwork
 from simulation.merchants import Merchants
-from simulation.operators import PROCESS as OPERATORS
 from simulation.operators import Operators
 from simulation.oracle import Oracle
-from simulation.plan import FAULT_SECONDS, Plan
+from simulation.plan import FAULT_SECONDS, LOSING, Plan, twins_of
 from simulation.postgres_gate import EPOCH, PostgresGate
 from simulation.receivers import Receivers
+from simulation.reconciling.adoptions import PROCESS as OPERATORS
+from simulation.reconciling.adoptions import Adoptions
+from simulation.reconciling.statement_files import StatementFiles
+from simulation.reconciling.wishes import Wishes
 from simulation.statements import reconcile
 from simulation.story import Story
 from simulation.template import Merchant, Server
@@ -88,7 +91,9 @@ def run(
     try:
         main = _Run(plan, site, loop, database, states)
         loop.run_until_complete(main.go())
-        main.findings += reconcile(main.world, main.book, states)
+        main.findings += reconcile(
+            main.world, main.book, main.files, main.wishes, site.accounts, main.operators.mistaken
+        )
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:
@@ -131,10 +136,14 @@ class _Run:
         self.world = World(loop, database.url, plan, site.keys, states)
         self.world.simulator.network.control.change({"speed": _NETWORK_SPEED, "seed": plan.seed})
         self.book = Book(self.world.simulator.network)
-        self.merchants = Merchants(self.world, site.accounts, plan.payments, plan.seed)
-        self.batches = MerchantBatches(self.world, site.accounts, batches_of(plan), plan.seed)
+        planned = batches_of(plan)
+        self.merchants = Merchants(self.world, site.accounts, plan.payments, twins_of(plan), plan.seed)
+        self.batches = MerchantBatches(self.world, site.accounts, planned, plan.seed)
         self._receivers = Receivers(self.world, site.accounts, database)
-        self.operators = Operators(self.world, site.accounts, self.book)
+        self.files = StatementFiles(self.world, plan, states)
+        self.wishes = Wishes(plan, planned, self.book)
+        self.adoptions = Adoptions(plan, self.world, database, site.accounts, self.wishes, self.files)
+        self.operators = Operators(self.world, site.accounts, self.book, self.adoptions)
         self.faults = Faults(plan, self.world, database, self.operators)
         self._oracle = Oracle(
             plan,
@@ -147,6 +156,7 @@ class _Run:
             self._receivers,
             self.operators,
         )
+        self._has_loss = any(fault.kind in LOSING for fault in plan.faults)
         self.findings: list[Any] = []
 
     async def go(self) -> None:
@@ -159,6 +169,8 @@ class _Run:
             self.world.start_worker(number)
         await self.operators.open()
         loop.start(OPERATORS, self.operators.work())
+        if self._has_loss:
+            loop.start(OPERATORS, self.operators.adopt())
         paying = loop.start(MERCHANTS, self.merchants.pay_all())
         batching = loop.start(MERCHANTS, self.batches.make_all())
         for number in (0, 1):
@@ -167,10 +179,11 @@ class _Run:
         await self._oracle.look_at_the_ledger()
         await asyncio.sleep(FAULT_SECONDS / 2 + 3)
         if self._database.brought_back_at is not None:
-            await loop.start(MERCHANTS, self.merchants.repeat_all())
+            repeating = loop.start(MERCHANTS, self.merchants.repeat_all())
             await batching
             await loop.start(MERCHANTS, self.batches.repeat_all())
-        self.operators.is_lost_time_compared = True
+            await repeating
+        self.operators.is_lost_time_compared = self.adoptions.are_repeats_over = True
         await paying
         await batching
         self.world.poll_rarely()
@@ -182,7 +195,7 @@ class _Run:
 
     def _is_quiet(self) -> bool:
         """Nothing is under way, and nothing will be asked about by itself."""
-        if not self._loop.gate.is_up:
+        if not self._loop.gate.is_up or (self._database.brought_back_at is not None and not self.adoptions.is_done):
             return False
         now = (EPOCH + timedelta(seconds=self._loop.time())).isoformat()
         [[count]] = self._database.look().ask(

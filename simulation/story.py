@@ -35,7 +35,7 @@ class Story:
         about = self._phones_and_keys(transaction_ids)
         around: list[tuple[float, str]] = [(at, f"FAULT      {fault}") for at, fault in self._faults.happened]
         around += [(at, f"process    {what}") for at, what in self._world.lives]
-        around += [(at, f"operator   {what}") for at, what in self._operators.acts]
+        around += [(at, f"operator   {what}") for at, what in (*self._operators.acts, *self._operators.adoptions.acts)]
         lines = [(at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about]
         lines += [
             (entry.at - EPOCH.timestamp(), f"network    {_wire(entry)}")

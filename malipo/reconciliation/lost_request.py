@@ -190,9 +190,8 @@ async def _named_collection(tx: Tx, lost: LostRequest, refund_of: str) -> Transa
 
 
 async def _next_key(tx: Tx, merchant_id: str, collection_id: str, secret: bytes) -> str:
-    known = (await refunds.find(tx, [(merchant_id, collection_id)]))[merchant_id, collection_id].refunds
     taken = await refunds.find_keys(tx, [(merchant_id, collection_id)])
-    return reserve.next_key(secret, merchant_id, collection_id, known, taken[merchant_id, collection_id])
+    return reserve.next_key(secret, merchant_id, collection_id, taken[merchant_id, collection_id])
 
 
 def _idempotency_key(terms: Mapping[str, str]) -> str | None:

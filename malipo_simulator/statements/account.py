@@ -38,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     phone: str = ""
     reference: str = ""  # the merchant's id, as it travelled
     linked: str = ""  # the receipt that a reversal takes back
+    remark: str = ""  # what somebody wrote on a payment: a statement shows it instead of its own words
     is_failed: bool = False  # it is listed, and moved nothing
     balance: int = 0  # after it
 
@@ -49,18 +50,21 @@ class Statement(msgspec.Struct, frozen=True):
     opening: int
     closing: int
     entries: list[Entry]  # oldest first
+    until: float | None = None  # of a day that is not over: the last moment that it covers
 
 
-def statement_of(state: State, gateway: GatewayName, day: date, *, merchant: str) -> Statement:
-    """Of a day in Dar es Salaam."""
+def statement_of(
+    state: State, gateway: GatewayName, day: date, *, merchant: str, until: float | None = None
+) -> Statement:
+    """Of a day in Dar es Salaam, as far as it has gone."""
     opening, todays = STARTING_BALANCE, []
     for entry in entries_of(state, gateway):
         on = datetime.fromtimestamp(entry.at, ZONE).date()
         if on < day:
             opening += entry.amount
-        elif on == day:
+        elif on == day and (until is None or entry.at < until):
             todays.append(entry)
-    return with_balances(Statement(gateway, merchant, day, opening, opening, todays))
+    return with_balances(Statement(gateway, merchant, day, opening, opening, todays, until))
 
 
 def with_balances(statement: Statement) -> Statement:

@@ -133,15 +133,18 @@ def _clickpesa(statement: Statement) -> Rows:
 
 
 def plain_words(entry: Entry) -> str:
-    return {
-        "collection": "Payment from customer",
-        "disbursement": "Payout",
-        "fee": "Transaction fee",
-        "reversal": f"Reversal of {entry.linked}",
-        "sweep": "Sweep between accounts",
-        "bank": _bank_words(entry, "Transfer to bank", "Transfer from bank"),
-        "other": "Trust account profit share",
-    }[entry.kind]
+    return (
+        entry.remark
+        or {
+            "collection": "Payment from customer",
+            "disbursement": "Payout",
+            "fee": "Transaction fee",
+            "reversal": f"Reversal of {entry.linked}",
+            "sweep": "Sweep between accounts",
+            "bank": _bank_words(entry, "Transfer to bank", "Transfer from bank"),
+            "other": "Trust account profit share",
+        }[entry.kind]
+    )
 
 
 def _merchants_reference(entry: Entry) -> str:
@@ -156,6 +159,8 @@ def _bank_words(entry: Entry, to_bank: str, from_bank: str) -> str:
 
 def _bounds(statement: Statement) -> tuple[datetime, datetime]:
     begins = datetime.combine(statement.day, time(), ZONE)
+    if statement.until is not None:
+        return begins, datetime.fromtimestamp(statement.until, ZONE)
     return begins, begins + timedelta(days=1)
 
 

@@ -4,16 +4,17 @@ batch       an approved batch lacks payouts, one that was not approved has some,
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.book import Book
-from simulation.database import SimulatedDatabase
+from simulation.database import PaymentRow, SimulatedDatabase
 
 _ROWS = """
-    SELECT b.id, b.status, b.item_count, count(t.id), count(t.ended_at) FROM batches b
+    SELECT b.id, b.status, b.item_count, count(t.id) + b.adopted_count, count(t.ended_at) + b.adopted_count
+    FROM batches b
     LEFT JOIN transactions t ON t.merchant_id = b.merchant_id AND t.batch_id = b.id
-    GROUP BY b.merchant_id, b.id, b.status, b.item_count ORDER BY b.id
+    GROUP BY b.merchant_id, b.id, b.status, b.item_count, b.adopted_count ORDER BY b.id
 """
 
 
@@ -21,6 +22,7 @@ def check(
     merchants: MerchantBatches,
     database: SimulatedDatabase,
     book: Book,
+    rows_of_wishes: Iterable[PaymentRow],
     *,
     is_in_lost_time: Callable[[float], bool],
     find: Callable[[str, str], None],
@@ -32,9 +34,7 @@ def check(
             find("batch", f"{id_} is {status} with {payouts} payouts of {count}")
         if status == "RUNNING" and ended == count:
             find("batch", f"{id_} is RUNNING, and all its payouts have ended")
-    made = Counter(
-        str(row[0]) for row in database.look().ask("SELECT phone FROM transactions WHERE batch_id IS NOT NULL")
-    )
+    made = Counter(row.phone for row in rows_of_wishes)
     for batch in merchants.batches:
         told = merchants.told[batch.number]
         for trouble in told.troubles:

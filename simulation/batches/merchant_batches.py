@@ -14,6 +14,7 @@ from simulation.world import API_PORTS, World
 
 _PATH = "/v1/payments/disburse/batches"
 _TRIES = 30
+_LATER_TRIES, _LATER_SECONDS = 4, 5.0
 _OK = 200
 
 
@@ -33,6 +34,7 @@ class MerchantBatches:
         self._accounts = accounts
         self.batches = batches
         self._chance = random.Random(f"merchants of batches {seed}")
+        self._lateness = random.Random(f"repeats of batches {seed}")
         self.told = {batch.number: ToldOfBatch() for batch in batches}
         self.acts: list[tuple[float, str, str]] = []  # when, about which phone, and what
 
@@ -60,8 +62,13 @@ class MerchantBatches:
             await self._cancel(batch)
 
     async def _make_and_approve(self, batch: PlannedBatch) -> None:
-        if await self._make(batch):
-            await self._approve(batch, 0)
+        await asyncio.sleep(self._lateness.choice((0, 3, 9)) * self._lateness.random())
+        if not await self._make(batch):
+            return
+        for _ in range(_LATER_TRIES):
+            if await self._approve(batch, 0) == _OK:
+                return
+            await asyncio.sleep(_LATER_SECONDS)  # Operators may have to correct what they have adopted.
 
     async def _make(self, batch: PlannedBatch) -> bool:
         items = [{"amount": each.amount, "channel": each.channel, "recipientPhone": each.phone} for each in batch.items]
@@ -71,12 +78,13 @@ class MerchantBatches:
             self.told[batch.number].ids.append(answer["batch"]["id"])
         return status == 201
 
-    async def _approve(self, batch: PlannedBatch, turn: int) -> None:
+    async def _approve(self, batch: PlannedBatch, turn: int) -> int:
         merchant = self._accounts[batch.merchant]
         approver = replace(merchant, key=merchant.approver_key)
         status, _ = await self._until_told(batch, "approves", "/approve", approver, {}, turn=turn)
         if status == _OK:
             self.told[batch.number].approved_at.append(self._world.loop.time())
+        return status
 
     async def _cancel(self, batch: PlannedBatch) -> None:
         merchant = self._accounts[batch.merchant]

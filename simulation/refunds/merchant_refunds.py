@@ -32,6 +32,9 @@ class Refunds:
     ids: list[str] = field(default_factory=list)  # of acknowledged refunds
     acknowledged_at: list[float] = field(default_factory=list)
     troubles: list[int] = field(default_factory=list)
+    made: set[str] = field(default_factory=set)  # the words of those that were acknowledged
+    refused: set[str] = field(default_factory=set)
+    asked: dict[str, dict[str, Any] | None] = field(default_factory=dict)  # the word in a key, and the body
 
 
 class MerchantRefunds:
@@ -66,7 +69,9 @@ class MerchantRefunds:
             await self._ask(payment, collection_id, "insist", 1)
 
     async def give_back_again(self, payment: Payment, collection_id: str) -> None:
-        """After a restore, by somebody who knows of no refund."""
+        """After a restore: under the same keys, and by somebody who knows of no refund."""
+        for word, body in list(self.told[payment.number].asked.items()):
+            await self._ask(payment, collection_id, word, 0, body)
         if payment.refund:
             await self._ask(payment, collection_id, "once-more", 0)
 
@@ -85,6 +90,7 @@ class MerchantRefunds:
         self, payment: Payment, collection_id: str, word: str, turn: int, body: dict[str, Any] | None = None
     ) -> str | None:
         """Ask until there is an answer that is not the service's own trouble; the refund, if one was made."""
+        self.told[payment.number].asked[word] = body
         told, path = self.told[payment.number], f"/v1/payments/{collection_id}/refund"
         for attempt in range(_TRIES):
             key = f"{word}-{payment.number}"
@@ -93,9 +99,11 @@ class MerchantRefunds:
                 told.troubles.append(status)
             if status == 201:
                 told.ids.append(answer["transaction"]["id"])
+                told.made.add(word)
                 told.acknowledged_at.append(self._time())
                 return told.ids[-1]
             if 400 <= status < 500 and status not in (408, 429):
+                told.refused.add(word)
                 return None
             await asyncio.sleep(_PAUSE_SECONDS)
         return None

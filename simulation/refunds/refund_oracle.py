@@ -30,7 +30,6 @@ class Given:
     reached_at: float  # when the network first had the request
     is_failed: bool = False  # its merchant was told that it FAILED
     known_at: float | None = None  # when the service recorded that it was paid
-    is_lost: bool = False  # The database that knew of it is gone.
 
 
 def find_reports(database: SimulatedDatabase) -> dict[str, float]:
@@ -56,7 +55,7 @@ def given_to(phone: str, rows: Iterable[PaymentRow], networks: State, reports: d
         row = next((row for row in refunds if each.reference.endswith(row.key)), None)
         reached_at = each.taken_at - EPOCH.timestamp()
         if row is None:
-            found.append(Given(moved, reached_at, is_lost=True))
+            found.append(Given(moved, reached_at))
         else:
             known_at = reports.get(row.id) if row.status == "FAILED" else row.ended_at
             found.append(Given(moved, reached_at, is_failed=row.status == "FAILED", known_at=known_at))
@@ -84,15 +83,18 @@ def check(
             find("lost", f"a refund of {payment.key} was acknowledged as {id_}, which is not there", id_)
     for status in told.troubles:
         find("broke", f"a refund of {payment.key} was answered with {status}", None)
+    wishes = [word for word in told.asked if word in told.made or word not in told.refused]
+    paid = sum(not each.is_failed for each in given)
+    if payment.refund and paid > len(wishes) + sum(id_ in mistaken for id_ in told.ids):
+        what = f"{len(wishes)} refunds of {payment.key} were asked for, and {paid} are paid"
+        find("paid-twice", what, told.ids[0] if told.ids else None)
     # A refund that operators wrongly called failed may be made once more: nothing can keep people from that.
     most = payment.amount * (1 + sum(id_ in mistaken for id_ in told.ids))
     given_back = sum(each.amount for each in given)
     if not payment.refund or given_back <= most:
         return
     knew = any(_is_known_to_be_too_much(each, given, most, lateness) for each in given)
-    excused = sum(
-        each.amount for each in given if (each.is_failed or (each.is_lost and is_in_lost_time(each.reached_at)))
-    )
+    excused = sum(each.amount for each in given if each.is_failed)
     if knew or given_back - most > excused:
         what = f"{payment.phone} paid {payment.amount} and got {given_back} back"
         find("refunded", f"{what}{', and the service knew' if knew else ''}", told.ids[0] if told.ids else None)

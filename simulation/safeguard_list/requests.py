@@ -10,7 +10,7 @@ _BALANCE_CHECKED = InFunction(
     initiate._Decision._open, "if not wallet.can_spend(posting.moves):", "if wallet.merchant_id is None:"
 )
 # The reference is made of the same key.
-_NETWORK_KEY_IS_UNIQUE = (
+NETWORK_KEY_IS_UNIQUE = (
     "ALTER TABLE transactions DROP CONSTRAINT transactions_network_key_is_unique",
     "ALTER TABLE transactions DROP CONSTRAINT transactions_reference_is_unique",
 )
@@ -39,14 +39,14 @@ SAFEGUARDS = (
         "network-key-unique",
         "No two payments have the same key at a network.",
         (),
-        _NETWORK_KEY_IS_UNIQUE,
+        NETWORK_KEY_IS_UNIQUE,
         note="covered by key-looked-up",
     ),
     Safeguard(
         "key-looked-up+network-key-unique",
         "Both together: one wish of a merchant is one payment.",
         (_KEY_LOOKED_UP,),
-        _NETWORK_KEY_IS_UNIQUE,
+        NETWORK_KEY_IS_UNIQUE,
     ),
     Safeguard(
         "in-doubt-flag",

@@ -8,6 +8,7 @@ from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
 from malipo.payments.batches.store.batches import complete_ended
+from malipo.payments.refunds import reserve
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from tests.conftest import make_merchant
@@ -138,3 +139,23 @@ async def test_a_lost_refund_with_its_idempotency_key_is_answered_when_it_is_rep
     other = await refunds.ask(collection, 1_000, key="return-2")
     assert not other.is_replay
     assert [each.id for each in (await refunds.claim()).to_send] == [other.transaction.id]
+
+
+async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_has_the_key_that_was_paid(
+    statements: Statements, desk: Desk
+) -> None:
+    """Both were lost, and both are paid. The network is asked about the first: under a third key it would pay again."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    async with statements.database.read() as connection:
+        secret = (await installation.get(connection)).key_secret
+    first, second = (reserve.key_of(secret, refunds.merchant_id, collection.id, number) for number in (1, 2))
+    await statements.take(
+        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
+        Entry("QK2", -3_000, clock.now(), key=second, phone="255754***001"),
+    )
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=3_000)
+    await lost.adopt(found, phone=collection.phone, idempotency_key="rest-1")
+    assert (await refunds.ask(collection, 2_000, key="part-1")).transaction.network_key == first
+    assert (await refunds.ask(collection, 3_000, key="rest-1")).transaction.network_key == second

@@ -16,9 +16,10 @@ def found(
     mistaken: tuple[str, ...] = (),
     refund: str = "whole",
     ids: tuple[str, ...] = ("first", "second"),
+    asked: tuple[str, ...] = ("part", "rest", "once-more", "again"),
 ) -> list[str]:
     payment = Payment(6, 0, "COLLECTION", "TIGO_PESA", 1000, "+255650006110", 0.0, 1, False, None, refund)
-    told = Refunds(ids=["first", "second"], acknowledged_at=[1.0, 2.0])
+    told = Refunds(ids=["first", "second"], acknowledged_at=[1.0, 2.0], asked=dict.fromkeys(asked))
     findings: list[str] = []
     refund_oracle.check(
         payment,
@@ -89,9 +90,14 @@ def test_a_refund_that_was_called_failed_excuses_the_next_one_only_until_the_ser
     assert found(given) == expected
 
 
-@pytest.mark.parametrize(("at", "expected"), [(25.0, []), (15.0, ["refunded"])])
-def test_what_a_restore_has_lost_is_excused_if_it_was_sent_in_the_lost_time(at: float, expected: list[str]) -> None:
-    assert found([Given(1000, at, is_lost=True), paid(1000, 26)]) == expected
+def test_what_a_restore_has_lost_is_not_excused() -> None:
+    """Its network key is asked about before the next refund is sent under it, or operators have adopted it."""
+    assert found([Given(1000, 25), paid(1000, 26)]) == ["refunded"]
+
+
+def test_a_wish_that_is_paid_twice_is_found_also_where_no_more_than_was_collected_is_given_back() -> None:
+    assert found([paid(500), paid(500, 20)], asked=("part",)) == ["paid-twice"]
+    assert found([failed(500), paid(500, 20)], asked=("part",)) == []
 
 
 def test_a_payment_that_is_not_refunded_is_not_looked_at() -> None:

@@ -113,12 +113,3 @@ def is_excess(
     """Whether a refund that was not sent yet would by now give back what the merchant does not have any more."""
     others = sum(each.amount for each in refunds if each.is_paid and each.id != refund.id)
     return not has_the_money(collection, correction) or others + refund.amount > collection.amount
-
-
-def next_key_number(refunds: Sequence[Refund]) -> int:
-    """Which network key of the collection the next refund gets. What was never sent does not use its key up.
-
-    Otherwise a refund that is repeated after a restore could have another key than the one that was paid: if the
-    restore has lost a refund that was cancelled, and the one after it.
-    """
-    return 1 + sum(not each.was_never_sent for each in refunds)

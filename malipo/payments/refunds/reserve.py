@@ -36,11 +36,13 @@ def is_key_of(secret: bytes, merchant_id: str, collection_id: str, key: str) -> 
     )
 
 
-def next_key(
-    secret: bytes, merchant_id: str, collection_id: str, refunds_: Sequence[Refund], taken: Collection[str]
-) -> str:
-    """The network key of the next refund. One that was lost and adopted may have a later number than its place."""
-    number = refundable.next_key_number(refunds_)
+def next_key(secret: bytes, merchant_id: str, collection_id: str, taken: Collection[str]) -> str:
+    """The network key of the next refund: the first that none has, of those that were sent or may have been.
+
+    So a refund that is repeated after a restore gets a key that may have been paid, and its network is asked about it:
+    also if the restore has lost several, and a later one of them was adopted before an earlier one is repeated.
+    """
+    number = 1
     while (key := key_of(secret, merchant_id, collection_id, number)) in taken:
         number += 1
     return key
@@ -72,7 +74,7 @@ class Reservations:
         if not isinstance(amount, int):
             return amount
         taken = self._taken_keys[draft.merchant_id, collection.id]
-        key = next_key(self._key_secret, draft.merchant_id, collection.id, refunds_, taken)
+        key = next_key(self._key_secret, draft.merchant_id, collection.id, taken)
         refund = replace(
             draft,
             amount=amount,
@@ -95,6 +97,7 @@ class Reservations:
         assert refund.refund_of is not None
         under_way = Refund(refund.id, refund.refund_ordinal, refund.amount, refund.status)
         self._found[refund.merchant_id, refund.refund_of].refunds.append(under_way)
+        self._taken_keys[refund.merchant_id, refund.refund_of].add(refund.network_key)
 
 
 NO_RESERVATIONS = Reservations({}, {}, b"")

@@ -116,16 +116,22 @@ async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> b
 
 
 async def delete_match(tx: Tx, line_id: int) -> bool:
-    """Undo a match: the line is open again. The audit log keeps that it was matched. Whether there was one."""
+    """Undo a match: the line is open again, and so is the line that takes it back, which found its payment through it.
+    The audit log keeps that it was matched. Whether there was one."""
     done = await tx.execute(
         """
-        WITH gone AS (DELETE FROM statement_matches WHERE line_id = $1 RETURNING line_id)
+        WITH gone AS (
+            DELETE FROM statement_matches s
+            WHERE s.line_id = $1 OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
+                SELECT p.merchant_id, p.transaction_id FROM statement_matches p
+                WHERE p.line_id = $1 AND p.role = 'payment'))
+            RETURNING s.line_id)
         INSERT INTO open_statement_lines (line_id, channel)
         SELECT l.id, l.channel FROM gone JOIN statement_lines l ON l.id = gone.line_id
         """,
         line_id,
     )
-    return done == "INSERT 0 1"
+    return done != "INSERT 0 0"
 
 
 def _evidence(row: Row) -> Evidence:

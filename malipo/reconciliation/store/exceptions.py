@@ -126,7 +126,11 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
                 SELECT CASE WHEN e.kind = 'ours_only'
                        THEN {carrier_of("e.merchant_id", "e.transaction_id")} END AS carrier
             ) AS k
-            WHERE e.state <> 'resolved' AND CASE
+            WHERE e.state <> 'resolved' AND NOT EXISTS (
+                -- What was done about it is to be undone: that it has its place by now is just what is doubted.
+                SELECT FROM exception_resolutions r
+                WHERE r.exception_id = e.id AND r.decided_at IS NULL AND r.action = 'undo')
+              AND CASE
                 WHEN e.kind IN ({_PLACELESS})
                     THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
                 WHEN e.kind = 'ours_only'

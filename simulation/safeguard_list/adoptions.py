@@ -1,0 +1,80 @@
+"""Adopted payments: the merchant's repeat finds the adopted payment, or waits for operators. It is paid once."""
+
+from malipo.payments.batches import approve
+from malipo.payments.refunds import reserve
+from malipo.payments.store import batch_write
+from malipo.reconciliation import adopt_payment, lost_request
+from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
+from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
+
+_KEY_LOOKED_UP = InFunction(
+    lost_request._require_new, 'for key in {lost.network_key, exception.key or ""} - {""}:', "for key in ():"
+)
+_RECEIPT_LOOKED_UP = InFunction(
+    lost_request._require_new,
+    "if (known := await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)) is not None:",
+    "if False:",
+)
+_LIKE_LOOKED_UP = InFunction(
+    lost_request._require_new, 'if network_keys.key_in(exception.key or "") is None:', "if False:"
+)
+
+SAFEGUARDS = (
+    Safeguard(
+        "adopted-key-looked-up",
+        "A line is not adopted if a payment has its key.",
+        (_KEY_LOOKED_UP,),
+        note="covered by network-key-unique",
+    ),
+    Safeguard(
+        "adopted-key-looked-up+network-key-unique",
+        "Both together: a line is adopted only if no payment has its key.",
+        (_KEY_LOOKED_UP,),
+        NETWORK_KEY_IS_UNIQUE,
+    ),
+    Safeguard(
+        "adopted-receipt-looked-up+like-looked-up",
+        "A line without a key is not adopted if a payment has its receipt, or may be the repeat of its request.",
+        (_RECEIPT_LOOKED_UP, _LIKE_LOOKED_UP),
+    ),
+    Safeguard(
+        "adopted-key-is-the-lines",
+        "An adopted payment has the key on its line, or the one that follows from the merchant's Idempotency-Key.",
+        (InFunction(adopt_payment._draft, "network_key=lost.network_key or suffix", "network_key=suffix"),),
+    ),
+    Safeguard(
+        "biller-code-stripped",
+        "Of what Tigo Pesa calls a payment, the biller's code before our key is left out.",
+        (
+            InFunction(
+                lost_request.find_lost_request,
+                'on_line = network_keys.key_in(exception.key or "")',
+                "on_line = exception.key or None",
+            ),
+        ),
+    ),
+    Safeguard(
+        "like-adopted-held",
+        "A payout like an adopted one, whose repeat nobody would recognize, waits for operators.",
+        (InConstant(batch_write, "_OPEN", "a.holds_until > now()", "false"),),
+    ),
+    Safeguard(
+        "batch-skips-adopted",
+        "A batch that is approved again goes on without the lines that were adopted.",
+        (
+            InFunction(
+                approve.ApproveBatch._open, "lines = [item for item in lines if item.index not in known]", "pass"
+            ),
+        ),
+    ),
+    Safeguard(
+        "adopted-idempotency-record",
+        "The Idempotency-Key that operators name is that of the adopted payment from then on.",
+        (InFunction(adopt_payment._note, "if lost.idempotency_key is not None:", "if False:"),),
+    ),
+    Safeguard(
+        "first-free-refund-key",
+        "A refund that is repeated has the first key that none has, also if a later one was adopted.",
+        (InFunction(reserve.next_key, "number = 1", "number = 1 + len(taken)"),),
+    ),
+)
