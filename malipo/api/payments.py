@@ -15,14 +15,14 @@ from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
-from malipo.payments.cancel import Cancellation, NoSuchTransaction
+from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Order
 from malipo.payments.listing import transaction_list
 from malipo.payments.listing.filter import filter_in
 from malipo.payments.payment_request import order_of
 from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import transactions
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.service import Service
 from malipo.validation.fields import Fields

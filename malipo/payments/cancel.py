@@ -7,13 +7,13 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.errors import Conflict, Missing, Refusal
+from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
 from malipo.installation.store import installation
 from malipo.payments import status_writer
 from malipo.payments.status_writer import Change, Outcome
 from malipo.payments.store import dispatch_restore, transactions
-from malipo.payments.transaction import Cause, Status
+from malipo.payments.transaction import Cause, NoSuchTransaction, Status
 
 
 class NotCancellable(Conflict):
@@ -21,13 +21,6 @@ class NotCancellable(Conflict):
 
     def __init__(self, status: Status) -> None:
         super().__init__(f"Only a PENDING transaction can be cancelled; this one is {status}.")
-
-
-class NoSuchTransaction(Missing):
-    code = "transaction_not_found"
-
-    def __init__(self) -> None:
-        super().__init__("There is no transaction with this id or reference.")
 
 
 @dataclass(frozen=True, slots=True)

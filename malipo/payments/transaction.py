@@ -8,9 +8,17 @@ from typing import Any
 
 import msgspec
 
+from malipo.errors import Missing
 from malipo.networks.connector import Channel
 from malipo.networks.connector import FailureCode as FailureCode
 from malipo.networks.connector import Type as Type
+
+
+class NoSuchTransaction(Missing):
+    code = "transaction_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no transaction with this id or reference.")
 
 
 class Status(StrEnum):

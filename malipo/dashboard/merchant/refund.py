@@ -34,7 +34,6 @@ from malipo.ledger.store import wallets
 from malipo.merchants.store import approval_rules
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.payments import idempotency
-from malipo.payments.cancel import NoSuchTransaction
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
@@ -43,7 +42,7 @@ from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.refunds.reserve import SCOPE
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import Refunded
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of

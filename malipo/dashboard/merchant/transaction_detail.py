@@ -13,13 +13,13 @@ from malipo.dashboard.merchant.timeline import Entry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.networks.channels import PROFILES
-from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
+from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
 from malipo.payments.store import creators, network_answers, refunds, transactions
 from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.refunds import Refunded
-from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction
+from malipo.payments.transaction import CorrectionNotice, NoSuchTransaction, Reason, Status, Transaction
 from malipo.request_ids import note_transaction
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."

@@ -12,14 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from malipo.db import Tx
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Conflict, Invalid, Missing
 from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.payments.refunds import refundable
 from malipo.payments.store import refunds
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.store.transactions import Key
-from malipo.payments.transaction import Refund, Transaction
+from malipo.payments.transaction import NoSuchTransaction, Refund, Transaction
 
 # The scope of idempotency keys, and the word in what network keys are derived from.
 SCOPE = "REFUND"
@@ -63,12 +63,14 @@ class Reservations:
         found = await refunds.lock(tx, keys)
         return cls(found, await refunds.find_keys(tx, keys), (await installation.get(tx)).key_secret)
 
-    def take(self, draft: Transaction) -> Transaction | Conflict | Invalid:
+    def take(self, draft: Transaction) -> Transaction | Conflict | Invalid | Missing:
         """The refund, with its amount (0: what is left), its place and its network key; or why there can be none.
 
         Nothing is reserved until `add`: the wallet may hold too little for it.
         """
         assert draft.refund_of is not None
+        if (draft.merchant_id, draft.refund_of) not in self._found:
+            return NoSuchTransaction()  # The database was restored since the collection was looked up.
         collection, correction, refunds_ = self._found[draft.merchant_id, draft.refund_of]
         amount = refundable.amount_of(collection, correction, refunds_, wanted=draft.amount or None)
         if not isinstance(amount, int):

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Channel
-from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
+from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.status_effects import EVENTS
 from malipo.payments.status_writer import Change
-from malipo.payments.transaction import Cause, Status, Transaction, Type
+from malipo.payments.transaction import Cause, NoSuchTransaction, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, _create, make_merchant

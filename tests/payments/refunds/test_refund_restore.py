@@ -6,7 +6,7 @@ from malipo.errors import Conflict
 from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
-from malipo.payments.transaction import Status, Transaction
+from malipo.payments.transaction import NoSuchTransaction, Status, Transaction
 from tests.journeys import database_facts
 from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps
@@ -121,3 +121,11 @@ async def test_a_refund_that_operators_took_from_a_statement_is_not_made_again(s
         await steps.ask(collection)
     assert caught.value.code == "already_refunded"
     assert await database_facts.count(steps.database, "refunds") == 0
+
+
+async def test_a_refund_of_a_collection_that_is_lost_meanwhile_is_of_no_transaction(steps: RefundSteps) -> None:
+    """It was looked up before the database was restored, and is locked afterwards. It was a 500."""
+    collection = await steps.collected()
+    await _forget(steps, collection)
+    with pytest.raises(NoSuchTransaction):
+        await steps.ask(collection)
