@@ -29,7 +29,7 @@ from simulation.world import World
 
 _OPERATOR = Actor("operator finance", "statements")
 # ClickPesa carries payouts to HaloPesa: an account of its own of that channel.
-_CHANNELS = {GatewayName.CLICKPESA: (Channel.HALOPESA, "clickpesa")}
+_CLICKPESA = "clickpesa"
 _REMARKS = ("", "", "School fees", "Fees of January", "Charges of the clinic", "Rent", "Bank of my uncle")
 
 
@@ -39,11 +39,12 @@ class Layout:
 
     is_generic: bool = False  # the table that operators make themselves, and not the portal's
     has_seconds: bool = True
+    clickpesa: str = _CLICKPESA  # what they call that account
 
 
-PORTAL, GENERIC = Layout(), Layout(is_generic=True, has_seconds=False)
+PORTAL, GENERIC, RENAMED = Layout(), Layout(is_generic=True, has_seconds=False), Layout(clickpesa="ClickPesa")
 # How the same days are exported and imported once more, when all is matched.
-AGAIN = (PORTAL, GENERIC)
+AGAIN = (PORTAL, GENERIC, RENAMED)
 
 
 class StatementFiles:
@@ -76,7 +77,8 @@ class StatementFiles:
         statement = statement_of(memory, gateway, day, merchant="Demo Shop", until=until)
         if not statement.entries:
             return None
-        channel, account = _CHANNELS.get(gateway) or (Channel(gateway), "")
+        is_clickpesa = gateway is GatewayName.CLICKPESA
+        channel, account = (Channel.HALOPESA, layout.clickpesa) if is_clickpesa else (Channel(gateway), "")
         self._written += 1
         path = self._folder / f"{gateway}-{day}-{self._written}.csv"
         path.write_text(self._text_of(statement, layout))
