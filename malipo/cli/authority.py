@@ -85,6 +85,7 @@ AUTHORITY = {
     "statements profiles": Authority.NOBODY,
     "close list": Authority.NOBODY,
     "close show": Authority.NOBODY,
+    "close key": Authority.NOBODY,
     "close verify": Authority.NOBODY,
     "statements charges": Authority.NOBODY,
     "exceptions list": Authority.NOBODY,

@@ -249,12 +249,13 @@ GIVEN_BY = {
         *("close day", "close reject"),
         *("floats read", "floats transfer", "floats reject"),
         *("statements import", "statements fetch", "statements match", "statements charge"),
+        *("statements layout", "statements withdraw", "statements undo", "statements reject"),
         *("exceptions propose", "exceptions reject", "exceptions undo"),
         *("hold", "restore fence", "restore reject", "restore release"),
     },
     Authority.SECOND_OPERATOR: {
         *("wallet approve", "floats approve", "close approve", "payments approve", "exceptions approve"),
-        "operators vouch",
+        *("statements approve", "operators vouch"),
     },
 }
 

@@ -26,7 +26,7 @@ async def names(steps: PaymentSteps) -> dict[str, str]:
         for status in (Status.FAILED, Status.COMPLETED):
             name = f"{type_}_{status}".lower()
             names[name] = (await steps.contradicted(type_, status)).id
-            for outcome in ResolvedOutcome:
+            for outcome in (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED):
                 cleared = await steps.contradicted(type_, status)
                 await resolve_by_all(steps.database, cleared, outcome)
                 names[f"{name}_{outcome}"] = cleared.id

@@ -21,6 +21,8 @@ ACTS = {
     ("POST", "/operator/statements/new/{upload}/import"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/transfer"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/{id}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/{id}/undo"): SensitiveAct.APPROVAL,
