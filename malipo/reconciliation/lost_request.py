@@ -230,7 +230,9 @@ async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostReq
     for key in {lost.network_key, exception.key or ""} - {""}:
         if (known := await transactions.find_by_network_key(tx, key)) is not None:
             adopted = await adopted_payments.find(tx, known.merchant_id, known.id)
-            if adopted is None or not adopted.is_undone or adopted.line_id != exception.line_id:
+            # The line may have been withdrawn and imported again: its receipt says that it is the same.
+            is_of_line = known.provider_reference == exception.receipt
+            if adopted is None or not adopted.is_undone or not is_of_line:
                 raise Conflict(f"{known.reference} has this key. If it is this payment, match the line with it.")
             undone = known
     assert exception.moved_at is not None

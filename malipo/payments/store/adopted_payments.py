@@ -11,7 +11,6 @@ HOLDS = timedelta(days=30)
 
 
 class Adopted(NamedTuple):
-    line_id: int
     is_undone: bool
 
 
@@ -29,7 +28,7 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adopt
     """None: the payment was not adopted."""
     row = await connection.fetchrow(
         """
-        SELECT line_id, undone_at IS NOT NULL FROM adopted_payments WHERE merchant_id = $1 AND transaction_id = $2
+        SELECT undone_at IS NOT NULL FROM adopted_payments WHERE merchant_id = $1 AND transaction_id = $2
         """,
         merchant_id,
         transaction_id,
@@ -74,4 +73,14 @@ async def give_up_key(tx: Tx, undone: Transaction) -> None:
     """The line of an adoption that was undone is adopted again: its network key goes to the new payment."""
     await tx.execute(
         "UPDATE transactions SET network_key = id WHERE merchant_id = $1 AND id = $2", undone.merchant_id, undone.id
+    )
+
+
+async def take_key(tx: Tx, adopted: Transaction, key: str) -> None:
+    """A line that had no key when it was adopted has one by now: it is the payment's."""
+    await tx.execute(
+        "UPDATE transactions SET network_key = $3 WHERE merchant_id = $1 AND id = $2",
+        adopted.merchant_id,
+        adopted.id,
+        key,
     )

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from malipo import clock, ids
 from malipo.db import Conn
+from malipo.installation.network_keys import KEY_LENGTH
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
@@ -95,3 +96,19 @@ async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:
         line_id,
     )
     return None if row is None else transaction_of(row)
+
+
+async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str]]:
+    """Adopted payments whose repeats are not recognized, and what their lines have as the key by now."""
+    rows = await connection.fetch(
+        f"""
+        SELECT l.key AS written, {COLUMNS} FROM adopted_payments a
+        JOIN statement_matches m ON m.merchant_id = a.merchant_id AND m.transaction_id = a.transaction_id
+             AND m.role = 'payment'
+        JOIN statement_lines l ON l.id = m.line_id AND l.key <> ''
+        JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        WHERE a.holds_until IS NOT NULL AND a.undone_at IS NULL AND right(l.key, {KEY_LENGTH}) <> t.network_key
+        ORDER BY t.id
+        """
+    )
+    return [(transaction_of(row), row["written"]) for row in rows]
