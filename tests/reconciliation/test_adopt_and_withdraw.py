@@ -3,9 +3,8 @@
 import pytest
 
 from malipo import clock
-from malipo.errors import Conflict, OutcomeUnknown
-from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.exception import Action
+from malipo.errors import Conflict
+from malipo.payments.transaction import Type
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
@@ -19,11 +18,6 @@ __all__ = ["desk", "statements", "steps"]
 @pytest.fixture(params=list(Type))
 def lost(statements: Statements, desk: Desk, request: pytest.FixtureRequest) -> Lost:
     return Lost(statements, desk, request.param)
-
-
-async def file_of(lost: Lost) -> str:
-    async with lost.statements.database.read() as connection:
-        return str(await connection.fetchval("SELECT id FROM statement_files WHERE withdrawn_at IS NULL"))
 
 
 @pytest.mark.parametrize("has_key", [True, False])
