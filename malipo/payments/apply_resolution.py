@@ -12,9 +12,9 @@ from malipo.networks.connector import FailureCode
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.resolution import Resolved, ResolvedOutcome
+from malipo.payments.resolution import Resolved, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.status_writer import Change, Corrected
-from malipo.payments.store import cases, dispatches
+from malipo.payments.store import adopted_payments, cases, dispatches
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -57,6 +57,8 @@ async def _end(
     ended = (await status_writer.advance(tx, changes, now=now))[-1]
     assert ended is not None
     assert ended.has_moved
+    if failure is not None and is_held_for_adopted(case) and ended.transaction.refund_of is None:
+        await adopted_payments.give_up_key_of_repeat(tx, ended.transaction)
     if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
         queries = follow_up(None, case.dispatch.connector)
         await dispatches.follow_up(tx, [(ended.transaction, queries, follow_up_seconds)])

@@ -120,6 +120,11 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
     if outcome is ResolvedOutcome.SEND and not is_held_for_adopted(case):
         raise Conflict("Only a payout that waits because it resembles an adopted one can be sent by a decision.")
+    if outcome is ResolvedOutcome.COMPLETED and is_held_for_adopted(case):
+        raise Conflict(
+            "Nothing was sent of it. If it is the repeat of the adopted payout, it has failed; if it is another one, "
+            "it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
+        )
     is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
     if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
         # It was never sent, unless the database was restored and has lost that.

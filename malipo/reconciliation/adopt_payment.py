@@ -18,6 +18,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
 from malipo.ledger.store import wallets as ledger
 from malipo.payments import correction_moves, status_writer
+from malipo.payments.batches.store import items
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_writer import Change, Corrected
@@ -35,8 +36,9 @@ async def adopt(
     fee = await fee_of_lost(tx, lost)
     draft = await _draft(tx, exception, lost, fee, reference_prefix, now)
     draft = await _as_refund(tx, draft)
-    if lost.undone is not None:
-        await adopted_payments.give_up_key(tx, lost.undone)
+    assert exception.receipt is not None
+    undone = await adopted_payments.give_up_keys(tx, exception.receipt, lost.amount)
+    await items.follow_adoption(tx, undone, draft)
     await _lend(tx, draft, now=now)
     wallets = await ledger.lock(tx, [draft.merchant_id])
     try:

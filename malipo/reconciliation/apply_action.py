@@ -7,10 +7,12 @@ from malipo import clock, ids, money
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
+from malipo.installation import network_keys
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.payments.settle import Settle
+from malipo.payments.store import adopted_payments
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.adopt_payment import adopt
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
@@ -46,6 +48,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
         raise Conflict(_NO_PLACE)
+    await _let_go_of_keys(tx, decided.exception)
     found = await evidence.find_unreported(tx, limit=1, line_id=line_id)
     await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)
@@ -76,6 +79,7 @@ async def book(tx: Tx, decided: Decided) -> str:
         await evidence.set_reported(tx, [line_id])
     if not has_place:
         raise Conflict(_NO_PLACE)
+    await _let_go_of_keys(tx, exception)
     await absence.check_again(tx, line_id)
     return await _book(tx, decided, lacking, account)
 
@@ -138,6 +142,16 @@ async def find_payment(tx: Tx, id_or_reference: str) -> Transaction:
 async def require_no_line(tx: Tx, payment: Transaction) -> None:
     if await evidence.has_line(tx, payment.merchant_id, payment.id):
         raise Conflict(_NO_PLACE)
+    adopted = await adopted_payments.find(tx, payment.merchant_id, payment.id)
+    if adopted is not None and adopted.is_undone:
+        raise Conflict(f"{payment.reference} was adopted from a line, and that was undone. Adopt the line again.")
+
+
+async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:
+    """The line is not that of the adoptions that were undone: requests that give their keys are free again."""
+    assert exception.receipt is not None
+    paid_key = network_keys.key_in(exception.key or "")
+    await adopted_payments.give_up_keys(tx, exception.receipt, abs(exception.line_amount or 0), paid_key=paid_key)
 
 
 def require_direction(exception: ReconciliationException, payment: Transaction) -> int:

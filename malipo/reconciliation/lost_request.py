@@ -46,7 +46,6 @@ class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     collection_id: str | None = None  # that it refunds
     order_reference: str | None = None
-    undone: Transaction | None = None  # an adoption of the same line that was undone, and has the key
 
     @property
     def scope(self) -> str:
@@ -80,7 +79,8 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
         found = await _with_key(tx, lost, terms.get("refund_of"), has_line_key=on_line is not None, exception=exception)
     if not found.phone:
         raise Invalid("Give the customer's phone number in full: the line does not have it.")
-    return await _require_new(tx, exception, found)
+    await _require_new(tx, exception, found)
+    return found
 
 
 async def _channel(tx: Tx, exception: ReconciliationException, named: str | None) -> Channel:
@@ -224,21 +224,19 @@ def fits(number: str, masked: str) -> bool:
     return any(way.startswith(first) and way.endswith(last) for way in ways)
 
 
-async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> LostRequest:
+async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:
     """Refused if a payment has this key or this receipt, or may be the repeat of the request."""
-    undone = None
     for key in {lost.network_key, exception.key or ""} - {""}:
         if (known := await transactions.find_by_network_key(tx, key)) is not None:
             adopted = await adopted_payments.find(tx, known.merchant_id, known.id)
-            if adopted is None or not adopted.is_undone or adopted.line_id != exception.line_id:
+            # The line may have been withdrawn and imported again: its receipt says that it is the same.
+            is_of_line = known.provider_reference == exception.receipt
+            if adopted is None or not adopted.is_undone or not is_of_line:
                 raise Conflict(f"{known.reference} has this key. If it is this payment, match the line with it.")
-            undone = known
     assert exception.moved_at is not None
     assert exception.receipt is not None
     if (known := await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)) is not None:
-        adopted = await adopted_payments.find(tx, known.merchant_id, known.id)
-        if adopted is None or not adopted.is_undone:
-            raise Conflict(f"{known.reference} has this receipt. If it is this payment, match the line with it.")
+        raise Conflict(f"{known.reference} has this receipt. If it is this payment, match the line with it.")
     if lost.idempotency_key is not None:
         used = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if (record := (await idempotency_keys.find(tx, [used])).get(used)) is not None:
@@ -252,10 +250,12 @@ async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostReq
             lost.phone,
             lost.amount,
             since=exception.moved_at - _NEAR,
+            # With the merchant's Idempotency-Key it is known that one under another key is another request.
+            or_failed=lost.idempotency_key is None,
         )
         if known is not None:
             raise Conflict(
                 f"{known.reference} has the same number and amount, and no line. It may be this payment, or a repeat "
-                "of it: match the line with it, or settle it first."
+                "of it: match the line with it, or settle it first. If it is another one, give the merchant's "
+                f"{idempotency.HEADER}."
             )
-    return msgspec.structs.replace(lost, undone=undone)

@@ -23,6 +23,7 @@ from malipo.reconciliation.line_exceptions import exception_of
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.report_evidence import report_evidence
 from malipo.reconciliation.store import absence, charges, exceptions, matching, open_days, unmatched_lines
+from malipo.reconciliation.take_told_keys import take_told_keys
 
 
 @dataclass(kw_only=True)
@@ -58,6 +59,7 @@ async def match_statements(database: Database, settle: Settle, *, clock: Clock) 
     async with database.begin() as tx:
         await matching.lock(tx)
         await match_lines(tx, profiles, done, now=now)
+    await take_told_keys(database)
     reported = await report_evidence(database, settle, done.exceptions, now=now)
     done.completed, done.contradicted = reported.completed, reported.contradicted
     async with database.begin() as tx:

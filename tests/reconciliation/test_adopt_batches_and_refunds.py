@@ -3,7 +3,7 @@
 import pytest
 
 from malipo import clock
-from malipo.errors import Invalid
+from malipo.errors import Conflict, Invalid
 from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
@@ -11,6 +11,7 @@ from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.refunds import reserve
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exception import Action
 from tests.conftest import make_merchant
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import steps
@@ -159,3 +160,74 @@ async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_h
     await lost.adopt(found, phone=collection.phone, idempotency_key="rest-1")
     assert (await refunds.ask(collection, 2_000, key="part-1")).transaction.network_key == first
     assert (await refunds.ask(collection, 3_000, key="rest-1")).transaction.network_key == second
+
+
+async def test_an_item_whose_line_is_adopted_again_after_the_approval_shows_that_payment(
+    statements: Statements, desk: Desk
+) -> None:
+    """While nobody knows whose the line is, the batch is not approved; then its item follows the adoption."""
+    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
+    batch = await batches.make(2)
+    async with statements.database.read() as connection:
+        paid = await connection.fetchrow("SELECT * FROM batch_items WHERE item_index = 1")
+    assert paid is not None
+    await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"]))
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT)
+    for is_approved in (False, True):
+        await lost.adopt(found)
+        if is_approved:
+            batch = await batches.approve(batch)
+        await desk.undo(found)
+        await desk.approve(found)
+        if not is_approved:
+            with pytest.raises(Conflict, match="Item 2"):
+                await batches.approve(batch)
+    await lost.adopt(found)
+    shown = (await batches.lines(batch))[1].payout
+    assert shown is not None
+    assert shown.network_key == paid["network_key"]
+    assert await statements.steps.correction(shown) is None
+    claimed = [each.network_key for each in (await statements.steps.claim()).to_send]
+    assert len(claimed) == 1
+    assert paid["network_key"] not in claimed
+    await statements.check_ledger()
+
+
+@pytest.mark.parametrize("then", ["adopted", "booked"])
+async def test_while_an_adopted_refund_is_undone_nothing_of_its_collection_is_refunded(
+    statements: Statements, desk: Desk, then: str
+) -> None:
+    """The next refund would have another network key, and be paid beside the lost one."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    await statements.take(
+        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
+        Entry("QK1", -1_000, clock.now(), phone="255754***001"),
+    )
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=1_000)
+    await lost.adopt(found, refund_of=collection.reference)
+    await desk.undo(found)
+    await desk.approve(found)
+    assert await refunds.refunded_amount(collection) == 0
+    with pytest.raises(Conflict, match="finding out"):
+        await refunds.ask(collection, 1_000, key="return-1")
+    if then == "adopted":
+        await lost.adopt(found, refund_of=collection.reference, idempotency_key="return-1")
+    else:
+        await desk.propose(found, Action.BOOK, {"account": "losses"})
+        await desk.approve(found)
+    again = await refunds.ask(collection, 1_000, key="return-1")
+    assert again.is_replay == (then == "adopted")
+    assert reserve.is_key_of(
+        await secret_of(statements), refunds.merchant_id, collection.id, again.transaction.network_key
+    )
+    await statements.match()
+    assert await statements.kinds() == []
+    await statements.check_ledger()
+
+
+async def secret_of(statements: Statements) -> bytes:
+    async with statements.database.read() as connection:
+        return (await installation.get(connection)).key_secret

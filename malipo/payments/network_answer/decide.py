@@ -49,6 +49,9 @@ def decide(
         dispatch = with_success(dispatch)
     if received.source is AnswerSource.STATEMENT:
         return decide_by_statement(transaction, dispatch, received)
+    if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:
+        # What is reported of its key may be about the payout that was lost, and then adopted. Operators decide.
+        return Decision(dispatch=dispatch)
     if transaction.status is Status.PENDING and dispatch.is_asked_first and received.source is AnswerSource.QUERY:
         return decide_after_restore(transaction, dispatch, received, rules)
     if transaction.status is Status.PENDING:

@@ -28,6 +28,16 @@ class RefundInProgress(Conflict):
         super().__init__(f"The refund {refund.id} of this payment has not ended. Only one can be under way.")
 
 
+class RefundInDoubt(Conflict):
+    code = "refund_in_progress"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A refund of this payment may have been paid before the service was restored. The operators of the service "
+            "are finding out; nothing was sent now."
+        )
+
+
 class AlreadyRefunded(Conflict):
     code = "already_refunded"
 

@@ -49,8 +49,15 @@ def next_key(secret: bytes, merchant_id: str, collection_id: str, taken: Collect
 
 
 class Reservations:
-    def __init__(self, found: dict[Key, Refunded], taken_keys: Mapping[Key, set[str]], key_secret: bytes) -> None:
+    def __init__(
+        self,
+        found: dict[Key, Refunded],
+        taken_keys: Mapping[Key, set[str]],
+        key_secret: bytes,
+        undone: Mapping[Key, bool],
+    ) -> None:
         self._found = found
+        self._undone = undone
         self._taken_keys = taken_keys
         self._key_secret = key_secret
 
@@ -61,7 +68,8 @@ class Reservations:
         if not keys:
             return NO_RESERVATIONS
         found = await refunds.lock(tx, keys)
-        return cls(found, await refunds.find_keys(tx, keys), (await installation.get(tx)).key_secret)
+        secret = (await installation.get(tx)).key_secret
+        return cls(found, await refunds.find_keys(tx, keys), secret, await refunds.find_undone(tx, keys))
 
     def take(self, draft: Transaction) -> Transaction | Conflict | Invalid | Missing:
         """The refund, with its amount (0: what is left), its place and its network key; or why there can be none.
@@ -75,6 +83,9 @@ class Reservations:
         amount = refundable.amount_of(collection, correction, refunds_, wanted=draft.amount or None)
         if not isinstance(amount, int):
             return amount
+        is_in_doubt = self._undone.get((draft.merchant_id, collection.id))
+        if is_in_doubt:
+            return refundable.RefundInDoubt()  # The next key would be sent, and it may be paid under the one before.
         taken = self._taken_keys[draft.merchant_id, collection.id]
         key = next_key(self._key_secret, draft.merchant_id, collection.id, taken)
         refund = replace(
@@ -84,8 +95,8 @@ class Reservations:
             is_key_derived=True,
             refund_ordinal=self.next_ordinal(draft),
         )
-        if any(each.was_never_sent for each in refunds_):
-            return refund  # One that was cancelled may have the reference that follows the key.
+        if is_in_doubt is not None or any(each.was_never_sent for each in refunds_):
+            return refund  # One that was cancelled or undone may have the reference that follows the key.
         return replace(refund, reference=f"{draft.reference.rpartition('-')[0]}-{key}")
 
     def next_ordinal(self, draft: Transaction) -> int:
@@ -102,4 +113,4 @@ class Reservations:
         self._taken_keys[refund.merchant_id, refund.refund_of].add(refund.network_key)
 
 
-NO_RESERVATIONS = Reservations({}, {}, b"")
+NO_RESERVATIONS = Reservations({}, {}, b"", {})

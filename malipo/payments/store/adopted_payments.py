@@ -1,5 +1,6 @@
 """Payments that operators adopted from a statement."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,7 +12,6 @@ HOLDS = timedelta(days=30)
 
 
 class Adopted(NamedTuple):
-    line_id: int
     is_undone: bool
 
 
@@ -29,12 +29,25 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adopt
     """None: the payment was not adopted."""
     row = await connection.fetchrow(
         """
-        SELECT line_id, undone_at IS NOT NULL FROM adopted_payments WHERE merchant_id = $1 AND transaction_id = $2
+        SELECT undone_at IS NOT NULL FROM adopted_payments WHERE merchant_id = $1 AND transaction_id = $2
         """,
         merchant_id,
         transaction_id,
     )
     return None if row is None else Adopted(*row.values())
+
+
+async def find_undone(connection: Conn, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of these payments that operators adopted, and took back."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, transaction_id FROM adopted_payments
+        WHERE undone_at IS NOT NULL AND (merchant_id, transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [merchant_id for merchant_id, _ in keys],
+        [id_ for _, id_ in keys],
+    )
+    return {(row[0], row[1]) for row in rows}
 
 
 async def insert(tx: Tx, payment: Transaction, line_id: int, *, is_repeat_recognized: bool, now: datetime) -> None:
@@ -70,8 +83,37 @@ async def set_undone(tx: Tx, payment: Transaction, *, now: datetime) -> None:
     )
 
 
-async def give_up_key(tx: Tx, undone: Transaction) -> None:
-    """The line of an adoption that was undone is adopted again: its network key goes to the new payment."""
+async def give_up_keys(tx: Tx, receipt: str, amount: int, *, paid_key: str | None = None) -> list[str]:
+    """It is decided anew whose a line is. The adoptions of it that were undone have its receipt and amount, and let go
+    of their network keys, except of one that the network has certainly paid. The ids of those that did."""
+    rows = await tx.fetch(
+        """
+        UPDATE transactions t SET network_key = t.id FROM adopted_payments a
+        WHERE a.undone_at IS NOT NULL AND t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+          AND t.provider_reference = $1 AND t.amount = $2 AND t.network_key <> t.id
+          AND t.network_key IS DISTINCT FROM $3
+        RETURNING t.id
+        """,
+        receipt,
+        amount,
+        paid_key,
+    )
+    return [row["id"] for row in rows]
+
+
+async def give_up_key_of_repeat(tx: Tx, repeat: Transaction) -> None:
+    """Operators decided that a payout which waited is the repeat of an adopted one. Under this key nothing was sent
+    for it, so what a network still reports of the key is not about it."""
     await tx.execute(
-        "UPDATE transactions SET network_key = id WHERE merchant_id = $1 AND id = $2", undone.merchant_id, undone.id
+        "UPDATE transactions SET network_key = id WHERE merchant_id = $1 AND id = $2", repeat.merchant_id, repeat.id
+    )
+
+
+async def take_key(tx: Tx, adopted: Transaction, key: str) -> None:
+    """A line that had no key when it was adopted has one by now: it is the payment's."""
+    await tx.execute(
+        "UPDATE transactions SET network_key = $3 WHERE merchant_id = $1 AND id = $2",
+        adopted.merchant_id,
+        adopted.id,
+        key,
     )

@@ -90,9 +90,12 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     )
     there = {(row["merchant_id"], row["transaction_id"]): dispatch_of(row) for row in rows}
     corrected = await corrections.find(tx, [key for key, each in found.items() if each.status.is_final])
+    # What its network reports of an adoption that was undone is about a payment that we do not have.
+    undone = await adopted_payments.find_undone(tx, list(corrected)) if corrected else set()
     return {
         (each.channel, each.network_key): Subject(each, there.get(key), corrected.get(key))
         for key, each in found.items()
+        if key not in undone
     }
 
 

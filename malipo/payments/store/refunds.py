@@ -94,6 +94,23 @@ async def find_keys(connection: Conn, collections: Collection[Key]) -> dict[Key,
     return found
 
 
+async def find_undone(connection: Conn, collections: Collection[Key]) -> dict[Key, bool]:
+    """Those of these collections of which a refund was adopted from a statement, and that was undone; and whether it
+    has its network key still: operators have not decided about its line again."""
+    rows = await connection.fetch(
+        """
+        SELECT r.merchant_id, r.collection_id, bool_or(p.network_key <> p.id) FROM refunds r
+        JOIN adopted_payments a ON a.merchant_id = r.merchant_id AND a.transaction_id = r.refund_id
+        JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+        WHERE (r.merchant_id, r.collection_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+          AND a.undone_at IS NOT NULL GROUP BY 1, 2
+        """,
+        [merchant_id for merchant_id, _ in collections],
+        [id_ for _, id_ in collections],
+    )
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
 async def insert(tx: Tx, opened: Sequence[Transaction]) -> None:
     """Write the places of new refunds, whose collections, with their refunds, the caller has locked before wallets.
 

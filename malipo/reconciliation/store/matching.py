@@ -58,8 +58,13 @@ _CANDIDATES = f"""
         JOIN unmatched u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
         WHERE {_MAY_BE}
     )
-    INSERT INTO candidates SELECT line_id, merchant_id, transaction_id, is_exact, bool_or(by_receipt)
-    FROM found GROUP BY 1, 2, 3, 4
+    INSERT INTO candidates SELECT f.line_id, f.merchant_id, f.transaction_id, f.is_exact, bool_or(f.by_receipt)
+    FROM found f
+    WHERE NOT EXISTS (
+        -- Operators have found out that it was not this payment, though it has the key and the receipt of the line.
+        SELECT FROM adopted_payments a
+        WHERE a.merchant_id = f.merchant_id AND a.transaction_id = f.transaction_id AND a.undone_at IS NOT NULL)
+    GROUP BY 1, 2, 3, 4
 """
 
 # Where a line fits several payments, none is matched. Where several lines fit a payment, the first is.

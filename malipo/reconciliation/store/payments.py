@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from malipo import clock, ids
 from malipo.db import Conn
+from malipo.installation.network_keys import KEY_LENGTH
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
@@ -27,11 +28,15 @@ async def find(connection: Conn, id_or_reference: str) -> Transaction | None:
 
 
 async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) -> Transaction | None:
-    """Any merchant's, made since three days before then. There is no index of receipts, and this is asked seldom."""
+    """Any merchant's, made since three days before then, and no adoption that was undone. There is no index of
+    receipts, and this is asked seldom."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM merchants m CROSS JOIN LATERAL (
-            SELECT * FROM transactions p WHERE p.merchant_id = m.id AND p.id >= $2 AND p.provider_reference = $1 LIMIT 1
+            SELECT * FROM transactions p WHERE p.merchant_id = m.id AND p.id >= $2 AND p.provider_reference = $1
+              AND NOT EXISTS (SELECT FROM adopted_payments a WHERE a.merchant_id = p.merchant_id
+                              AND a.transaction_id = p.id AND a.undone_at IS NOT NULL)
+            LIMIT 1
         ) t LIMIT 1
         """,
         receipt,
@@ -41,15 +46,25 @@ async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) ->
 
 
 async def find_like(
-    connection: Conn, merchant_id: str, type_: Type, channel: Channel, phone: str, amount: int, *, since: datetime
+    connection: Conn,
+    merchant_id: str,
+    type_: Type,
+    channel: Channel,
+    phone: str,
+    amount: int,
+    *,
+    since: datetime,
+    or_failed: bool,
 ) -> Transaction | None:
-    """A payment of the same number and amount that was paid, or is open, and has no line."""
+    """A payment of the same number and amount that was paid, or is open, and has no line. Or one that was sent and has
+    failed: its network may still report that it was paid. Not one that operators took back, or called a repeat."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM transactions t
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         WHERE t.merchant_id = $1 AND t.id >= $6 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5
-          AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
+          AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED')
+               OR ($7 AND t.status = 'FAILED' AND t.processing_at IS NOT NULL AND t.network_key <> t.id))
           AND NOT EXISTS (SELECT FROM statement_matches s
                           WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
         ORDER BY t.id LIMIT 1
@@ -60,6 +75,7 @@ async def find_like(
         phone,
         amount,
         ids.first_of("txn_", clock.milliseconds(since)),
+        or_failed,
     )
     return None if row is None else transaction_of(row)
 
@@ -95,3 +111,19 @@ async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:
         line_id,
     )
     return None if row is None else transaction_of(row)
+
+
+async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str]]:
+    """Adopted payments whose repeats are not recognized, and what their lines have as the key by now."""
+    rows = await connection.fetch(
+        f"""
+        SELECT l.key AS written, {COLUMNS} FROM adopted_payments a
+        JOIN statement_matches m ON m.merchant_id = a.merchant_id AND m.transaction_id = a.transaction_id
+             AND m.role = 'payment'
+        JOIN statement_lines l ON l.id = m.line_id AND l.key <> ''
+        JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        WHERE a.holds_until IS NOT NULL AND a.undone_at IS NULL AND right(l.key, {KEY_LENGTH}) <> t.network_key
+        ORDER BY t.id
+        """
+    )
+    return [(transaction_of(row), row["written"]) for row in rows]

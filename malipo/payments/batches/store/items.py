@@ -8,6 +8,7 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
 from malipo.payments.batches.batch import Batch, Item
+from malipo.payments.transaction import Transaction
 
 _COLUMNS = """
     item_index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key, payout_id,
@@ -105,6 +106,21 @@ async def set_adopted(tx: Tx, batch: Batch, payout_ids: Mapping[int, str]) -> No
         batch.id,
         list(payout_ids),
         list(payout_ids.values()),
+    )
+
+
+async def follow_adoption(tx: Tx, undone: Sequence[str], adopted: Transaction) -> None:
+    """The line of an item is adopted again, after the batch was approved without it: the item's payout is this one,
+    and none of those that were undone."""
+    await tx.execute(
+        """
+        UPDATE batch_items SET payout_id = $4
+        WHERE merchant_id = $1 AND network_key = $2 AND payout_id = ANY($3)
+        """,
+        adopted.merchant_id,
+        adopted.network_key,
+        list(undone),
+        adopted.id,
     )
 
 
