@@ -24,7 +24,7 @@ async def asha(database: Database, database_url: str) -> dict[str, str]:
 
 async def test_an_import_tells_what_it_found_and_an_operator_books_it(asha: dict[str, str]) -> None:
     path = str(FILES / "mpesa-account.csv")
-    done = (await malipo("statements", "import", path, "--channel", "MPESA", "--json", **asha)).json
+    done = (await malipo("statements", "import", path, "--channel", "MPESA", "--new-account", "--json", **asha)).json
     assert {name: done[name] for name in ("lines", "new", "matched", "exceptionCount")} == {
         "lines": 7,
         "new": 7,
