@@ -16,7 +16,7 @@ from asyncpg.exceptions import InsufficientPrivilegeError, ReadOnlySQLTransactio
 
 from malipo import __version__
 from malipo.db import AccessRefused, ConnectionLost
-from malipo.errors import Impossible, Refusal, Unavailable
+from malipo.errors import Impossible, Invalid, Refusal, Unavailable
 from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import BadSettings, read
 
@@ -89,8 +89,7 @@ def run(arguments: Sequence[str]) -> int:
     except BadSettings as error:
         return _print_error(*error.sentences, code=2)
     except Refusal as refusal:
-        told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
-        return _print_error(*(told or [refusal.message]), code=2)
+        return _print_error(*_why_refused(refusal), code=2)
     except Unavailable as error:
         return _print_error(error.message, code=1)
     except Impossible as error:
@@ -105,6 +104,12 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except SystemExit as ended:  # of the parser: --help, or a mistake that it has told
         return int(ended.code or 0)
+
+
+def _why_refused(refusal: Refusal) -> list[str]:
+    """Of a mistake in fields, what is wrong with each; of anything else, first what is refused and what to do."""
+    told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
+    return told if told and isinstance(refusal, Invalid) else [refusal.message, *told]
 
 
 def _settings(command: str | None) -> Settings:

@@ -103,7 +103,8 @@ def _cents_of_text(cell: str, decimal_mark: str) -> int | None:
         raise Unreadable(f"is {text!r}, which is not an amount")
     if fraction is not None and _AMBIGUOUS[decimal_mark].fullmatch(f"{whole}{decimal_mark}{fraction}"):
         raise Unreadable(
-            f"is {text!r}, which may be a thousand times as much: the layout must say which mark is before the cents"
+            f"is {text!r}, which is a thousand times as much for another program: write amounts such as 1000 or "
+            "1000.00 in the file, or take a layout that says which mark is before the cents"
         )
     if fraction is not None and fraction[2:].strip("0"):
         raise Unreadable(f"is {text!r}, which has parts of a cent")

@@ -21,7 +21,8 @@ class UnknownWord:
     def sentence(self) -> str:
         name = repr(self.word) if self.word else "an empty cell"
         rows = ", ".join(str(row) for row in self.rows) + (", …" if self.count > len(self.rows) else "")
-        return f"The status {name} is in {self.count:,} rows ({rows}): the layout does not say whether money moved."
+        noun = "row" if self.count == 1 else "rows"
+        return f"The status {name} is in {self.count:,} {noun} ({rows}): the layout does not say whether money moved."
 
 
 @dataclass

@@ -1,9 +1,10 @@
 """Doubts a statement before anything of it is booked: it may be another account's, or contradict one that is there."""
 
 from datetime import datetime
+from typing import NoReturn
 
 from malipo.db import Tx
-from malipo.errors import Conflict, Refusal
+from malipo.errors import Conflict, Details, Refusal
 from malipo.installation.network_keys import KEY_LENGTH
 from malipo.network_statements.profile import Profile
 from malipo.reconciliation.payment_windows import ids_of, payment_times
@@ -11,11 +12,19 @@ from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import file_comparison as store
 
 
-class ImportedElsewhere(Conflict):
+class AgainstAnother(Conflict):
+    """It does not go together with a file that is there."""
+
+    def __init__(self, message: str, other: StatementFile, *, details: Details | None = None) -> None:
+        super().__init__(message, details=details)
+        self.other = other
+
+
+class ImportedElsewhere(AgainstAnother):
     """A file, or what it says, belongs to one account."""
 
 
-class Disagrees(Conflict):
+class Disagrees(AgainstAnother):
     """Another file of the account says something else of the same time."""
 
 
@@ -23,10 +32,11 @@ class NothingKnown(Refusal):
     """No line of it is known here, so it may be the file of another account."""
 
 
-def refuse_same_elsewhere(other: StatementFile) -> None:
+def refuse_same_elsewhere(other: StatementFile) -> NoReturn:
     raise ImportedElsewhere(
-        f"{other.name} is the same file, and was imported as {other.where} ({other.id}). A file is the statement of "
-        "one account. If that one is wrong, withdraw it first: malipo statements withdraw"
+        f"{other.name} is the same file, and was imported as {other.where}. A file is the statement of "
+        f"one account. If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
+        other,
     )
 
 
@@ -34,8 +44,9 @@ async def refuse_content_of_another(tx: Tx, file: StatementFile) -> None:
     """The same lines with other bytes, given to another account."""
     if other := await store.find_elsewhere(tx, file):
         raise ImportedElsewhere(
-            f"Most lines of {file.name} are in {other.name}, which was imported as {other.where} ({other.id}). A line "
-            "is of one account. If that one is wrong, withdraw it first: malipo statements withdraw"
+            f"Most lines of {file.name} are in {other.name}, which was imported as {other.where}. A line "
+            f"is of one account. If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
+            other,
         )
 
 
@@ -46,8 +57,10 @@ async def refuse_contradiction(tx: Tx, file: StatementFile) -> None:
     for other in await store.find_overlapping(tx, file):
         if told := await _differences(tx, file, other):
             raise Disagrees(
-                f"{file.name} contradicts {other.name} ({other.id}), which covers the same time. If this one is right, "
-                "withdraw that one with another operator, then import this one: malipo statements withdraw",
+                f"{file.name} contradicts {other.name}, which covers the same time. Nothing was imported. "
+                "If this one is right, withdraw that one with another operator, then import this one: "
+                f"malipo statements withdraw {other.id}",
+                other,
                 details={"file": told},
             )
 
@@ -57,9 +70,9 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
     assert other.begins_at is not None
     found = []
     if file.begins_at == other.begins_at and file.opening != other.opening:
-        found.append(f"It opens with {file.opening:,}; {other.name} opens with {other.opening:,}.")
+        found.append(f"It opens with {file.opening_words}; {other.name} opens with {other.opening_words}.")
     if _is_complete(file) and _is_complete(other) and file.ends_at == other.ends_at and file.closing != other.closing:
-        found.append(f"It closes with {file.closing:,}; {other.name} closes with {other.closing:,}.")
+        found.append(f"It closes with {file.closing_words}; {other.name} closes with {other.closing_words}.")
     ends = min(await _known_until(tx, file), await _known_until(tx, other))
     difference = await store.compare(tx, file.id, other.id, max(file.begins_at, other.begins_at), ends)
     if file.is_whole and other.is_whole:
@@ -97,7 +110,7 @@ async def refuse_stranger(tx: Tx, file: StatementFile, profile: Profile) -> None
     if await store.has_payment(tx, file.id, channels=channels, key_length=KEY_LENGTH, first=first, last=last):
         return
     raise NothingKnown(
-        f"Nothing in {file.name} is known here.",
+        f"Nothing in {file.name} is known here. Nothing was imported.",
         details={
             "file": [
                 f"None of its {file.line_count:,} lines has the receipt or the reference of a payment of {file.where}, "

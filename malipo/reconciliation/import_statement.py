@@ -15,7 +15,7 @@ import msgspec
 from malipo import ids, money
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Refusal
 from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
@@ -122,7 +122,7 @@ async def import_statement(
     if gap := gap_before(file, before):
         file = msgspec.structs.replace(file, problems=(*file.problems, gap))
     if file.problems and not accepts_problems:
-        raise DoesNotAddUp(f"{path.name} does not add up.", details={"file": list(file.problems)})
+        raise DoesNotAddUp(f"{path.name} does not add up. Nothing was imported.", details={"file": list(file.problems)})
     if same is None:
         await doubt_statement.refuse_content_of_another(tx, file)
         await doubt_statement.refuse_contradiction(tx, file)
@@ -170,6 +170,15 @@ def _known_name(account: str, known: Sequence[str]) -> str:
     return next((each for each in known if each.casefold() == account.casefold()), account)
 
 
+async def find_same_elsewhere(connection: Conn, path: Path, channel: Channel, account: str) -> StatementFile | None:
+    """The same bytes as the statement of another account: nobody need say how they are read here."""
+    account = _known_name(account, await store.find_accounts(connection, channel))
+    found = [each for each in await store.find_same(connection, _sha256(path)) if each.line_count]
+    if any((each.channel, each.account) == (channel, account) for each in found):
+        return None
+    return found[0] if found else None
+
+
 async def _find_same(tx: Tx, file: StatementFile) -> StatementFile | None:
     """The import of the same bytes. A file without lines says nothing of an account, so others may be equal to it."""
     found = await store.find_same(tx, file.sha256)
@@ -214,7 +223,7 @@ class _Reading:
         if self._bad:
             told = [f"Row {each.row}: {each.why}" for each in self._bad[:_MOST_BAD_LINES]]
             more = ["There are more."] if len(self._bad) > _MOST_BAD_LINES else []
-            raise BadLines("Lines of the file cannot be read.", details={"file": [*told, *more]})
+            raise BadLines("Lines of the file cannot be read. Nothing was imported.", details={"file": [*told, *more]})
         if unknown := self.statement.statuses.unknown:
             raise UnknownStatuses(self._name, self.statement.profile.name, unknown)
 

@@ -30,17 +30,18 @@ KINDS = {
     ExceptionKind.UNKNOWN_LINE: "a line of an unknown kind, or a reversal of nothing that we have",
 }
 SENTENCES = {
-    "matched": "{count} matched with payments, of which {ended} were open and have ended.",
-    "contradicted": "{count} of them contradict what the merchant was told.",
-    "reversals": "{count} payments were taken back.",
-    "transfers": "{count} were matched with transfers to or from the bank.",
+    "matched": "Lines matched with payments: {count}.",
+    "ended": "Open payments that ended by them: {count}.",
+    "contradicted": "Payments of which the merchant was told something else: {count}.",
+    "reversals": "Payments that the network took back: {count}.",
+    "transfers": "Lines matched with transfers to or from the bank: {count}.",
     "fees": "The network charged {amount}, which is booked.",
     "sweeps": "{amount} between own accounts is booked through suspense.",
-    "waiting": "{count} payments are in no statement yet. That is too early to say anything.",
-    "uncarried": "{count} payments are in no statement, because there is none of the aggregator that carried them.",
-    "resolved": "{count} earlier exceptions are resolved: their cause has gone.",
+    "waiting": "Payments without a line so far: {count}. It is too early to tell whether one is missing.",
+    "uncarried": "Payments that an aggregator carried of which there is no statement: {count}.",
+    "resolved": "Earlier exceptions that are resolved, because their cause has gone: {count}.",
     "none": "No exceptions.",
-    "exceptions": "{count} exceptions:",
+    "exceptions": "Exceptions: {count}",
 }
 
 
@@ -90,8 +91,9 @@ def summary_of(done: Matched) -> Summary:
 
 def sentences_of(summary: Summary) -> Iterator[Told]:
     """What is not worth a sentence has none."""
-    yield Told("matched", {"count": f"{summary.matched:,}", "ended": f"{summary.completed:,}"})
+    yield Told("matched", {"count": f"{summary.matched:,}"})
     for name, number, kind in (
+        ("ended", summary.completed, None),
         ("contradicted", summary.contradicted, ExceptionKind.STATE_DIFFERS),
         ("reversals", summary.reversals, None),
         ("transfers", summary.transfers, None),
@@ -118,7 +120,7 @@ def in_words(summary: Summary) -> str:
     lines = []
     for name, values, kind in sentences_of(summary):
         if name == "exceptions":
-            lines.append(f"{values['count']} exceptions (see: malipo exceptions list):")
+            lines.append(f"Exceptions: {values['count']} (see: malipo exceptions list)")
         elif name in SENTENCES:
             lines.append(SENTENCES[name].format(**values))
         elif kind is not None:

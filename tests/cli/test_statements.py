@@ -27,6 +27,26 @@ async def asha(database: Database, database_url: str) -> dict[str, str]:
     return {"database_url": database_url, "operator": "asha"}
 
 
+async def test_a_refused_statement_says_first_what_is_refused_and_what_to_do(
+    asha: dict[str, str], tmp_path: Path
+) -> None:
+    path = FILES / "mpesa-account.csv"
+    done = run_command("statements", "import", str(path), "--channel", "MPESA", "--new-account", "--json", **asha)
+    other = msgspec.json.decode(done.stdout)["id"]
+    corrected = tmp_path / "corrected.csv"
+    corrected.write_text(path.read_text().replace("1,003,432.00", "1,003,532.00").replace("5,000.00", "5,100.00"))
+    refused = run_command("statements", "import", str(corrected), "--channel", "MPESA", "--accept-problems", **asha)
+    first, *rest = refused.stderr.splitlines()
+    assert first == (
+        "malipo: corrected.csv contradicts mpesa-account.csv, which covers the same time. Nothing was imported. If this one "
+        f"is right, withdraw that one with another operator, then import this one: malipo statements withdraw {other}"
+    )
+    assert "malipo: It closes with 1,003,532; mpesa-account.csv closes with 1,003,432." in rest
+    # Nobody is asked how its columns are read for a network that it is not of.
+    elsewhere = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", **asha)
+    assert elsewhere.stderr.startswith("malipo: mpesa-account.csv is the same file, and was imported as MPESA.")
+
+
 async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str, str]) -> None:
     path = str(FILES / "mpesa-account.csv")
     doubted = run_command("statements", "import", path, "--channel", "MPESA", **asha)
@@ -37,11 +57,11 @@ async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str,
     assert done.stdout == (
         "mpesa-account.csv: 7 lines, 7 of them new, read as mpesa-account.\n"
         "It opens with 1,000,000 and closes with 1,003,432 shillings.\n"
-        "1 rows moved no money, and were passed over: Failed 1.\n"
-        "0 matched with payments, of which 0 were open and have ended.\n"
+        "Rows that moved no money, and were passed over: Failed 1.\n"
+        "Lines matched with payments: 0.\n"
         "The network charged TZS 68, which is booked.\n"
         "-TZS 1,500 between own accounts is booked through suspense.\n"
-        "4 exceptions (see: malipo exceptions list):\n"
+        "Exceptions: 4 (see: malipo exceptions list)\n"
         "  3 theirs_only: the network has it, and we do not\n"
         "  1 unknown_line: a line of an unknown kind, or a reversal of nothing that we have\n"
     )
@@ -111,7 +131,11 @@ async def test_every_problem_of_a_file_is_told(asha: dict[str, str], tmp_path: P
     path = tmp_path / "wrong.csv"
     path.write_text((FILES / "generic.csv").read_text().replace("opening balance;100", "opening balance;90"))
     done = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", **asha)
-    assert (done.returncode, done.stderr) == (2, "malipo: The heading opens with 90, the lines with 100.\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "malipo: wrong.csv does not add up. Nothing was imported.\n"
+        "malipo: The heading opens with 90, the lines with 100.\n",
+    )
     accepts = ("--accept-problems", "--new-account")
     accepted = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", *accepts, **asha)
     assert accepted.returncode == 0
@@ -178,15 +202,15 @@ async def test_a_word_of_the_status_column_that_nobody_explained_imports_nothing
     answers = ["yes", "halo-portal", "azampay", "yes", "no"]  # the lines, its name, an aggregator's, and the two words
     said, code = _at_a_terminal(asha, str(path), answers=answers)
     assert code == 0, said
-    assert "The status 'Imerudishwa' is in 1 rows (3): the layout does not say whether money moved." in said
-    assert "1 lines, 1 of them new, read as halo-portal" in said
-    assert "2 rows moved no money, and were passed over: Failed 1, Imerudishwa 1." in said
+    assert "The status 'Imerudishwa' is in 1 row (3): the layout does not say whether money moved." in said
+    assert "1 line, 1 of them new, read as halo-portal" in said
+    assert "Rows that moved no money, and were passed over: Failed 1, Imerudishwa 1." in said
     path.write_text(STATUSES + "A4,01/11/2026 13:00,-400,Inasubiri,x\n")
     period = ("--from", "2026-11-01", "--to", "2026-11-01")
     command = ("statements", "import", str(path), "--channel", "HALOPESA", *period)
     refused = run_command(*command, **asha)
     assert "malipo statements layout halo-portal --moved WORD" in refused.stderr
-    assert "'Inasubiri' is in 1 rows (5)" in refused.stderr
+    assert "'Inasubiri' is in 1 row (5)" in refused.stderr
     told = run_command("statements", "layout", "halo-portal", "--moved", "Inasubiri", "--json", **asha)
     assert told.stderr == ""
     layout = msgspec.json.decode(told.stdout)

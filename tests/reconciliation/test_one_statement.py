@@ -79,7 +79,8 @@ async def test_a_file_is_imported_into_one_account_also_if_two_do_it_at_once(sta
     [file] = [each.file for each in done if isinstance(each, Imported)]
     refused = [each for each in done if isinstance(each, ImportedElsewhere)]
     assert len(refused) == 2
-    assert f"account {file.account} ({file.id})" in str(refused[0])
+    assert f"account {file.account}." in str(refused[0])
+    assert str(refused[0]).endswith(f"malipo statements withdraw {file.id}")
     # The same lines in other bytes are refused too, unless hardly any of them is known there.
     with pytest.raises(ImportedElsewhere, match=r"Most lines"):
         await statements.load(without_seconds(path), account="till 9")

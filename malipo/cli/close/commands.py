@@ -192,7 +192,7 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
             return await verify(connection, encryption, with_ledger=arguments.ledger)
 
     found = with_database(settings, act)
-    sentence = f"{found.days:,} closed days are as they were closed; the last hash is {found.hash}."
+    sentence = f"Closed days that are as they were closed: {found.days:,}. The last hash is {found.hash}."
     if not found.days and not found.findings:
         sentence = "No day is closed yet."
     tell(arguments, msgspec.to_builtins(found), "\n".join(found.findings) or sentence)

@@ -26,8 +26,13 @@ from malipo.reconciliation.choose_profile import (
     save_if_new,
     save_status_words,
 )
-from malipo.reconciliation.doubt_statement import NothingKnown
-from malipo.reconciliation.import_statement import Imported, UnknownStatuses, import_statement
+from malipo.reconciliation.doubt_statement import NothingKnown, refuse_same_elsewhere
+from malipo.reconciliation.import_statement import (
+    Imported,
+    UnknownStatuses,
+    find_same_elsewhere,
+    import_statement,
+)
 from malipo.reconciliation.store import statements as store
 from malipo.reconciliation.typed_period import period_of
 from malipo.settings import Settings
@@ -127,6 +132,8 @@ async def _choose(arguments: argparse.Namespace, database: Database, path: Path,
         try:
             return await choose_profile(connection, path, channel)
         except NoProfileFits:
+            if other := await find_same_elsewhere(connection, path, channel, arguments.account):
+                refuse_same_elsewhere(other)
             return mapper.ask_for_profile(path, channel, account=arguments.account)
 
 

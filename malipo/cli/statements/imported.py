@@ -36,12 +36,13 @@ def in_words(done: Imported, profile: str) -> str:
     file = done.file
     if done.is_repeat:
         return f"The same file was imported before, as {file.name} by {file.imported_by}: nothing was done."
-    lines = [f"{file.name}: {file.line_count:,} lines, {file.new_count:,} of them new, read as {profile}."]
+    noun = "line" if file.line_count == 1 else "lines"
+    lines = [f"{file.name}: {file.line_count:,} {noun}, {file.new_count:,} of them new, read as {profile}."]
     if file.opening is not None and file.closing is not None:
         lines.append(f"It opens with {file.opening_words} and closes with {file.closing_words} shillings.")
     if done.passed_over:
         words = ", ".join(f"{word} {count:,}" for word, count in sorted(done.passed_over.items()))
-        lines.append(f"{sum(done.passed_over.values()):,} rows moved no money, and were passed over: {words}.")
+        lines.append(f"Rows that moved no money, and were passed over: {words}.")
     lines += [f"Accepted although: {each}" for each in file.problems]
     if done.uncovered is not None:
         lines.append(done.uncovered)

@@ -54,7 +54,7 @@ def sentences_of(close: DayClose) -> list[str]:
 def _of_channel(channel: ChannelClose) -> list[str]:
     told = [f"{channel.channel}: {money.display(channel.unexplained)} between statement and ledger are not explained."]
     differing = [(kind, difference_of(channel, kind)) for kind in ChangeKind]
-    told += [f"{channel.channel}: {kind} differ by {money.display(by)}." for kind, by in differing if by]
+    told += [f"{channel.channel}: The sums of '{kind}' differ by {money.display(by)}." for kind, by in differing if by]
     unexplained = [each for each in channel.items if each.reason is Reason.UNEXPLAINED]
     told += [f"{channel.channel}: {in_words(each)}." for each in unexplained[:_MOST_ITEMS]]
     if (more := channel.open[Reason.UNEXPLAINED].count - _MOST_ITEMS) > 0:

@@ -75,9 +75,9 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
     )
 
 
-async def find_same(tx: Tx, sha256: bytes) -> list[StatementFile]:
+async def find_same(connection: Conn, sha256: bytes) -> list[StatementFile]:
     """Imports of the same bytes that count, of any account; more than one only if they are older than that rule."""
-    rows = await tx.fetch(
+    rows = await connection.fetch(
         f"SELECT {FILE} FROM statement_files WHERE sha256 = $1 AND withdrawn_at IS NULL ORDER BY id", sha256
     )
     return [file_of(row) for row in rows]

@@ -31,6 +31,7 @@ async def test_a_day_is_closed_shown_and_verified(books: Books, database_url: st
 
     await books.paid("R1", 5000, at(MONDAY))
     assert (await close("2026-11-02")).err == (
+        "malipo: Statements of 2026-11-02 are missing.\n"
         "malipo: MPESA: There is no statement of 2026-11-02 00:00:00 to 2026-11-03 00:00:00.\n"
     )
     await books.statement(MONDAY, [("R1", 5000, "11:59", "money")])
@@ -50,9 +51,12 @@ async def test_a_day_is_closed_shown_and_verified(books: Books, database_url: st
     # The next day does not add up: exit code 2, each sentence in shillings; then two operators accept it.
     await books.statement(TUESDAY, [("X", 700, "15:00", "money")])
     refused = await close("2026-11-03")
-    assert (refused.code, refused.err.splitlines()[0]) == (
+    assert (refused.code, refused.err.splitlines()[:2]) == (
         2,
-        "malipo: MPESA: TZS 700 between statement and ledger are not explained.",
+        [
+            "malipo: 2026-11-03 does not add up.",
+            "malipo: MPESA: TZS 700 between statement and ledger are not explained.",
+        ],
     )
     proposed = await close("2026-11-03", "--accept-difference", "--reason", "a shilling is a shilling", "--json")
     assert (proposed.json["isClosed"], proposed.json["proposedBy"]) == (False, "operator asha")

@@ -75,7 +75,7 @@ async def test_a_line_that_only_the_network_has_is_open_until_it_is_booked(books
     assert refused.value.details is not None
     assert refused.value.details["day"][:3] == [
         "MPESA: TZS 700 between statement and ledger are not explained.",
-        "MPESA: in differ by TZS 700.",
+        "MPESA: The sums of 'in' differ by TZS 700.",
         "MPESA: TZS 700 only in the statement: line X, 2026-11-02.",
     ]
     exception = await books.exception("theirs_only", "X")

@@ -28,6 +28,8 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import all_profiles, save_if_new, save_status_words
 from malipo.reconciliation.doubt_statement import Disagrees, ImportedElsewhere
+from malipo.reconciliation.import_statement import find_same_elsewhere
+from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.typed_period import period_of
 
 NEW = f"{PATH}/new"
@@ -42,8 +44,6 @@ SENTENCES = {
     "period": "Say both, such as 2026-11-15, or with a time: 2026-11-15 14:00. A day ends at its end.",
     "unknown_words": "Say of each word whether money moved.",
     "bad_lines": "Lines of the file cannot be read. Nothing was imported.",
-    "elsewhere": "It was imported as the statement of another account. Nothing was imported.",
-    "disagrees": "It contradicts another statement of this account. Nothing was imported.",
 }
 
 
@@ -129,6 +129,8 @@ async def _page(
     values: dict[str, str] | None = None,
     problem: str | None = None,
     problems: list[str] | None = None,
+    against: StatementFile | None = None,
+    against_problems: list[str] | None = None,
     is_stranger: bool = False,
     errors: dict[str, str] | None = None,
 ) -> Response:
@@ -143,6 +145,10 @@ async def _page(
         seen = await asyncio.to_thread(statement_preview.preview_mapped, path, about.channel, values)
     else:
         seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+    if against is None and seen.mapped is not None:
+        against = await request.service.read(
+            lambda connection: find_same_elsewhere(connection, path, about.channel, about.account)
+        )
     trouble = seen.trouble
     if trouble is None and seen.profile is None and seen.mapped is None:
         trouble = _say(request, "no_header")
@@ -156,6 +162,8 @@ async def _page(
         trouble=trouble,
         problem=problem,
         problems=problems or [],
+        against=against,
+        against_problems=against_problems or [],
         is_stranger=is_stranger,
         columns=_columns(seen),
         fields=column_mapping.SENTENCES,
@@ -267,8 +275,8 @@ async def _refused(request: OperatorRequest, refusal: Refusal, *, accepted: str)
     if isinstance(refusal, run_import.NothingKnown):
         return await _page(request, status=status, values={"accept": accepted}, is_stranger=True)
     if isinstance(refusal, Disagrees | ImportedElsewhere):
-        problem = " ".join([_say(request, "disagrees" if told else "elsewhere"), refusal.message, *told])
-        return await _page(request, status=status, problem=problem)
+        problems = [problem_sentences.told(request.words, each) for each in told]
+        return await _page(request, status=status, against=refusal.other, against_problems=problems)
     if isinstance(refusal, run_import.BadLines):
         problem = " ".join([_say(request, "bad_lines"), *told])
         return await _page(request, status=status, problem=problem)

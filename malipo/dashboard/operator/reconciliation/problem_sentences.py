@@ -5,7 +5,7 @@ from functools import cache
 
 from malipo.dashboard.language import Words
 
-# As `network_statements/chain.py` and `reconciliation/statement_file.py` say them.
+# As `network_statements/chain.py`, `reconciliation/statement_file.py` and `reconciliation/doubt_statement.py` say them.
 SENTENCES = [
     "Row {row} says that the balance is {balance}; with the line before it, it would be {expected}: {missing} are "
     "missing or too many.",
@@ -15,6 +15,11 @@ SENTENCES = [
     "It opens with {opening}, and {name}, which ends where it begins, closes with {closing}: {missing} differ.",
     "It says that it is from {first} to {last}, and its lines are from {begins} to {ends}.",
     "No statement covers the time from {first} to {last}, in which the balance changed by {change}.",
+    "It opens with {opening}; {name} opens with {other}.",
+    "It closes with {closing}; {name} closes with {other}.",
+    "Lines that {name} does not have: {count}, together {amount}.",
+    "Lines that only {name} has: {count}, together {amount}.",
+    "After the same lines its balances are {amount} from those of {name}.",
 ]
 
 
