@@ -1,4 +1,5 @@
-"""What a decision about an exception moves, account by account: one function for every action and kind. Pure.
+"""What a decision about an exception or an import moves, account by account: one function for every action and kind.
+Pure.
 
 Limits count it, the pages and the command line show it before anybody decides, and a test compares it with the moves
 that are written.
@@ -10,8 +11,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from malipo import money
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
+from malipo.ledger.house_bookings import HouseBooking
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
@@ -74,6 +77,32 @@ def effect_of(action: Action, terms: Mapping[str, str], facts: Facts) -> Effect:
     return Effect()
 
 
+def booked_back(bookings: Sequence[HouseBooking], anew: Sequence[tuple[Move, int]], *, cents: int) -> Effect:
+    """Of bookings of one account at a network that are undone, one after the other, and of what is booked after that,
+    with its cents. `cents`: what the account's bookings could not move so far."""
+    moves: list[Move] = []
+
+    def round_(channel: str) -> None:
+        nonlocal cents
+        shillings, cents = money.split(cents)
+        moves.extend(_house_moves(shillings, Account.ROUNDING, channel))
+
+    for each in bookings:
+        moves.append(_reversed(each.move))
+        if each.cents:
+            cents -= each.cents
+            round_(each.channel)
+    moves += [move for move, _ in anew]
+    if any(more for _, more in anew):
+        cents += sum(more for _, more in anew)
+        round_(anew[0][0].channel or "")
+    return Effect(moves)
+
+
+def _reversed(move: Move) -> Move:
+    return replace(move, source=move.target, target=move.source)
+
+
 def _house_moves(change: int, account: Account, channel: str) -> list[Move]:
     """Of a change of the float, signed as in the statement."""
     return [Move(*house_bookings.ends_of(change, account), abs(change), channel)] if change else []
@@ -128,7 +157,7 @@ def _resolved(facts: Facts, *, is_paid: bool, is_waived: bool) -> Effect:
 def _undone(facts: Facts) -> Effect:
     """The booking is reversed; an adopted payment is corrected as not paid; a matched one stays as it is."""
     booked = facts.undone_booking
-    reverse = [] if booked is None else [replace(booked, source=booked.target, target=booked.source)]
+    reverse = [] if booked is None else [_reversed(booked)]
     if facts.undone is not Action.ADOPT:
         return Effect(reverse)
     corrected = _resolved(facts, is_paid=False, is_waived=False)

@@ -11,7 +11,7 @@ import msgspec
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.ledger import house_bookings
-from malipo.ledger.accounts import Account
+from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.store import booked_lines as store
@@ -44,18 +44,24 @@ async def book_lines(tx: Tx, *, first_open_day: date | None, now: datetime) -> B
     )
 
 
-def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
-    kind, other = _KINDS[lines.kind]
+def move_of(lines: LineSum) -> tuple[Move, int]:
+    """What is moved, and the cents beyond it."""
     amount, cents = money.split_movement(lines.cents)
-    source, target = house_bookings.ends_of(amount, other)
+    _, other = _KINDS[lines.kind]
+    return Move(*house_bookings.ends_of(amount, other), abs(amount), lines.channel), cents
+
+
+def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
+    kind, _ = _KINDS[lines.kind]
+    move, cents = move_of(lines)
     return HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, now),
         kind=kind,
         channel=lines.channel,
         account=lines.account,
-        source=source,
-        target=target,
-        amount=abs(amount),
+        source=move.source,
+        target=move.target,
+        amount=move.amount,
         cents=cents,
         reference=lines.day.isoformat(),
         file_id=lines.file_id,

@@ -3,7 +3,7 @@
 from malipo.ledger.accounts import Account
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
-from malipo.reconciliation.find_effect import OWED, AccountChange
+from malipo.reconciliation.find_effect import OWED, AccountChange, ImportEffect
 
 ACCOUNTS = {
     Account.FLOAT: "Float at {of}",
@@ -14,14 +14,28 @@ ACCOUNTS = {
     Account.SUSPENSE: "Suspense",
     Account.LOSSES: "Borne by the house",
     Account.NETWORK_FEES: "Charged by networks",
+    Account.ROUNDING: "Rounding of cents",
     OWED: "Owed by {of}",
 }
 NOTHING = "Nothing moves in the ledger."
+# Of withdrawing an import.
+ELSEWHERE = (
+    "Fees and sweeps of it that other files have too: {count}. They are booked anew under those files right "
+    "afterwards, so this change is without them."
+)
+MATCHES = "Matches that are undone: {count}."
+STAYS = "Payments that it has ended or corrected, and that stay as they are: {count}."
 
 
 def title_of(change: AccountChange) -> str:
     """With a place for whose it is."""
     return ACCOUNTS.get(change.account, change.account)
+
+
+def notes_of(effect: ImportEffect) -> list[tuple[str, int]]:
+    """What withdrawing an import does beside the accounts: sentences, each with its number."""
+    elsewhere = [(ELSEWHERE, effect.elsewhere)] if effect.elsewhere else []
+    return [*elsewhere, (MATCHES, effect.matches), (STAYS, effect.stays)]
 
 
 def owner_of(change: AccountChange, merchants: dict[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""Finds what a decision about an exception would do: each account that changes, before and after it. It only reads.
+"""Finds what a decision about an exception or an import would do: each account that changes, before and after it. It
+only reads.
 
 Both persons see the same: who proposes it and who approves it, on the pages and at the command line.
 """
@@ -12,14 +13,17 @@ from malipo.errors import Missing, Refusal
 from malipo.floats import store as floats
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Wallet
+from malipo.ledger.store import house_bookings as booking_store
 from malipo.ledger.store import wallets
 from malipo.payments.store import corrections
 from malipo.payments.transaction import Status, Transaction
-from malipo.reconciliation.action_moves import Effect, Facts, effect_of
+from malipo.reconciliation.action_moves import Effect, Facts, booked_back, effect_of
 from malipo.reconciliation.adopt_payment import fee_of_lost
+from malipo.reconciliation.book_lines import move_of
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.lost_request import find_lost_request
-from malipo.reconciliation.store import house_balances, payments, resolutions
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store import house_balances, payments, resolutions, withdrawal_effects, withdrawals
 
 OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
 _OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
@@ -41,6 +45,16 @@ class Balances(msgspec.Struct, frozen=True):
 
     house: Mapping[str, int]
     floats: Mapping[str, int]  # what lies at each network
+
+
+class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """What taking an import back would do."""
+
+    withdrawal: list[AccountChange]  # of all of it, with what other files book anew right afterwards
+    undos: dict[str, list[AccountChange]]  # of each booking that is not undone, by its id
+    elsewhere: int  # fees and sweeps that other files have too
+    matches: int  # that a withdrawal undoes
+    stays: int  # payments that its lines have ended or corrected
 
 
 async def find_balances(connection: Conn) -> Balances:
@@ -78,6 +92,12 @@ async def find_changes(connection: Conn, facts: Facts, effect: Effect, balances:
     """Every account that an effect changes."""
     merchant_id = "" if facts.payment is None else facts.payment.merchant_id
     wallet = await _find_wallet(connection, merchant_id) if merchant_id else None
+    return _changes_of(effect, balances, merchant_id, wallet)
+
+
+def _changes_of(
+    effect: Effect, balances: Balances, merchant_id: str = "", wallet: Wallet | None = None
+) -> list[AccountChange]:
     found = []
     for (account, channel), change in effect.changes.items():
         sign = -1 if account in _COUNTED_OTHERWISE else 1
@@ -116,6 +136,28 @@ async def find_effect(
     except Refusal:
         return None
     return await find_changes(connection, facts, effect_of(action, terms, facts), balances)
+
+
+async def find_import_effect(connection: Conn, file: StatementFile) -> ImportEffect | None:
+    """None: it was withdrawn."""
+    if file.withdrawn_at is not None:
+        return None
+    balances = await find_balances(connection)
+    undone = await withdrawal_effects.find_bookings_to_undo(connection, file.id)
+    bookings = [house_bookings.booking_of(row) for row in await booking_store.find(connection, "id = ANY($1)", undone)]
+    anew = [move_of(each) for each in await withdrawal_effects.sum_lines_of_heirs(connection, file.id) if each.cents]
+    cents = await booking_store.find_cents(connection, file.channel, file.account)
+    return ImportEffect(
+        withdrawal=_changes_of(booked_back(bookings, anew, cents=cents), balances),
+        undos={
+            each.id: _changes_of(booked_back([each], [], cents=cents), balances)
+            for each in bookings
+            if each.file_id == file.id
+        },
+        elsewhere=await withdrawal_effects.count_lines_of_heirs(connection, file.id),
+        matches=await withdrawal_effects.count_matches(connection, file.id),
+        stays=len(await withdrawals.find_ended(connection, file.id)),
+    )
 
 
 async def _find_wallet(connection: Conn, merchant_id: str) -> Wallet:

@@ -21,7 +21,7 @@ from malipo.reconciliation.coverage import AFTER_SENDING
 from malipo.reconciliation.exception import ExceptionKind, FoundException
 from malipo.reconciliation.payment_windows import BEFORE, ids_of
 from malipo.reconciliation.statement_file import StatementFile
-from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawals
+from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawal_effects, withdrawals
 from malipo.reconciliation.store import statement_proposals as proposals
 from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 
@@ -87,7 +87,7 @@ async def _apply(
     if proposal.action is ProposedAction.WITHDRAW:
         await withdrawals.sort_lines(tx, file.id)
         await _require_undecided(tx, file)
-        for booking_id in await withdrawals.find_bookings_to_undo(tx, file.id):
+        for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
         await withdrawals.withdraw_file(tx, file, now=now)

@@ -9,7 +9,7 @@ from malipo.errors import Refusal
 from malipo.merchants.store import merchants
 from malipo.reconciliation import effect_words
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
-from malipo.reconciliation.find_effect import find_balances, find_effect
+from malipo.reconciliation.find_effect import AccountChange, find_balances, find_effect
 from malipo.reconciliation.store import resolutions
 from malipo.settings import Settings
 
@@ -38,6 +38,10 @@ async def find(
     if changes is None:
         return None
     names = {each.id: each.name for each in await merchants.find_all(connection)}
+    return rows_of(changes, names)
+
+
+def rows_of(changes: Sequence[AccountChange], names: dict[str, str]) -> Rows:
     return [
         {
             "account": effect_words.title_of(each).format(of=effect_words.owner_of(each, names)),

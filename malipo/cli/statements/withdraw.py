@@ -8,9 +8,12 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.database import with_database, write
+from malipo.cli.exceptions import effects
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
+from malipo.reconciliation import effect_words
+from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
 from malipo.reconciliation.store import statement_proposals, statements, withdrawals
 from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.withdraw_statement import NoSuchStatement, WithdrawStatements
@@ -20,7 +23,12 @@ Decide = Callable[[WithdrawStatements, Tx, Actor, datetime], Awaitable[Statement
 
 
 def add_commands(acts: Any) -> None:
-    show = add_subcommand(acts, "show", _show, "an import: what it booked, and what was proposed about it")
+    show = add_subcommand(
+        acts,
+        "show",
+        _show,
+        "an import: what it booked, what was proposed about it, and what taking it back would change",
+    )
     show.add_argument("file", help="its id, as malipo statements list shows it")
     withdraw = add_subcommand(
         acts, "withdraw", _withdraw, "propose to withdraw an import; another operator approves it"
@@ -39,7 +47,7 @@ def add_commands(acts: Any) -> None:
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> dict[str, Any]:
-        async with database.read() as connection:
+        async with database.snapshot() as connection:
             file = await statements.get(connection, arguments.file)
             if file is None:
                 raise NoSuchStatement(arguments.file)
@@ -79,18 +87,37 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
                     }
                     for each in await statement_proposals.find(connection, file.id)
                 ],
+                "changes": _changes(await find_import_effect(connection, file)),
             }
 
     found = with_database(settings, act)
     if arguments.json:
         return tell(arguments, found, "")
+    changes = found.pop("changes")
     for name, value in found.items():
         if not isinstance(value, list):
             print(f"{name + ':':<20} {cell(value)}")
         elif value:
             print(f"\n{name}:")
             tell_table(arguments, value, empty="", right=("amount",))
+    if changes is not None:
+        print(f"\nWithdrawing it would change:\n{effects.in_words(changes['withdrawal'])}")
+        for note in changes["notes"]:
+            print(note)
+        for booking, rows in changes["undos"].items():
+            print(f"\nUndoing {booking} would change:\n{effects.in_words(rows)}")
     return 0
+
+
+def _changes(effect: ImportEffect | None) -> dict[str, Any] | None:
+    """What a withdrawal, and undoing each booking, would change; None once it is withdrawn."""
+    if effect is None:
+        return None
+    return {
+        "withdrawal": effects.rows_of(effect.withdrawal, {}),
+        "notes": [sentence.format(count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)],
+        "undos": {booking: effects.rows_of(changes, {}) for booking, changes in effect.undos.items()},
+    }
 
 
 def _withdraw(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -55,8 +55,13 @@ async def insert(tx: Tx, bookings: Sequence[msgspec.Struct]) -> set[str]:
 async def sum_cents(tx: Tx, channel: str, account: str) -> int:
     """The cents that an account's bookings could not move. One at a time, so that none books the same shilling."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"cents {channel} {account}")
+    return await find_cents(tx, channel, account)
+
+
+async def find_cents(connection: Conn, channel: str, account: str) -> int:
+    """The same, for who only looks."""
     return int(
-        await tx.fetchval(
+        await connection.fetchval(
             """
             SELECT coalesce(sum(cents), 0) FROM house_bookings WHERE channel = $1 AND account = $2 AND cents <> 0
             """,

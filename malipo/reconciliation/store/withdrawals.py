@@ -12,6 +12,14 @@ from malipo.reconciliation.store.statement_lines import merge_copies
 
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 WHY_RESOLVED = "The statement was withdrawn."
+DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
+# The other file that has a line `l` of the file $1, and that it belongs to once that one is withdrawn.
+HEIR = """
+    LATERAL (
+        SELECT c.file_id, c.row FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
+        WHERE c.line_id = l.id AND c.file_id <> $1 AND f.withdrawn_at IS NULL ORDER BY f.imported_at, f.id LIMIT 1
+    ) heir
+"""
 
 
 class Hindrances(msgspec.Struct, frozen=True):
@@ -52,13 +60,10 @@ async def sort_lines(tx: Tx, file_id: str) -> None:
         """
     )
     await tx.execute(
-        """
+        f"""
         INSERT INTO leaving_lines
-        SELECT l.id, l.kind, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date, heir.file_id, heir.row
-        FROM statement_lines l LEFT JOIN LATERAL (
-            SELECT c.file_id, c.row FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
-            WHERE c.line_id = l.id AND c.file_id <> $1 AND f.withdrawn_at IS NULL ORDER BY f.imported_at, f.id LIMIT 1
-        ) heir ON true
+        SELECT l.id, l.kind, {DAY}, heir.file_id, heir.row
+        FROM statement_lines l LEFT JOIN {HEIR} ON true
         WHERE l.file_id = $1
         """,
         file_id,
@@ -132,23 +137,6 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
         file_id,
     )
     return [FileBooking(**dict(row)) for row in rows]
-
-
-async def find_bookings_to_undo(tx: Tx, file_id: str) -> list[str]:
-    """The file's own, and those of files that get fees or sweeps of the same day from it: their sums change."""
-    rows = await tx.fetch(
-        """
-        SELECT b.id FROM house_bookings b
-        WHERE b.kind IN ('network_fee', 'sweep') AND b.line_id IS NULL
-          AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
-          AND (b.file_id = $1 OR (b.file_id, b.kind, b.reference) IN (
-              SELECT heir, CASE kind WHEN 'fee' THEN 'network_fee' ELSE kind END, day::text FROM leaving_lines
-              WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL))
-        ORDER BY b.id
-        """,
-        file_id,
-    )
-    return [row["id"] for row in rows]
 
 
 async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> None:

@@ -86,7 +86,7 @@ class Effects:
     async def find(self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]) -> Effect:
         """Of all of these together."""
         changes = None if _is_unnamed(value, terms) else await self._changes(found, value, terms)
-        rows = None if changes is None else [self._row(each) for each in changes]
+        rows = None if changes is None else rows_of(self._words, changes, self._names)
         notes = [self._words(EFFECTS[name], **values) for name, values in _notes(found, value, rows is None)]
         title = self._words(TITLES.get(value, TITLES["note"]))
         return Effect(title, rows, notes, "" if changes is None else effect_words.fingerprint_of(changes))
@@ -126,9 +126,13 @@ class Effects:
                 together[each.account, each.of] = AccountChange(each.account, each.of, each.before, after)
         return list(together.values())
 
-    def _row(self, change: AccountChange) -> Row:
-        title = self._words(effect_words.title_of(change), of=effect_words.owner_of(change, self._names))
-        return Row(title, change.before, change.after)
+
+def rows_of(words: Words, changes: Sequence[AccountChange], names: dict[str, str]) -> list[Row]:
+    """With the names of merchants, where a change may be one of theirs."""
+    return [
+        Row(words(effect_words.title_of(each), of=effect_words.owner_of(each, names)), each.before, each.after)
+        for each in changes
+    ]
 
 
 def values_of(action: Action) -> list[str]:

@@ -11,13 +11,15 @@ from starlette.responses import Response
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.reconciliation import problem_sentences
+from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in, key_in
 from malipo.db import Conn
 from malipo.errors import Missing
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
-from malipo.reconciliation import listing_store, matching_summary
+from malipo.reconciliation import effect_words, listing_store, matching_summary
+from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
 from malipo.reconciliation.matching_summary import Summary, find_summary
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
@@ -35,6 +37,9 @@ SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "sweep": "Between own accounts",
     "bank": "To or from the bank",
     "other": "Other",
+    "elsewhere": effect_words.ELSEWHERE,
+    "matches": effect_words.MATCHES,
+    "stays": effect_words.STAYS,
 }
 
 _PER_PAGE = 50
@@ -94,6 +99,7 @@ class Found(NamedTuple):
     remaining: list[Remaining]  # payments that its lines have ended or corrected
     proposals: list[StatementProposal]
     summary: Summary | None  # of the matching that followed
+    effect: ImportEffect | None  # of taking it back; None: it was
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -121,6 +127,7 @@ async def page(
             await find_remaining(connection, file_id),
             await statement_proposals.find(connection, file_id),
             None if file is None else await find_summary(connection, file),
+            None if file is None else await find_import_effect(connection, file),
         )
 
     found = await request.service.read_snapshot(find)
@@ -143,6 +150,7 @@ async def page(
         older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
         bookings=found.bookings,
         remaining=found.remaining,
+        effects={} if found.effect is None else _effects(request.words, file.id, found.effect),
         proposals=[each for each in found.proposals if each.decided_at is None],
         withdrawal=next(
             (each for each in found.proposals if each.action is ProposedAction.WITHDRAW and each.is_approved), None
@@ -152,6 +160,13 @@ async def page(
         problem=problem,
         errors=errors or {},
     )
+
+
+def _effects(words: Words, file_id: str, effect: ImportEffect) -> dict[str, Effect]:
+    """What each proposal would change, by what it is about: the file, or one of its bookings."""
+    notes = [words(sentence, count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
+    undos = {booking_id: Effect("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()}
+    return {file_id: Effect("", rows_of(words, effect.withdrawal, {}), notes)} | undos
 
 
 class Line(NamedTuple):

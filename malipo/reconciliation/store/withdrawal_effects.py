@@ -1,0 +1,74 @@
+"""The SQL of what a withdrawal would change: what is booked back, and what other files book anew. It only reads."""
+
+import msgspec
+
+from malipo.db import Conn
+from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, LineSum
+from malipo.reconciliation.store.withdrawals import DAY, HEIR
+
+# Fees and sweeps of the file that another file has: they become that file's. A line that two files have has a copy of
+# each, so a file that shares nothing is one look.
+_GIVEN = f"""
+    given AS MATERIALIZED (
+        SELECT l.id AS line_id, l.kind, {DAY} AS day, heir.file_id AS heir
+        FROM statement_line_copies own JOIN statement_lines l ON l.id = own.line_id CROSS JOIN {HEIR}
+        WHERE own.file_id = $1 AND l.file_id = $1 AND l.kind IN ('fee', 'sweep')
+    )
+"""
+
+
+async def find_bookings_to_undo(connection: Conn, file_id: str) -> list[str]:
+    """The file's own, and those of files that get fees or sweeps of the same day from it: their sums change."""
+    rows = await connection.fetch(
+        f"""
+        WITH {_GIVEN}
+        SELECT b.id FROM house_bookings b
+        WHERE b.kind IN ('network_fee', 'sweep') AND b.line_id IS NULL
+          AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
+          AND (b.file_id = $1 OR (b.file_id, b.kind, b.reference) IN (
+              SELECT heir, CASE kind WHEN 'fee' THEN 'network_fee' ELSE kind END, day::text FROM given))
+        ORDER BY b.id
+        """,
+        file_id,
+    )
+    return [row["id"] for row in rows]
+
+
+async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[LineSum]:
+    """What the matching after a withdrawal books anew: the fees or sweeps of those files and days, with what they
+    get. What operators have decided about one of the others' lines stays so."""
+    rows = await connection.fetch(
+        f"""
+        WITH {_GIVEN}, booked AS (
+            SELECT g.heir AS file_id, g.day, l.id FROM given g JOIN statement_lines l ON l.id = g.line_id
+            WHERE {SUMMED} AND NOT {IS_PAYMENT}
+            UNION ALL
+            SELECT l.file_id, {DAY}, l.id FROM statement_lines l
+            WHERE (l.file_id, l.kind, {DAY}) IN (SELECT heir, kind, day FROM given)
+              AND {IS_SUMMED} AND NOT {IS_PAYMENT}
+        )
+        SELECT b.file_id, l.channel, l.account, l.kind, b.day, sum(l.amount * 100 + l.cents)::bigint AS cents
+        FROM booked b JOIN statement_lines l ON l.id = b.id WHERE l.amount <> 0
+        GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
+        """,
+        file_id,
+    )
+    return [msgspec.convert(dict(row), LineSum) for row in rows]
+
+
+async def count_lines_of_heirs(connection: Conn, file_id: str) -> int:
+    """The fees and sweeps of the file that other files have."""
+    return int(await connection.fetchval(f"WITH {_GIVEN} SELECT count(*) FROM given", file_id))
+
+
+async def count_matches(connection: Conn, file_id: str) -> int:
+    """Those of lines that only this file has: payments, payments taken back, and transfers to and from the bank."""
+    return int(
+        await connection.fetchval(
+            f"""
+            SELECT count(*) FROM statement_lines l JOIN statement_matches m ON m.line_id = l.id
+            WHERE l.file_id = $1 AND m.role <> 'fee' AND NOT EXISTS (SELECT FROM {HEIR})
+            """,
+            file_id,
+        )
+    )

@@ -1,0 +1,142 @@
+"""What taking an import back changes is shown before anybody decides: account by account, and exactly what is done."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.payments.transaction import Status, Type
+from malipo.reconciliation import effect_words
+from malipo.reconciliation.find_effect import AccountChange, ImportEffect, find_balances, find_import_effect
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store import statements as files
+from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from tests.payments.payment_steps import steps
+from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, fee_of, line_of, statements
+
+__all__ = ["statements", "steps"]
+
+WITHDRAW = WithdrawStatements(1000)
+WHY = "It is the statement of another till"
+DAY = (clock.now() - timedelta(days=3)).replace(hour=9, minute=0, second=0, microsecond=0)
+
+
+async def effect_on(statements: Statements, file: StatementFile) -> ImportEffect:
+    async with statements.database.snapshot() as connection:
+        found = await find_import_effect(connection, file)
+    assert found is not None
+    return found
+
+
+def rows(changes: list[AccountChange]) -> list[tuple[str, int, int]]:
+    return [(each.account, each.before, each.after) for each in changes]
+
+
+async def held(statements: Statements) -> dict[str, int]:
+    """As people count it."""
+    async with statements.database.snapshot() as connection:
+        found = await find_balances(connection)
+    house = {name: found.house.get(name, 0) for name in ("suspense", "rounding")}
+    return house | {"float": found.floats.get("MPESA", 0), "network_fees": -found.house.get("network_fees", 0)}
+
+
+async def do_as_shown(statements: Statements, file: StatementFile, *, undo: str | None = None) -> None:
+    """Take it back, and compare every account with what was shown."""
+    shown, before = await effect_on(statements, file), await held(statements)
+    changes = shown.withdrawal if undo is None else shown.undos[undo]
+    assert {each.account: each.before for each in changes}.items() <= before.items()
+    how: dict[str, Any] = {"reason": WHY, "actor": ASHA, "now": clock.now()}
+    async with statements.database.begin() as tx:
+        if undo is None:
+            await WITHDRAW.propose_withdrawal(tx, file.id, **how)
+        else:
+            assert (await WITHDRAW.propose_undo(tx, undo, **how)).is_approved
+    if undo is None:
+        async with statements.database.begin() as tx:
+            await WITHDRAW.approve(tx, file.id, actor=JUMA, now=clock.now())
+    await statements.match()
+    assert await held(statements) == before | {each.account: each.after for each in changes}
+    await statements.check_ledger()
+
+
+async def test_each_account_is_shown_before_and_after_and_what_is_undone_and_what_stays(statements: Statements) -> None:
+    paid = await statements.completed(Type.COLLECTION, 900)
+    failed = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 400)
+    lines = [line_of(paid), fee_of(line_of(paid), 7), line_of(failed), fee_of(line_of(failed), 5)]
+    lines.append(Entry("S", -40, DAY, "Sweep between accounts"))
+    file = (await statements.load(statements.write(*lines))).file
+    await statements.match()
+    start = (await held(statements))["float"]
+    shown = await effect_on(statements, file)
+    assert [each for each in rows(shown.withdrawal) if each[0] != "suspense"] == [
+        ("float", start, start + 7 + 5 + 40),
+        ("network_fees", 12, 0),
+    ]
+    [(_, before, after)] = [each for each in rows(shown.withdrawal) if each[0] == "suspense"]
+    assert after - before == 40, "the sweep is booked back"
+    assert [rows(each) for each in shown.undos.values() if each[1].account == "network_fees"] == [
+        [("float", start, start + 12), ("network_fees", 12, 0)]
+    ]
+    assert len(shown.undos) == 2
+    assert effect_words.notes_of(shown) == [(effect_words.MATCHES, 2), (effect_words.STAYS, 1)]
+    await do_as_shown(statements, file, undo=next(iter(shown.undos)))
+    assert len((await effect_on(statements, file)).undos) == 1, "what was undone cannot be undone again"
+
+
+@pytest.mark.parametrize(
+    ("withdrawn", "fees", "elsewhere"),
+    [
+        ("one", (12, 9), 2),  # Its own 3 goes. The 4 and the sweep are the other's too.
+        ("two", (12, 7), 0),  # Its own 5 goes. What both have belongs to the first.
+    ],
+)
+async def test_of_two_files_that_overlap_only_what_the_other_lacks_changes(
+    statements: Statements, withdrawn: str, fees: tuple[int, int], elsewhere: int
+) -> None:
+    lines = [Entry(f"F{fee}", -fee, DAY + timedelta(hours=fee), "Fee") for fee in (3, 4, 5)]
+    lines.insert(2, Entry("S", -20, DAY + timedelta(hours=4, minutes=10), "Sweep between accounts"))
+    middle = DAY + timedelta(hours=3, minutes=30), DAY + timedelta(hours=4, minutes=30)
+    one = statements.write(*lines[:3], begins=DAY, ends=middle[1], name="one.csv")
+    two = statements.write(*lines[1:], begins=middle[0], ends=DAY + timedelta(hours=6), opening=OPENING - 3, name="two")
+    loaded = {path.stem: (await statements.load(path)).file for path in (one, two)}
+    await statements.match()
+    float_ = (await held(statements))["float"]
+    shown = await effect_on(statements, loaded[withdrawn])
+    assert rows(shown.withdrawal) == [("float", float_, float_ + fees[0] - fees[1]), ("network_fees", *fees)]
+    assert shown.elsewhere == elsewhere
+    assert (effect_words.ELSEWHERE in dict(effect_words.notes_of(shown))) == bool(elsewhere)
+    await do_as_shown(statements, loaded[withdrawn])
+
+
+async def test_nothing_changes_if_another_file_has_all_of_it(statements: Statements) -> None:
+    shared, more = Entry("F", -4, DAY, "Fee"), Entry("G", -6, DAY + timedelta(hours=2), "Fee")
+    ends = DAY + timedelta(hours=1)
+    small = (await statements.load(statements.write(shared, begins=DAY, ends=ends, name="small.csv"))).file
+    await statements.load(statements.write(shared, more, begins=DAY, ends=ends + timedelta(hours=2), name="large.csv"))
+    await statements.match()
+    shown = await effect_on(statements, small)
+    assert (shown.withdrawal, shown.elsewhere) == ([], 1)
+    assert [rows(each)[1] for each in shown.undos.values()] == [("network_fees", 10, 6)]
+    await do_as_shown(statements, small)
+    async with statements.database.snapshot() as connection:
+        gone = await files.get(connection, small.id)
+        assert gone is not None
+        assert await find_import_effect(connection, gone) is None, "it was withdrawn"
+
+
+@pytest.mark.parametrize("is_undo", [False, True])
+async def test_cents_that_become_a_shilling_are_in_it(statements: Statements, is_undo: bool) -> None:
+    """Twice 0.60 is booked as 1 and 1; the 80 cents too many are a shilling of the rounding."""
+    days = [DAY, DAY + timedelta(days=1)]
+    lines = [Entry(f"F{at:%d}", Decimal("-0.60"), at, "Fee") for at in days]
+    file = (await statements.load(statements.write(*lines))).file
+    await statements.match()
+    start = (await held(statements))["float"]
+    shown = await effect_on(statements, file)
+    assert rows(shown.withdrawal) == [("float", start, start + 1), ("network_fees", 2, 0), ("rounding", 1, 0)]
+    # Of one: 0.60 is left, which is booked as 1, and the shilling of the rounding goes: the float is the same.
+    first = next(iter(shown.undos))
+    assert rows(shown.undos[first]) == [("network_fees", 2, 1), ("rounding", 1, 0)]
+    await do_as_shown(statements, file, undo=first if is_undo else None)
