@@ -6,6 +6,8 @@ import pytest
 from openpyxl import Workbook
 
 from malipo.dashboard.operator.reconciliation import receive_file
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel
 from tests.conftest import Running
 from tests.dashboard.operator.operator_pages import OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -63,13 +65,25 @@ async def test_a_file_of_which_nothing_is_known_is_imported_only_with_the_tick(o
 
 async def test_an_import_is_withdrawn_by_two_operators(operator_pages: OperatorPages) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
-    page = await sent(asha, generic([("R1", 5000), ("R2", -20)]), account=an_account())
+    content = generic([("R1", 5000), ("R2", -20)]).replace(b"balance\nR", b"balance,details\nR")
+    page = await sent(asha, content.replace(b"-20,4980", b"-20,4980,Fee"), account=an_account())
     file = (await import_from(asha, page)).to
+    changes = (
+        f"Float at {PROFILES[Channel.TIGO_PESA].name}",
+        "Charged by networks",
+        "Matches that are undone: 0.",
+        "that stay as they are: 0.",
+    )
+    seen = await asha.surfer.get(file)
+    assert [seen.words.count(each) for each in changes] == [2, 2, 1, 1], "of the import, and of its booking"
     short = await asha.surfer.post(f"{file}/propose", {"reason": "wrong"})
     assert (short.status, "10 to 1,000 characters" in short.words) == (400, True)
     assert (await asha.surfer.post(f"{file}/propose", {"reason": "It is another till's"})).status == 303
     seen = await asha.surfer.get(file)
     assert "Take it back" in seen.words
+    proposed = (await juma.surfer.get(file)).words.split("Proposed: withdraw this import")[1].split("Approve")[0]
+    assert [proposed.count(each) for each in changes] == [1, 1, 1, 1], "the approver sees the same"
+    assert proposed.count("TZS 20") >= 2
     assert "Proposed" in (await juma.surfer.get(PATH)).words
     proposal = seen.text.split('name="proposal" value="')[1].split('"')[0]
     assert (await asha.surfer.post(f"{file}/approve", {"proposal": proposal})).status == 403
