@@ -140,3 +140,25 @@ async def test_cents_that_become_a_shilling_are_in_it(statements: Statements, is
     first = next(iter(shown.undos))
     assert rows(shown.undos[first]) == [("network_fees", 2, 1), ("rounding", 1, 0)]
     await do_as_shown(statements, file, undo=first if is_undo else None)
+
+
+@pytest.mark.parametrize(("is_shared", "is_undo"), [(False, False), (True, False), (False, True)])
+async def test_a_payment_whose_line_has_the_words_of_a_fee_is_not_booked_as_one(
+    statements: Statements, is_shared: bool, is_undo: bool
+) -> None:
+    """It has its place, on the day of a fee that is booked anew or undone."""
+    paid = await statements.completed(Type.DISBURSEMENT, 600)
+    begins, end = paid.created_at, paid.created_at + timedelta(seconds=40 if is_shared else 10)
+    fee, line = Entry("F", -4, begins, "Fee"), line_of(paid, details="Fee")
+    one = statements.write(*([fee, line] if is_shared else [fee]), begins=begins, ends=end, name="one.csv")
+    two = statements.write(fee, line, begins=begins, name="two.csv")
+    if is_undo:
+        one = two
+    file = (await statements.load(one)).file
+    await statements.load(two)
+    await statements.match()
+    assert await held(statements) == {"suspense": 0, "rounding": 0, "float": -604, "network_fees": 4}
+    [undo] = (await effect_on(statements, file)).undos
+    await do_as_shown(statements, file, undo=undo if is_undo else None)
+    assert [role for _, _, role in await statements.matches()] == ["payment"]
+    assert await statements.kinds() == ([("unknown_line", -4)] if is_undo else [])

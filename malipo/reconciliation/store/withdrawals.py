@@ -6,11 +6,11 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
+from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED
 from malipo.reconciliation.store.statement_lines import merge_copies
 
-_PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 WHY_RESOLVED = "The statement was withdrawn."
 DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
 # The other file that has a line `l` of the file $1, and that it belongs to once that one is withdrawn.
@@ -182,14 +182,15 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
 
 
 async def _reopen_fees_of_heirs(tx: Tx) -> None:
-    """Their sums of those days are booked anew, with what they get. What operators have decided about stays so."""
+    """Their sums of those days are booked anew, with what they get. What operators have decided about stays so, and so
+    does a payment whose words are those of a fee."""
     await tx.execute(
         f"""
         INSERT INTO open_statement_lines (line_id, channel)
         SELECT l.id, l.channel FROM statement_lines l
         WHERE l.amount <> 0 AND (l.file_id, l.kind, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) IN (
                   SELECT heir, kind, day FROM leaving_lines WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL)
-          AND NOT EXISTS (SELECT FROM reconciliation_exceptions e WHERE e.line_id = l.id AND e.kind IN ({_PLACELESS}))
+          AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         ON CONFLICT DO NOTHING
         """
     )
@@ -279,13 +280,13 @@ async def look_for_absent_again(
 
 async def find_days_lines(tx: Tx, file_id: str, *, kind: str, day: str) -> list[tuple[int, int]]:
     """The lines that a booking of fees or sweeps is the sum of, with their amounts: not those that operators decided
-    about, one by one."""
+    about, one by one, and no payments whose words are those of a fee."""
     rows = await tx.fetch(
         f"""
         SELECT l.id, l.amount FROM statement_lines l
         WHERE l.file_id = $1 AND l.kind = $2 AND l.amount <> 0
           AND (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date = $3::text::date
-          AND NOT EXISTS (SELECT FROM reconciliation_exceptions e WHERE e.line_id = l.id AND e.kind IN ({_PLACELESS}))
+          AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         ORDER BY l.id
         """,
         file_id,
