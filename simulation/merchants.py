@@ -19,7 +19,7 @@ from simulation.world import API_PORTS, HOST, World
 _TRIES = 30
 _ANSWER_SECONDS = 12.0
 _INTERNAL_ERROR = 500
-_FEED_SECONDS = 6.0
+FEED_SECONDS = 6.0
 _LATENESS = (2.0, 2.0, 6.0, 14.0)  # seconds at most, of who repeats after a restore
 
 
@@ -216,4 +216,4 @@ class Merchants:
             elif 400 <= status < 500:
                 cursor = ""
                 self.feeds[number].append([])
-            await asyncio.sleep(_FEED_SECONDS)
+            await asyncio.sleep(FEED_SECONDS)

@@ -24,7 +24,7 @@ from simulation.event_loop import SimulatedLoop
 from simulation.faults import Faults
 from simulation.history import History
 from simulation.memory_network import MemoryNetwork
-from simulation.merchants import Merchants
+from simulation.merchants import FEED_SECONDS, Merchants
 from simulation.operators import Operators
 from simulation.oracle import Oracle
 from simulation.plan import FAULT_SECONDS, LOSING, Plan, twins_of
@@ -191,6 +191,7 @@ class _Run:
         while quiet_looks < _QUIET_LOOKS and loop.time() < _MOST_SECONDS:
             await asyncio.sleep(_LOOK_SECONDS)
             quiet_looks = quiet_looks + 1 if self._is_quiet() else 0
+        await asyncio.sleep(FEED_SECONDS + 1)  # Every reader of a feed looks once more.
         self.findings = await self._oracle.ask()
 
     def _is_quiet(self) -> bool:
