@@ -4,9 +4,7 @@ A line without a key is adopted with a random one, which no repeat of the lost r
 the line's key, a repeat finds the payment by it; unless the repeat has come before, and has the key.
 """
 
-import asyncpg
-
-from malipo.db import Database
+from malipo.db import Database, DataError
 from malipo.installation import network_keys
 from malipo.payments.store import adopted_payments, transactions
 from malipo.reconciliation.store import matching, payments
@@ -24,5 +22,5 @@ async def take_told_keys(database: Database) -> None:
                 await matching.lock(tx)
                 if await transactions.find_by_network_key(tx, key) is None:
                     await adopted_payments.take_key(tx, payment, key)
-        except asyncpg.UniqueViolationError:
+        except DataError:
             continue  # The merchant has just repeated the request.
