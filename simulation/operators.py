@@ -111,6 +111,8 @@ class Operators:
         is_paid = self._book.is_paid(transaction.network_key, transaction.channel)
         if is_paid is None or transaction.id in self.mistaken:
             return
+        # The network has paid the line from which it was adopted by mistake, and not this payment.
+        is_paid = is_paid and not await self._is_undone_adoption(transaction.id)
         if self.is_mistaken_next and not transaction.status.is_final:
             self.is_mistaken_next = False
             self.mistaken.add(transaction.id)
@@ -121,6 +123,14 @@ class Operators:
             is_despite_waiting=not is_paid,
         )
         await self._resolve(transaction.id, finding)
+
+    async def _is_undone_adoption(self, id_: str) -> bool:
+        async with self._database.read() as connection:
+            return bool(
+                await connection.fetchval(
+                    "SELECT undone_at IS NOT NULL FROM adopted_payments WHERE transaction_id = $1", id_
+                )
+            )
 
     async def _resolve(self, id_: str, finding: Finding) -> None:
         self._note(f"{id_} is {finding.outcome}")

@@ -27,9 +27,9 @@ from malipo.payments.resolution import (
     require_patience,
     takes_two_operators,
 )
-from malipo.payments.store import cases
+from malipo.payments.store import adopted_payments, cases
 from malipo.payments.store.cases import Case, Proposal
-from malipo.payments.transaction import Status
+from malipo.payments.transaction import Status, Transaction
 
 _FOLLOW_UP_SECONDS = 600.0
 
@@ -110,6 +110,12 @@ async def lock_case(tx: Tx, id_or_reference: str) -> Case:
     return case
 
 
+async def _is_undone_adoption(tx: Tx, transaction: Transaction) -> bool:
+    """Its line is another's, or waits for operators. Called paid, the money of one movement would be booked twice."""
+    adopted = await adopted_payments.find(tx, transaction.merchant_id, transaction.id)
+    return adopted is not None and adopted.is_undone
+
+
 async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
     """A case that operators may resolve now, held until the commit."""
     case = await lock_case(tx, id_or_reference)
@@ -125,6 +131,8 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
             "Nothing was sent of it. If it is the repeat of the adopted payout, it has failed; if it is another one, "
             "it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
         )
+    if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):
+        raise Conflict("It was adopted from a line of a statement, and that was undone. Adopt the line again.")
     is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
     if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
         # It was never sent, unless the database was restored and has lost that.

@@ -9,14 +9,15 @@ from malipo.errors import Conflict, Invalid, OutcomeUnknown
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiated
-from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action, ExceptionState
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import Entry, Statements, reversal_of, statements
+from tests.reconciliation.statement_days import ASHA, Entry, Statements, reversal_of, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
@@ -281,4 +282,24 @@ async def test_an_approval_and_a_repeat_at_the_same_moment_make_one_payment(lost
         assert isinstance(repeated, Initiated), "the merchant always gets a payment"
         assert repeated.is_replay != isinstance(approved, Conflict), "whoever comes second finds the first"
         assert await lost.payments() == number + 1
+    await lost.statements.check_ledger()
+
+
+async def test_an_undone_adoption_is_not_called_paid_by_a_decision_about_a_case(lost: Lost) -> None:
+    """The wallet has spent what it got by mistake, so a debt is left, and the payment is a case. The line is another's:
+    called paid, one movement would be booked twice."""
+    await make_merchant(lost.statements.database, name="Soko")
+    found = await lost.on_statement()
+    await lost.adopt(found, merchant="Soko")
+    async with lost.statements.database.read() as connection:
+        adopted = await connection.fetchrow("SELECT merchant_id, reference FROM transactions")
+    assert adopted is not None
+    await lost.desk.undo(found)
+    await lost.desk.approve(found)
+    finding = Finding(ResolvedOutcome.COMPLETED, "The statement has its receipt")
+    with pytest.raises(Conflict, match="Adopt the line again"):
+        async with lost.statements.database.begin() as tx:
+            await propose_case(tx, adopted["reference"], finding, actor=ASHA, now=clock.now())
+    await lost.adopt(found)
+    assert await lost.statements.float_change() == await lost.statements.statement_change()
     await lost.statements.check_ledger()
