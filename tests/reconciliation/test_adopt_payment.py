@@ -303,3 +303,19 @@ async def test_an_undone_adoption_is_not_called_paid_by_a_decision_about_a_case(
     await lost.adopt(found)
     assert await lost.statements.float_change() == await lost.statements.statement_change()
     await lost.statements.check_ledger()
+
+
+async def test_an_adoption_is_undone_also_while_something_is_proposed_about_its_payment(lost: Lost) -> None:
+    """An operator doubts the payment as a case, and another one the adoption. It was a 500 for the second."""
+    await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
+    found = await lost.on_statement()
+    await lost.adopt(found, merchant="Soko")
+    async with lost.statements.database.begin() as tx:
+        reference = await tx.fetchval("SELECT reference FROM transactions")
+        finding = Finding(ResolvedOutcome.FAILED, "The merchant does not know it")
+        await propose_case(tx, reference, finding, actor=ASHA, now=clock.now())
+    await lost.desk.undo(found)
+    await lost.desk.approve(found)
+    await lost.adopt(found)
+    assert await lost.statements.float_change() == await lost.statements.statement_change()
+    await lost.statements.check_ledger()
