@@ -111,7 +111,7 @@ class PaymentRow:
     ended_at: float | None
     is_refund: bool
     receipt: str
-    is_adopted: bool
+    is_adopted: bool  # or matched with a line by operators: its receipt says what moved for it
     is_undone: bool  # adopted for the wrong merchant, and that was taken back
     is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
@@ -126,7 +126,9 @@ def find_payments(database: SimulatedDatabase) -> list[PaymentRow]:
         ), EXISTS (
             SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
         ), date_part('epoch', processing_at), date_part('epoch', ended_at), refund_of IS NOT NULL,
-        coalesce(provider_reference, ''), a.line_id IS NOT NULL, a.undone_at IS NOT NULL
+        coalesce(provider_reference, ''), a.line_id IS NOT NULL OR EXISTS (
+            SELECT FROM statement_matches s WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id
+            AND s.role = 'payment' AND s.how = 'operator'), a.undone_at IS NOT NULL
         FROM transactions t LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id
         ORDER BY id
         """
