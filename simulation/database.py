@@ -111,7 +111,7 @@ class PaymentRow:
     ended_at: float | None
     is_refund: bool
     receipt: str
-    is_adopted: bool  # or matched with a line by operators: its receipt says what moved for it
+    is_adopted: bool  # or matched with a line by operators: the line's receipt says what moved for it
     is_undone: bool  # adopted for the wrong merchant, and that was taken back
     is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
@@ -120,17 +120,18 @@ def find_payments(database: SimulatedDatabase) -> list[PaymentRow]:
     """All of them, oldest first."""
     found = database.look().ask(
         """
-        SELECT id, t.merchant_id, type, t.channel, status, t.amount, t.phone, network_key, (
+        SELECT t.id, t.merchant_id, type, t.channel, status, t.amount, t.phone, network_key, (
             SELECT coalesce(sum(CASE WHEN source = 'float' THEN amount ELSE -amount END), 0) FROM moves m
             WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
         ), EXISTS (
             SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
         ), date_part('epoch', processing_at), date_part('epoch', ended_at), refund_of IS NOT NULL,
-        coalesce(provider_reference, ''), a.line_id IS NOT NULL OR EXISTS (
-            SELECT FROM statement_matches s WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id
-            AND s.role = 'payment' AND s.how = 'operator'), a.undone_at IS NOT NULL
+        coalesce(l.receipt, provider_reference, ''), coalesce(a.line_id, l.id) IS NOT NULL, a.undone_at IS NOT NULL
         FROM transactions t LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id
-        ORDER BY id
+        LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
+          AND s.role = 'payment' AND s.how = 'operator'
+        LEFT JOIN statement_lines l ON l.id = s.line_id
+        ORDER BY t.id
         """
     )
     return [

@@ -20,6 +20,7 @@ class Installation:
     held_at: datetime | None
     held_by: str | None
     hold_reason: str | None
+    refund_keys_since: datetime | None  # see payments/refunds/refund_keys.py
 
     @property
     def is_fenced(self) -> bool:

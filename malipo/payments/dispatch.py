@@ -35,7 +35,7 @@ class ReviewReason(StrEnum):
     RESTORED = "restored"  # it may have been sent before the database was restored, and the network cannot say
     UNHEARD = "unheard"  # no outcome was received, and the network has no query
     SAID_PAID = "said_paid"  # a callback reported that it was paid, and no query confirms it
-    RESEMBLES_ADOPTED = "resembles_adopted"  # it may be the repeat of a payout that was lost, and then adopted
+    RESEMBLES_ADOPTED = "resembles_adopted"  # it may be the repeat of a payout that a restore has lost
     EXCESS_REFUND = "excess_refund"  # sent before; sent again, it would give back more than is left by now
     DISPUTED = "disputed"  # a signed callback contradicts an earlier report, and the query does not confirm it
 

@@ -20,7 +20,8 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.batches.store import items
-from malipo.payments.refunds import refundable, reserve
+from malipo.payments.refunds import refund_keys, refundable
+from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.carriers import aggregators, carrier_named
@@ -50,7 +51,7 @@ class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scope(self) -> str:
         """Of the idempotency key."""
-        return self.type if self.collection_id is None else reserve.SCOPE
+        return self.type if self.collection_id is None else refund_keys.SCOPE
 
 
 async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: Mapping[str, str]) -> LostRequest:
@@ -126,13 +127,13 @@ async def _find_in_batch(
 async def _with_key(
     tx: Tx, lost: LostRequest, refund_of: str | None, *, has_line_key: bool, exception: ReconciliationException
 ) -> LostRequest:
-    secret = (await installation.get(tx)).key_secret
-    if (refund := await _as_refund(tx, lost, refund_of, secret, exception)) is not None:
+    standing = await installation.get(tx)
+    if (refund := await _as_refund(tx, lost, refund_of, RefundKeys.of(standing), exception)) is not None:
         return refund
     if lost.idempotency_key is None:
         # A key that is not on the line is made when the payment is. A key that is on it may be a random one.
         return lost
-    derived = network_keys.derive(secret, lost.merchant_id, lost.type, lost.idempotency_key)
+    derived = network_keys.derive(standing.key_secret, lost.merchant_id, lost.type, lost.idempotency_key)
     if has_line_key and derived != lost.network_key:
         raise Invalid(
             f"That {idempotency.HEADER} of this merchant does not give the key on the line, {lost.network_key}: "
@@ -142,7 +143,7 @@ async def _with_key(
 
 
 async def _as_refund(
-    tx: Tx, lost: LostRequest, refund_of: str | None, secret: bytes, exception: ReconciliationException
+    tx: Tx, lost: LostRequest, refund_of: str | None, keys: RefundKeys, exception: ReconciliationException
 ) -> LostRequest | None:
     """With the key, the number and the collection of a refund; None if it is none."""
     if lost.type is Type.COLLECTION:
@@ -152,25 +153,25 @@ async def _as_refund(
     named = None if not refund_of else await _named_collection(tx, lost, refund_of)
     assert exception.moved_at is not None
     if named is not None:
-        candidates = [named.id]
+        candidates = [named]
     elif lost.network_key and lost.phone:
         candidates = await payments.find_refundable(
             tx, lost.merchant_id, lost.channel, lost.phone, least=lost.amount, before=exception.moved_at
         )
     else:
         return None
-    for collection_id in candidates:
-        key = lost.network_key or await _next_key(tx, lost.merchant_id, collection_id, secret)
-        if reserve.is_key_of(secret, lost.merchant_id, collection_id, key):
-            found = await refunds.find(tx, [(lost.merchant_id, collection_id)])
-            collection, _, known = found[lost.merchant_id, collection_id]
+    for collection in candidates:
+        of = (lost.merchant_id, collection.id)
+        key = lost.network_key or keys.next_key(collection, (await refunds.find_keys(tx, [of]))[of])
+        if keys.is_key_of(collection, key):
+            known = (await refunds.find(tx, [of]))[of].refunds
             if refundable.left_of(collection, known) < lost.amount:
                 raise Conflict(f"More was refunded of {collection.reference} than is left. Adopt it as a payout.")
             is_recognized = lost.idempotency_key is not None
             return msgspec.structs.replace(
                 lost,
                 network_key=key,
-                collection_id=collection_id,
+                collection_id=collection.id,
                 phone=collection.phone,
                 name=lost.name or collection.name,
                 is_repeat_recognized=is_recognized,
@@ -187,11 +188,6 @@ async def _named_collection(tx: Tx, lost: LostRequest, refund_of: str) -> Transa
     if found.channel != lost.channel or (lost.phone and lost.phone != found.phone):
         raise Invalid(f"A refund of {found.reference} goes to {phone.mask(found.phone)} on {found.channel}.")
     return found
-
-
-async def _next_key(tx: Tx, merchant_id: str, collection_id: str, secret: bytes) -> str:
-    taken = await refunds.find_keys(tx, [(merchant_id, collection_id)])
-    return reserve.next_key(secret, merchant_id, collection_id, taken[merchant_id, collection_id])
 
 
 def _idempotency_key(terms: Mapping[str, str]) -> str | None:

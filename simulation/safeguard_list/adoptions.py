@@ -1,7 +1,7 @@
 """Adopted payments: the merchant's repeat finds the adopted payment, or waits for operators. It is paid once."""
 
 from malipo.payments.batches import approve
-from malipo.payments.refunds import reserve
+from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import batch_write
 from malipo.reconciliation import adopt_payment, lost_request
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
@@ -75,6 +75,6 @@ SAFEGUARDS = (
     Safeguard(
         "first-free-refund-key",
         "A refund that is repeated has the first key that none has, also if a later one was adopted.",
-        (InFunction(reserve.next_key, "number = 1", "number = 1 + len(taken)"),),
+        (InFunction(RefundKeys.next_key, "number = 1", "number = 1 + len(taken)"),),
     ),
 )

@@ -1,5 +1,7 @@
 """Adopting lines of batches whose approval was lost, and lost refunds: the rest is paid, and each once."""
 
+from datetime import timedelta
+
 import pytest
 
 from malipo import clock
@@ -8,7 +10,7 @@ from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
 from malipo.payments.batches.store.batches import complete_ended
-from malipo.payments.refunds import reserve
+from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action
@@ -16,7 +18,7 @@ from tests.conftest import make_merchant
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import steps
 from tests.payments.refunds.refund_steps import RefundSteps
-from tests.reconciliation.lost_requests import Lost
+from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Entry, Statements, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
@@ -98,9 +100,7 @@ async def test_a_lost_refund_is_adopted_as_one_and_the_rest_can_be_refunded(
 ) -> None:
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
     collection = await refunds.collected(5_000)
-    async with statements.database.read() as connection:
-        secret = (await installation.get(connection)).key_secret
-    key = network_keys.derive(secret, refunds.merchant_id, "REFUND", collection.id, "2")
+    key = (await keys_of(statements)).key_of(collection, 2)
     await statements.take(
         Entry("QK0", 5_000, clock.now(), key=collection.network_key),
         Entry("QK1", -1_000, clock.now(), key="" if is_named else key, phone="255754***001"),
@@ -142,15 +142,56 @@ async def test_a_lost_refund_with_its_idempotency_key_is_answered_when_it_is_rep
     assert [each.id for each in (await refunds.claim()).to_send] == [other.transaction.id]
 
 
+@pytest.mark.parametrize(("has_key", "is_known"), [(True, False), (False, True), (False, False)])
+async def test_the_lost_refund_of_a_collection_that_was_adopted_is_not_sent_again(
+    statements: Statements, desk: Desk, has_key: bool, is_known: bool
+) -> None:
+    """Both are lost and paid. With the collection's network key, from its line or from the merchant's Idempotency-Key,
+    the repeated refund has the key that was paid. Without it nobody can know, and the refund waits for operators."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    lost = Lost(statements, desk, Type.COLLECTION)
+    paid = network_keys.derive(
+        (await keys_of(statements)).secret, lost.merchant_id, "REFUND", await lost.network_key(), "1"
+    )
+    found = await lost.on_statement(**({} if has_key else {"key": ""}))
+    await lost.adopt(found, phone=PHONE, **({"idempotency_key": lost.key} if is_known else {}))
+    async with statements.database.read() as connection:
+        id_ = await connection.fetchval("SELECT id FROM transactions")
+    repeat = await refunds.refund(await refunds.seen_by_id(id_))
+    dispatch = await refunds.dispatch(repeat)
+    assert dispatch is not None
+    is_certain = has_key or is_known
+    assert (repeat.network_key == paid) is is_certain
+    assert dispatch.attention == (None if is_certain else "resembles_adopted")
+    assert len((await refunds.claim()).to_send) == int(is_certain)
+
+
+async def test_the_line_of_a_lost_refund_is_recognized_when_its_collection_was_adopted_later(
+    statements: Statements, desk: Desk
+) -> None:
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    lost = Lost(statements, desk, Type.COLLECTION)
+    await lost.adopt(await lost.on_statement(), phone=PHONE)
+    async with statements.database.read() as connection:
+        id_ = await connection.fetchval("SELECT id FROM transactions")
+    collection = await refunds.seen_by_id(id_)
+    key = (await keys_of(statements)).key_of(collection, 1)
+    # The refund went out before the collection was adopted, long before.
+    await statements.take(Entry("QK2", -1_000, clock.now() - timedelta(days=6), key=key, phone=PHONE))
+    [found] = await statements.open_exceptions()
+    await Lost(statements, desk, Type.DISBURSEMENT, amount=1_000).adopt(found, phone=PHONE)
+    assert await refunds.refunded_amount(collection) == 1_000
+    await statements.check_ledger()
+
+
 async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_has_the_key_that_was_paid(
     statements: Statements, desk: Desk
 ) -> None:
     """Both were lost, and both are paid. The network is asked about the first: under a third key it would pay again."""
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
     collection = await refunds.collected(5_000)
-    async with statements.database.read() as connection:
-        secret = (await installation.get(connection)).key_secret
-    first, second = (reserve.key_of(secret, refunds.merchant_id, collection.id, number) for number in (1, 2))
+    keys = await keys_of(statements)
+    first, second = (keys.key_of(collection, number) for number in (1, 2))
     await statements.take(
         Entry("QK0", 5_000, clock.now(), key=collection.network_key),
         Entry("QK2", -3_000, clock.now(), key=second, phone="255754***001"),
@@ -220,14 +261,12 @@ async def test_while_an_adopted_refund_is_undone_nothing_of_its_collection_is_re
         await desk.approve(found)
     again = await refunds.ask(collection, 1_000, key="return-1")
     assert again.is_replay == (then == "adopted")
-    assert reserve.is_key_of(
-        await secret_of(statements), refunds.merchant_id, collection.id, again.transaction.network_key
-    )
+    assert (await keys_of(statements)).is_key_of(collection, again.transaction.network_key)
     await statements.match()
     assert await statements.kinds() == []
     await statements.check_ledger()
 
 
-async def secret_of(statements: Statements) -> bytes:
+async def keys_of(statements: Statements) -> RefundKeys:
     async with statements.database.read() as connection:
-        return (await installation.get(connection)).key_secret
+        return RefundKeys.of(await installation.get(connection))

@@ -38,8 +38,8 @@ from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
 from malipo.payments.refunds import refundable
+from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_order_of
-from malipo.payments.refunds.reserve import SCOPE
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type

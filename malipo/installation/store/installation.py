@@ -1,10 +1,14 @@
 """The SQL of the installation's row: its epoch and its fence; and where feeds ended when a database was restored."""
 
+from datetime import timedelta
+
 from malipo.db import Conn, Tx
 from malipo.installation.state import WEEK_AFTER, Closed, Installation, NotComparedYet
 from malipo.installation.store import send_counts
 
-_COLUMNS = "id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason"
+_COLUMNS = """
+    id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason, refund_keys_since
+"""
 
 # Conditions and values for the SQL of payments, so that only this file reads the installation's columns.
 IS_CLOSED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)"
@@ -18,11 +22,13 @@ LOST_SINCE = f"""
 """
 
 
-def lost_since_if(made_at: str) -> str:
-    """When the epoch began, if that was a restore, and if something was made before it, however long ago that is."""
-    # Clocks of hosts differ: asking a network once more than needed costs nothing.
+def lost_since_if(made_at: str, *, within: timedelta = timedelta(hours=1)) -> str:
+    """When the epoch began, if that was a restore, and if something was made before it, however long ago that is.
+
+    Or so soon after it: clocks of hosts differ, and asking a network once more than needed costs nothing.
+    """
     return f"""(SELECT epoch_began_at FROM installation
-                WHERE epoch > 1 AND {made_at} < epoch_began_at + interval '1 hour')"""
+                WHERE epoch > 1 AND {made_at} < epoch_began_at + interval '{within.total_seconds():.0f} seconds')"""
 
 
 def is_released(channel: str, type_: str) -> str:

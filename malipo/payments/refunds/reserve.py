@@ -7,45 +7,19 @@
 Who comes at the same time, in this process or another, waits at the lock, and then sees the refund.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.payments.refunds import refundable
+from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import refunds
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import NoSuchTransaction, Refund, Transaction
-
-# The scope of idempotency keys, and the word in what network keys are derived from.
-SCOPE = "REFUND"
-
-
-def key_of(secret: bytes, merchant_id: str, collection_id: str, number: int) -> str:
-    return network_keys.derive(secret, merchant_id, SCOPE, collection_id, str(number))
-
-
-def is_key_of(secret: bytes, merchant_id: str, collection_id: str, key: str) -> bool:
-    """Whether a network key is that of a refund of this collection."""
-    return any(
-        key_of(secret, merchant_id, collection_id, number) == key for number in range(1, refundable.MOST_REFUNDS + 1)
-    )
-
-
-def next_key(secret: bytes, merchant_id: str, collection_id: str, taken: Collection[str]) -> str:
-    """The network key of the next refund: the first that none has, of those that were sent or may have been.
-
-    So a refund that is repeated after a restore gets a key that may have been paid, and its network is asked about it:
-    also if the restore has lost several, and a later one of them was adopted before an earlier one is repeated.
-    """
-    number = 1
-    while (key := key_of(secret, merchant_id, collection_id, number)) in taken:
-        number += 1
-    return key
 
 
 class Reservations:
@@ -53,13 +27,13 @@ class Reservations:
         self,
         found: dict[Key, Refunded],
         taken_keys: Mapping[Key, set[str]],
-        key_secret: bytes,
+        keys: RefundKeys | None,
         undone: Mapping[Key, bool],
     ) -> None:
         self._found = found
         self._undone = undone
         self._taken_keys = taken_keys
-        self._key_secret = key_secret
+        self._keys = keys
 
     @classmethod
     async def lock(cls, tx: Tx, drafts: Sequence[Transaction]) -> "Reservations":
@@ -68,8 +42,8 @@ class Reservations:
         if not keys:
             return NO_RESERVATIONS
         found = await refunds.lock(tx, keys)
-        secret = (await installation.get(tx)).key_secret
-        return cls(found, await refunds.find_keys(tx, keys), secret, await refunds.find_undone(tx, keys))
+        refund_keys = RefundKeys.of(await installation.get(tx))
+        return cls(found, await refunds.find_keys(tx, keys), refund_keys, await refunds.find_undone(tx, keys))
 
     def take(self, draft: Transaction) -> Transaction | Conflict | Invalid | Missing:
         """The refund, with its amount (0: what is left), its place and its network key; or why there can be none.
@@ -77,6 +51,7 @@ class Reservations:
         Nothing is reserved until `add`: the wallet may hold too little for it.
         """
         assert draft.refund_of is not None
+        assert self._keys is not None
         if (draft.merchant_id, draft.refund_of) not in self._found:
             return NoSuchTransaction()  # The database was restored since the collection was looked up.
         collection, correction, refunds_ = self._found[draft.merchant_id, draft.refund_of]
@@ -87,7 +62,7 @@ class Reservations:
         if is_in_doubt:
             return refundable.RefundInDoubt()  # The next key would be sent, and it may be paid under the one before.
         taken = self._taken_keys[draft.merchant_id, collection.id]
-        key = next_key(self._key_secret, draft.merchant_id, collection.id, taken)
+        key = self._keys.next_key(collection, taken)
         refund = replace(
             draft,
             amount=amount,
@@ -113,4 +88,4 @@ class Reservations:
         self._taken_keys[refund.merchant_id, refund.refund_of].add(refund.network_key)
 
 
-NO_RESERVATIONS = Reservations({}, {}, b"", {})
+NO_RESERVATIONS = Reservations({}, {}, None, {})

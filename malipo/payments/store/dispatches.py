@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Conn, Row, Tx
+from malipo.installation.state import WEEK_AFTER
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction_moves import Correction
@@ -186,13 +187,16 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
 
     In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
     `derived` is a document of the ids of those. Later than that, too, if its key is as old as a batch or a collection
-    from before the restore: it may be approved, or refunded, after months. A payout like one that was adopted waits for
+    from before the restore: it may be approved, or refunded, after months. A lost collection may have been repeated in
+    that week, or adopted later, and its lost refund has the same key. A payout like one that was adopted waits for
     operators: nothing is due.
     """
     batch = f"""(SELECT b.created_at FROM batches b
                  WHERE b.merchant_id = {created}.merchant_id AND b.id = {created}.batch_id)"""
-    collection = f"""(SELECT c.created_at FROM transactions c
+    collection = f"""(SELECT CASE WHEN a.line_id IS NULL THEN c.created_at ELSE '-infinity' END FROM transactions c
+                      LEFT JOIN adopted_payments a ON a.merchant_id = c.merchant_id AND a.transaction_id = c.id
                       WHERE c.merchant_id = {created}.merchant_id AND c.id = {created}.refund_of)"""
+    lost_with_collection = installation.lost_since_if(collection, within=WEEK_AFTER)
     return f"""
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at, batch_id,
                                 attention)
@@ -204,7 +208,7 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
         LEFT JOIN LATERAL (SELECT coalesce(
             {installation.LOST_SINCE},
             CASE WHEN {created}.batch_id IS NOT NULL THEN {installation.lost_since_if(batch)} END,
-            CASE WHEN {created}.refund_of IS NOT NULL THEN {installation.lost_since_if(collection)} END) AS since) lost
+            CASE WHEN {created}.refund_of IS NOT NULL THEN {lost_with_collection} END) AS since) lost
                ON {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
         CROSS JOIN LATERAL (SELECT {adopted_payments.is_like_adopted_sql(created)} AS yes) held
     """

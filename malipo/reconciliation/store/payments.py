@@ -8,7 +8,7 @@ from malipo.installation.network_keys import KEY_LENGTH
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
-from malipo.reconciliation.payment_windows import AFTER, BEFORE
+from malipo.reconciliation.payment_windows import BEFORE
 
 _REFUNDED_WITHIN = timedelta(days=180)
 _MOST_COLLECTIONS = 1000
@@ -82,24 +82,24 @@ async def find_like(
 
 async def find_refundable(
     connection: Conn, merchant_id: str, channel: Channel, phone: str, *, least: int, before: datetime
-) -> list[str]:
-    """Ids of collections from this number that a payout at that time may have refunded, the latest first."""
+) -> list[Transaction]:
+    """Collections from this number that a payout at that time may have refunded, the latest first. Later ones too: a
+    lost collection that was repeated or adopted is new."""
     rows = await connection.fetch(
-        """
-        SELECT id FROM transactions
-        WHERE merchant_id = $1 AND id BETWEEN $5 AND $6 AND type = 'COLLECTION' AND channel = $2 AND phone = $3
+        f"""
+        SELECT {COLUMNS} FROM transactions t
+        WHERE merchant_id = $1 AND id >= $5 AND type = 'COLLECTION' AND channel = $2 AND phone = $3
           AND amount >= $4 AND processing_at IS NOT NULL
-        ORDER BY id DESC LIMIT $7
+        ORDER BY id DESC LIMIT $6
         """,
         merchant_id,
         channel,
         phone,
         least,
         ids.first_of("txn_", clock.milliseconds(before - _REFUNDED_WITHIN)),
-        ids.last_of("txn_", clock.milliseconds(before + AFTER)),
         _MOST_COLLECTIONS,
     )
-    return [row["id"] for row in rows]
+    return [transaction_of(row) for row in rows]
 
 
 async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:

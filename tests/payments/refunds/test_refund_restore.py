@@ -2,11 +2,14 @@
 
 import pytest
 
+from malipo import clock
 from malipo.errors import Conflict
 from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
-from malipo.payments.transaction import NoSuchTransaction, Status, Transaction
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.store import adopted_payments
+from malipo.payments.transaction import NoSuchTransaction, Status, Transaction, Type
 from tests.journeys import database_facts
 from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps
@@ -48,6 +51,12 @@ async def _forget(steps: RefundSteps, *refunds: Transaction) -> None:
         await tx.execute("DELETE FROM events WHERE event = 'payment.refunded'")
 
 
+async def _paid(steps: RefundSteps, opened: Transaction) -> Transaction:
+    [sent] = (await steps.claim()).to_send
+    assert sent.id == opened.id
+    return (await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND)).transaction
+
+
 async def _restored(steps: RefundSteps) -> None:
     await fence(steps)
     assert await let_go(steps, ASHA, is_single_operator=True)
@@ -59,7 +68,7 @@ async def test_the_key_comes_from_the_collection_and_the_number_of_the_refund(st
     async with steps.database.read() as connection:
         secret = (await installation.get(connection)).key_secret
     for number, refund in enumerate(refunds, start=1):
-        key = network_keys.derive(secret, steps.merchant_id, "REFUND", collection.id, str(number))
+        key = network_keys.derive(secret, steps.merchant_id, "REFUND", collection.network_key, str(number))
         assert (refund.network_key, refund.reference) == (key, f"MLP-{key}")
 
 
@@ -84,16 +93,54 @@ async def test_a_refund_that_was_lost_is_asked_about_and_not_paid_again(steps: R
     await database_facts.assert_clean(steps.database)
 
 
-@pytest.mark.parametrize(("is_from_before", "asked"), [(True, 1), (False, 0)])
-async def test_a_refund_of_a_collection_from_before_the_restore_is_asked_about_however_late(
-    steps: RefundSteps, is_from_before: bool, asked: int
+async def test_a_refund_that_was_lost_together_with_its_collection_has_the_same_key_again(steps: RefundSteps) -> None:
+    """The repeated collection has another id. The refund's key followed from that, and it was paid twice."""
+    collection = await _paid(steps, await steps.open(Type.COLLECTION, 5000, key="order-1"))
+    lost = await steps.sent(collection)
+    await _forget(steps, lost, collection)
+    await _restored(steps)
+
+    repeated = await steps.open(Type.COLLECTION, 5000, key="order-1")
+    assert repeated.network_key == collection.network_key
+    assert repeated.id != collection.id
+    for _ in range(2):
+        await steps.hear(repeated, Verdict.CONFIRMED)
+    again = await steps.refund(repeated)
+
+    assert (again.network_key, again.reference) == (lost.network_key, lost.reference)
+    assert (await steps.claim()).to_send == [], "the network is asked first"
+    assert again.id in [each.id for each in await ask_first(steps)]
+
+
+async def test_a_collection_from_before_the_upgrade_has_refunds_with_the_keys_of_the_older_version(
+    steps: RefundSteps,
 ) -> None:
-    """Its key was derived, and perhaps sent, in the lost time. A customer may complain after weeks."""
+    """That version may have sent one, and a restore may have lost it: with another key it would be paid again."""
+    collection = await steps.collected()
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE installation SET refund_keys_since = now() + interval '1 hour'")
+    async with steps.database.read() as connection:
+        secret = (await installation.get(connection)).key_secret
+    refund = await steps.refund(collection)
+    assert refund.network_key == network_keys.derive(secret, steps.merchant_id, "REFUND", collection.id, "1")
+
+
+@pytest.mark.parametrize(
+    ("days_after_the_restore", "is_adopted", "asked"), [(-1, False, 1), (6, False, 1), (8, False, 0), (20, True, 1)]
+)
+async def test_a_refund_of_a_collection_that_may_have_been_lost_is_asked_about_however_late(
+    steps: RefundSteps, days_after_the_restore: int, is_adopted: bool, asked: int
+) -> None:
+    """Its key was derived, and perhaps sent, in the lost time. A customer may complain after weeks. A collection may
+    have been repeated in the week after the restore, or adopted when its statement came."""
     collection = await steps.collected()
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = now() - interval '40 days'")
-        if is_from_before:
-            await tx.execute("UPDATE transactions SET created_at = created_at - interval '41 days'")
+        await tx.execute(
+            "UPDATE transactions SET created_at = now() - make_interval(days => 40 - $1)", days_after_the_restore
+        )
+        if is_adopted:
+            await adopted_payments.insert(tx, collection, 1, is_repeat_recognized=True, now=clock.now())
     refund = await steps.refund(collection)
     assert [each.id for each in await ask_first(steps)] == [refund.id] * asked
     assert [each.id for each in (await steps.claim()).to_send] == [refund.id] * (1 - asked)

@@ -8,7 +8,7 @@ from malipo.errors import Refusal
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.refunds import refundable, reserve
+from malipo.payments.refunds import refundable
 from malipo.payments.transaction import Refund, Status, Transaction, Type
 from tests.journeys.concurrency import order
 
@@ -109,11 +109,3 @@ def test_a_collection_that_was_paid_after_all_can_be_refunded_when_it_is_credite
 def test_there_is_an_end_of_refunds() -> None:
     assert answer(refunds(*[(500, F)] * 99)) == 5000
     assert answer(refunds(*[(500, F)] * 100)) == "too_many_refunds"
-
-
-def test_the_next_refund_has_the_first_network_key_that_none_has() -> None:
-    """After a restore a later one may have been adopted before an earlier one is repeated."""
-    keys = [reserve.key_of(b"secret", "mer_1", "txn_1", number) for number in (1, 2, 3)]
-    for taken, expected in ((set(), 0), ({0}, 1), ({1}, 0), ({0, 1}, 2), ({0, 2}, 1), ({1, 2}, 0)):
-        found = reserve.next_key(b"secret", "mer_1", "txn_1", {keys[each] for each in taken})
-        assert found == keys[expected]
