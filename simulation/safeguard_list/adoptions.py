@@ -1,9 +1,12 @@
 """Adopted payments: the merchant's repeat finds the adopted payment, or waits for operators. It is paid once."""
 
 from malipo.payments.batches import approve
+from malipo.payments.network_answer import decide
+from malipo.payments.refunds import reserve
 from malipo.payments.refunds.refund_keys import RefundKeys
-from malipo.payments.store import batch_write
+from malipo.payments.store import batch_write, dispatches
 from malipo.reconciliation import adopt_payment, lost_request
+from malipo.reconciliation.store import matching
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
@@ -56,7 +59,12 @@ SAFEGUARDS = (
     Safeguard(
         "like-adopted-held",
         "A payout like an adopted one, whose repeat nobody would recognize, waits for operators.",
-        (InConstant(batch_write, "_OPEN", "a.holds_until > now()", "false"),),
+        (InConstant(batch_write, "_OPEN", "a.phone = created.phone", "false"),),
+    ),
+    Safeguard(
+        "refund-of-keyless-held",
+        "A refund of a collection that was adopted from a line without a key waits for operators.",
+        (InConstant(batch_write, "_OPEN", "a.transaction_id = created.refund_of", "false"),),
     ),
     Safeguard(
         "batch-skips-adopted",
@@ -76,5 +84,30 @@ SAFEGUARDS = (
         "first-free-refund-key",
         "A refund that is repeated has the first key that none has, also if a later one was adopted.",
         (InFunction(RefundKeys.next_key, "number = 1", "number = 1 + len(taken)"),),
+    ),
+    Safeguard(
+        "refund-key-follows-network-key",
+        "A refund that was lost together with its collection has the same key, when both are repeated or adopted.",
+        (InFunction(RefundKeys.key_of, "if self._is_older(collection) else collection.network_key", ""),),
+    ),
+    Safeguard(
+        "held-hears-nothing",
+        "What is reported of the key of a payout that waits, because it resembles an adopted one, does not end it.",
+        (InFunction(decide.decide, "if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:", "if False:"),),
+    ),
+    Safeguard(
+        "undone-hears-nothing",
+        "What is reported of the key of an adoption that was undone does not correct it.",
+        (InFunction(dispatches.lock, "if key not in undone", ""),),
+    ),
+    Safeguard(
+        "undone-refund-in-doubt",
+        "While the adoption of a lost refund is undone, nothing of its collection is refunded.",
+        (InFunction(reserve.Reservations.take, "if is_in_doubt:", "if False:"),),
+    ),
+    Safeguard(
+        "undone-not-matched",
+        "A line whose decision operators have undone is not matched by itself.",
+        (InConstant(matching, "_CANDIDATES", "r.undone_by IS NOT NULL", "false"),),
     ),
 )
