@@ -1,5 +1,6 @@
 """Makes the faults of a plan happen. What each kind does is in docs/simulation.md."""
 
+import random
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -30,6 +31,7 @@ def _fate_of(fault: Fault) -> Fate:
     return Fate(repeated_after=fault.seconds)
 
 
+_KEPT = (0.6, 0.6, 0.1)  # of the time before a restore, by its backup: an hourly one, or a nightly one
 _LOST_SECONDS = 1.0  # by a fail-over to a standby that lags
 _CARRIED = ("network", "callback", "webhook", "merchant")
 _NOT_CARRIED = {"network-down", "network-forgets", "network-indexes-late", "network-nonsense", "network-errors"}
@@ -42,6 +44,7 @@ class Faults:
         self._loop = world.loop
         self._database = database
         self._operators = operators
+        self._kept = random.Random(f"backup {plan.seed}").choice(_KEPT)
         self.happened: list[tuple[float, Fault]] = []
         self._counts: defaultdict[str, int] = defaultdict(int)
         self._names: dict[str, str] = {}  # of processes, by their lives
@@ -71,7 +74,7 @@ class Faults:
         else:
             self._at(fault.at, lambda: self._happen(fault))
             if fault.kind in LOSING:
-                backed_up_at = fault.at * 0.6 if fault.kind == "restore" else fault.at - _LOST_SECONDS
+                backed_up_at = fault.at * self._kept if fault.kind == "restore" else fault.at - _LOST_SECONDS
                 self._at(max(backed_up_at, 0.1), self._database.back_up)
 
     def _at(self, seconds: float, act: Callable[[], object]) -> None:

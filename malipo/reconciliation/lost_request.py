@@ -23,6 +23,7 @@ from malipo.payments.batches.store import items
 from malipo.payments.refunds import refund_keys, refundable
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
+from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.carriers import aggregators, carrier_named
 from malipo.reconciliation.choose_profile import all_profiles
@@ -164,9 +165,11 @@ async def _as_refund(
         of = (lost.merchant_id, collection.id)
         key = lost.network_key or keys.next_key(collection, (await refunds.find_keys(tx, [of]))[of])
         if keys.is_key_of(collection, key):
-            known = (await refunds.find(tx, [of]))[of].refunds
-            if refundable.left_of(collection, known) < lost.amount:
-                raise Conflict(f"More was refunded of {collection.reference} than is left. Adopt it as a payout.")
+            refunded = (await refunds.find(tx, [of]))[of]
+            if (reason := _why_no_refund(refunded, lost.amount)) is not None:
+                if named is None:
+                    return None  # A payout: the merchant gave back what they did not have.
+                raise reason
             is_recognized = lost.idempotency_key is not None
             return msgspec.structs.replace(
                 lost,
@@ -178,6 +181,19 @@ async def _as_refund(
             )
     if named is not None:
         raise Invalid(f"The key on the line, {lost.network_key}, is not that of a refund of {named.reference}.")
+    return None
+
+
+def _why_no_refund(refunded: Refunded, amount: int) -> Conflict | None:
+    collection, correction, known = refunded
+    if not collection.status.is_final:
+        raise Conflict(
+            f"{collection.reference} has not ended. Adopt its refund when its network has told how it ended."
+        )
+    if not refundable.has_the_money(collection, correction):
+        return Conflict(f"{collection.reference} was not paid, or was taken back. Adopt this line as a payout.")
+    if refundable.left_of(collection, known) < amount:
+        return Conflict(f"Less than this is left of {collection.reference}. Adopt this line as a payout.")
     return None
 
 

@@ -35,7 +35,8 @@ _ASHA, _JUMA = (Actor(f"operator {name}", "simulation") for name in ("asha", "ju
 _REASON = "The merchant says whose it is, on the telephone"
 _ROUND_SECONDS = 1.5
 _IMPORT_SECONDS = 7.0
-_FIRST = (0.5, 8.0)  # after the restore, which is also before anybody releases it
+# After the restore: before anybody releases it, about then, or when merchants have repeated everything.
+_FIRST = ((0.5, 8.0), (0.5, 8.0), (8.0, 40.0))
 _MISTAKEN = 0.15
 _WITH_KEY = 0.5
 _MOST_REFUSALS = 4
@@ -90,7 +91,8 @@ class Adoptions:
     async def work(self, database: Database) -> None:
         while self._simulated.brought_back_at is None:  # noqa: ASYNC110 - The world has no events for operators.
             await asyncio.sleep(_ROUND_SECONDS)
-        await asyncio.sleep(random.Random(f"adoptions {self._seed}").uniform(*_FIRST))
+        chance = random.Random(f"adoptions {self._seed}")
+        await asyncio.sleep(chance.uniform(*chance.choice(_FIRST)))
         while not self.is_done:
             try:
                 await self._look(database)

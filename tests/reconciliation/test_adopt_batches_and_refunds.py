@@ -184,6 +184,41 @@ async def test_the_line_of_a_lost_refund_is_recognized_when_its_collection_was_a
     await statements.check_ledger()
 
 
+@pytest.mark.parametrize(
+    ("status", "amount", "named", "unnamed"),
+    [
+        (Status.COMPLETED, 5_000, "refund", "refund"),
+        (Status.COMPLETED, 5_001, "Less than this is left", "payout"),
+        (Status.FAILED, 5_000, "was not paid", "payout"),
+        (Status.CANCELLED, 5_000, "was not paid", "payout"),
+        (Status.PROCESSING, 5_000, "has not ended", "has not ended"),
+    ],
+)
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_only_of_a_collection_that_was_paid_a_lost_payout_is_a_refund(
+    statements: Statements, desk: Desk, status: Status, amount: int, named: str, unnamed: str, is_named: bool
+) -> None:
+    """Seed 17: the network took the collection back, and the merchant gave it back too. The book was not clean."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    if status is Status.PROCESSING:
+        collection = await refunds.send(Type.COLLECTION, 5_000)
+    else:
+        collection = await refunds.ended(Type.COLLECTION, status, 5_000)
+    key = (await keys_of(statements)).key_of(collection, 1)
+    await statements.take(Entry("QK1", -amount, clock.now(), key=key, phone=PHONE))
+    [found] = [each for each in await statements.open_exceptions() if each.kind == "theirs_only"]
+    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=amount)
+    terms = {"phone": collection.phone} | ({"refund_of": collection.reference} if is_named else {})
+    expected = named if is_named else unnamed
+    if expected in ("refund", "payout"):
+        await lost.adopt(found, **terms)
+        assert await refunds.refunded_amount(collection) == (amount if expected == "refund" else 0)
+    else:
+        with pytest.raises(Conflict, match=expected):
+            await lost.propose(found, **terms)
+    await statements.check_ledger()
+
+
 async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_has_the_key_that_was_paid(
     statements: Statements, desk: Desk
 ) -> None:
