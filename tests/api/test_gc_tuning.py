@@ -14,21 +14,27 @@ from tests.conftest import make_merchant
 
 _BODY = b'{"amount":5000,"channel":"MPESA","buyerPhone":"+255712345678"}'
 _REQUESTS = 50
+_ROUNDS = 3
 
 
 async def test_a_request_leaves_nothing_to_the_collector_of_cycles(database: Database, service: Service) -> None:
     merchant = await make_merchant(database)
     app = App(service)
     await _collect(app, merchant.key)  # What is made once is no garbage.
-    gc.collect()
     gc.disable()
     try:
-        answers = [await _collect(app, merchant.key) for _ in range(_REQUESTS)]
-        left = gc.collect()
+        left = [await _left_by_requests(app, merchant.key) for _ in range(_ROUNDS)]
     finally:
         gc.enable()
+    # What a request leaves, it leaves each time. A cycle of something else, such as an earlier test's, is left once.
+    assert min(left) < _REQUESTS
+
+
+async def _left_by_requests(app: App, key: str) -> int:
+    gc.collect()
+    answers = [await _collect(app, key) for _ in range(_REQUESTS)]
     assert answers == [201] * _REQUESTS
-    assert left < _REQUESTS
+    return gc.collect()
 
 
 async def _collect(app: App, key: str) -> int:
