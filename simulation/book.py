@@ -42,9 +42,12 @@ class Book:
         if row.is_undone:
             return []
         if row.is_adopted:
-            return [each for each in self.movements if self._receipt_of(each) == row.receipt]
+            return self.of_receipt(row.receipt)
         adopted = {each.receipt for each in rows if each.is_adopted and not each.is_undone}
         return [each for each in self._of(row.key) if self._receipt_of(each) not in adopted]
+
+    def of_receipt(self, receipt: str) -> list[Movement]:
+        return [each for each in self.movements if self._receipt_of(each) == receipt]
 
     def _receipt_of(self, movement: Movement) -> str:
         return receipt_in_account(self._network.memory.by_id[movement.transaction_id])

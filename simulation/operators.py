@@ -20,9 +20,10 @@ from malipo.payments.fees import Band
 from malipo.payments.resolution import Finding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
+from malipo.payments.transaction import Transaction
 from malipo.payments.transaction import Type as PaymentType
 from malipo.restore import hold, release
-from simulation.book import Book
+from simulation.book import Book, net
 from simulation.plan import Fault
 from simulation.reconciling.adoptions import PROCESS, Adoptions
 from simulation.template import Merchant
@@ -108,11 +109,9 @@ class Operators:
                 self.repeats.add(transaction.id)
             await self._resolve(transaction.id, Finding(outcome=outcome, evidence=EVIDENCE))
             return
-        is_paid = self._book.is_paid(transaction.network_key, transaction.channel)
+        is_paid = await self._is_paid(transaction)
         if is_paid is None or transaction.id in self.mistaken:
             return
-        # The network has paid the line from which it was adopted by mistake, and not this payment.
-        is_paid = is_paid and not await self._is_undone_adoption(transaction.id)
         if self.is_mistaken_next and not transaction.status.is_final:
             self.is_mistaken_next = False
             self.mistaken.add(transaction.id)
@@ -124,13 +123,25 @@ class Operators:
         )
         await self._resolve(transaction.id, finding)
 
-    async def _is_undone_adoption(self, id_: str) -> bool:
+    async def _is_paid(self, transaction: Transaction) -> bool | None:
+        """By the line that operators gave it, if they did; one whose adoption was undone has none."""
         async with self._database.read() as connection:
-            return bool(
-                await connection.fetchval(
-                    "SELECT undone_at IS NOT NULL FROM adopted_payments WHERE transaction_id = $1", id_
-                )
+            row = await connection.fetchrow(
+                """
+                SELECT a.undone_at IS NOT NULL AS is_undone, coalesce(l.receipt, t.provider_reference, '') AS receipt
+                FROM transactions t
+                LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id
+                LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
+                  AND s.role = 'payment' AND s.how = 'operator'
+                LEFT JOIN statement_lines l ON l.id = s.line_id
+                WHERE t.merchant_id = $1 AND t.id = $2 AND coalesce(a.line_id, l.id) IS NOT NULL
+                """,
+                transaction.merchant_id,
+                transaction.id,
             )
+        if row is None:
+            return self._book.is_paid(transaction.network_key, transaction.channel)
+        return not row["is_undone"] and net(self._book.of_receipt(row["receipt"])) > 0
 
     async def _resolve(self, id_: str, finding: Finding) -> None:
         self._note(f"{id_} is {finding.outcome}")
