@@ -36,7 +36,7 @@ _REASON = "The merchant says whose it is, on the telephone"
 _ROUND_SECONDS = 1.5
 _IMPORT_SECONDS = 7.0
 # After the restore: before anybody releases it, about then, or when merchants have repeated everything.
-_FIRST = ((0.5, 8.0), (0.5, 8.0), (8.0, 40.0))
+_FIRST = ((0.5, 8.0), (0.5, 8.0), (8.0, 25.0))
 _MISTAKEN = 0.15
 _WITH_KEY = 0.5
 _MOST_REFUSALS = 4
