@@ -145,6 +145,8 @@ async def require_no_line(tx: Tx, payment: Transaction) -> None:
     adopted = await adopted_payments.find(tx, payment.merchant_id, payment.id)
     if adopted is not None and adopted.is_undone:
         raise Conflict(f"{payment.reference} was adopted from a line, and that was undone. Adopt the line again.")
+    if payment.network_key == payment.id:
+        raise Conflict(f"{payment.reference} was never sent to a network, so the line is that of another payment.")
 
 
 async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:

@@ -239,14 +239,15 @@ async def _store_lines(tx: Tx, file: StatementFile, read: Callable[[], _Reading]
     if await lines_store.copy_new(tx, file, reading.lines()):
         reading.refuse_bad()
         described = _described(file, reading, new_count=reading.chain.lines)
-        if not await lines_store.has_known(tx, file, await file_comparison.find_apart(tx, described)):
+        apart = await file_comparison.find_apart(tx, described, last_line=reading.chain.ends)
+        if not await lines_store.has_known(tx, file, apart):
             return reading, described
     await lines_store.take_back(tx)
     reading = read()
     await lines_store.stage(tx, reading.lines())
     reading.refuse_bad()
     described = _described(file, reading, new_count=0)
-    apart = await file_comparison.find_apart(tx, described)
+    apart = await file_comparison.find_apart(tx, described, last_line=reading.chain.ends)
     new_count = await lines_store.insert_staged(tx, file, apart)
     return reading, msgspec.structs.replace(described, new_count=new_count)
 

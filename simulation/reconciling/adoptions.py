@@ -251,7 +251,7 @@ class Adoptions:
             rows = await connection.fetch(
                 """
                 SELECT id FROM transactions t
-                WHERE merchant_id = $1 AND phone = $2 AND amount = $3 AND type = $4
+                WHERE merchant_id = $1 AND phone = $2 AND amount = $3 AND type = $4 AND network_key <> id
                   AND (status = 'FAILED' OR $5 AND status <> 'CANCELLED')
                   AND NOT EXISTS (SELECT FROM adopted_payments a WHERE a.transaction_id = t.id)
                   AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.transaction_id = t.id)

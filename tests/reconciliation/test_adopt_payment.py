@@ -13,6 +13,7 @@ from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action, ExceptionState
+from malipo.reconciliation.suggest_payments import suggest_payments
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
@@ -144,6 +145,15 @@ async def test_payouts_like_an_adopted_one_without_a_known_key_wait_for_operator
     assert await lost.statements.status(repeat) is Status.FAILED
     await lost.decide(another, ResolvedOutcome.SEND)
     assert [each.id for each in (await lost.statements.steps.claim()).to_send] == [another.id]
+    # The line of the other one is not that of the repeat, which was never sent (seed 200056).
+    await lost.statements.take(Entry("QK7", -lost.amount, clock.now(), phone="255754***001"))
+    [found] = await lost.statements.open_exceptions()
+    async with lost.statements.database.read() as connection:
+        suggested = {each.transaction_id for each in await suggest_payments(connection, found)}
+    assert {repeat.id, another.id} & suggested == {another.id}
+    with pytest.raises(Conflict, match="never sent"):
+        await lost.desk.propose(found, Action.MATCH, {"payment": repeat.reference})
+    await lost.desk.propose(found, Action.MATCH, {"payment": another.reference})
     assert await lost.held() == paid - 2 * lost.amount, "what was a repeat is given back"
     await lost.statements.check_ledger()
 

@@ -52,6 +52,41 @@ async def test_a_statement_without_seconds_has_the_same_lines(statements: Statem
     await statements.check_ledger()
 
 
+@pytest.mark.parametrize("ends_after", [1, 12, 59])
+@pytest.mark.parametrize("is_precise_first", [True, False])
+async def test_files_that_meet_within_a_minute_share_its_lines(
+    statements: Statements, is_precise_first: bool, ends_after: int
+) -> None:
+    """Seed 200031: a file of the day so far, to 08:00:12, and one without seconds and heading, from 08:00 on."""
+    minute = DAY.replace(second=0)
+    lines = [Entry(f"QK{place}", 1000 + place, minute + timedelta(seconds=place % 2)) for place in range(3)]
+    lines = [each for entry in lines for each in (entry, fee_of(entry, 7))]
+    later = Entry("QK9", 400, minute + timedelta(minutes=1, seconds=5))
+    so_far = statements.write(*lines, begins=A_DAY["begins"], ends=minute + timedelta(seconds=ends_after))
+    whole = without_seconds(statements.write(*lines, later, begins=minute, ends=minute + timedelta(minutes=2)))
+    text = whole.read_text()
+    whole.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("to", "from"))))
+    files = [so_far, whole] if is_precise_first else [whole, so_far]
+    counts = [(await statements.load(path)).file.new_count for path in files]
+    assert counts == ([6, 1] if is_precise_first else [7, 0])
+
+
+@pytest.mark.parametrize("is_precise_first", [True, False])
+async def test_a_file_whose_last_line_is_in_the_minute_where_the_next_begins_shares_it(
+    statements: Statements, is_precise_first: bool
+) -> None:
+    minute = DAY.replace(second=0)
+    first, last = Entry("QK1", 500, minute - timedelta(minutes=9)), Entry("QK2", 600, minute + timedelta(seconds=5))
+    early = without_seconds(statements.write(first, last, begins=DAY - timedelta(hours=1), ends=minute))
+    text = early.read_text()
+    early.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("to", "from"))))
+    late = statements.write(last, begins=minute, ends=minute + timedelta(hours=1), opening=OPENING + 500)
+    files = [late, early] if is_precise_first else [early, late]
+    # In the other order the second one opens with less than the first closes with, which is told.
+    counts = [(await statements.load(path, accepts_problems=True)).file.new_count for path in files]
+    assert counts == ([1, 1] if is_precise_first else [2, 0])
+
+
 @pytest.mark.parametrize("seconds", [1, 59, 3600, 86_400])
 async def test_a_line_is_the_same_line_within_a_day(statements: Statements, seconds: int) -> None:
     """As a network's API and its files say it: seconds apart, in another zone, or over midnight."""
@@ -168,6 +203,8 @@ async def test_a_later_file_that_says_more_of_a_line_is_believed(statements: Sta
     assert [kind for kind, _ in await statements.kinds()] == ["state_differs"]
     assert await statements.status(unknown) is Status.COMPLETED
     async with statements.database.read() as connection:
-        row = await connection.fetchrow("SELECT kind, linked, phone FROM statement_lines WHERE receipt LIKE '%R'")
+        row = await connection.fetchrow(
+            "SELECT kind, linked, phone FROM statement_lines WHERE receipt = $1", reversal_of(paid).receipt
+        )
     assert row is not None
     assert tuple(row) == ("reversal", paid.receipt, "255754000001")

@@ -25,10 +25,11 @@ class Difference(msgspec.Struct, frozen=True):
     offset: int  # by which every balance after a common line differs; 0 if they do not differ alike
 
 
-async def find_apart(tx: Tx, file: StatementFile) -> list[str]:
+async def find_apart(tx: Tx, file: StatementFile, *, last_line: datetime | None) -> list[str]:
     """Files of the account that share no line with this one: both are whole, and cover times that do not overlap.
 
-    By the minute: one that covers less than that is apart from none.
+    By the minute, because a layout may have no seconds: a file that ends within a minute, or has a line in it, covers
+    all of it. One that covers less than a minute is apart from none.
     """
     if not file.is_whole:
         return []
@@ -40,14 +41,22 @@ async def find_apart(tx: Tx, file: StatementFile) -> list[str]:
                    date_trunc('minute', $5::timestamptz) AS own_ends
         ) m
         WHERE f.channel = $1 AND f.account = $2 AND f.id <> $3 AND f.withdrawn_at IS NULL AND f.problems = '{}'
-          AND f.opening IS NOT NULL AND f.closing IS NOT NULL
-          AND m.begins < m.ends AND m.own_begins < m.own_ends AND (m.ends <= m.own_begins OR m.begins >= m.own_ends)
+          AND f.opening IS NOT NULL AND f.closing IS NOT NULL AND m.begins < m.ends AND m.own_begins < m.own_ends
+          AND (CASE WHEN m.ends = m.own_begins THEN f.ends_at = m.ends
+                         AND NOT EXISTS (SELECT FROM statement_lines l
+                                         WHERE l.file_id = f.id AND l.moved_at >= m.ends)
+                         AND NOT EXISTS (SELECT FROM statement_line_copies c
+                                         WHERE c.file_id = f.id AND c.moved_at >= m.ends)
+                    ELSE m.ends < m.own_begins END
+            OR CASE WHEN m.begins = m.own_ends THEN $5 = m.own_ends AND $6::timestamptz < m.own_ends
+                    ELSE m.begins > m.own_ends END)
         """,
         file.channel,
         file.account,
         file.id,
         file.begins_at,
         file.ends_at,
+        last_line,
     )
     return [row["id"] for row in rows]
 

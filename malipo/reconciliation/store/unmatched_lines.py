@@ -82,7 +82,7 @@ async def suggest(
                 SELECT p.* FROM transactions p WHERE p.merchant_id = m.id AND p.id >= $3 AND p.id <= $4
             ) t
             WHERE l.id = $1 AND t.channel = ANY($2)
-              AND sign({SIGNED}) = sign(l.amount) -- or it could only be refused
+              AND sign({SIGNED}) = sign(l.amount) AND t.network_key <> t.id -- or it could only be refused
               AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key IN ({keys_of("l.key")}))
               AND NOT EXISTS (SELECT FROM statement_matches s
                               WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
