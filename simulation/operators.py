@@ -140,7 +140,10 @@ class Operators:
                 transaction.id,
             )
         if row is None:
-            return self._book.is_paid(transaction.network_key, transaction.channel)
+            is_paid = self._book.is_paid(transaction.network_key, transaction.channel)
+            # Under the key of a refund that was lost, another amount may have been paid. They leave that open.
+            is_other = is_paid and self._book.moved(transaction.network_key) != transaction.amount
+            return None if is_other else is_paid
         return not row["is_undone"] and net(self._book.of_receipt(row["receipt"])) > 0
 
     async def _resolve(self, id_: str, finding: Finding) -> None:
