@@ -179,8 +179,8 @@ async def test_an_unknown_layout_is_asked_for_once_and_then_known(asha: dict[str
 
     said, code = _at_a_terminal(asha, str(path), answers=["yes", "halo-portal", "no"])
     assert code == 0, said
-    assert "2026-11-01 07:00 UTC  in         5,000  money    A1" in said
-    assert "2026-11-01 08:00 UTC  out          200  money    A2" in said
+    assert "2026-11-01 10:00  in         5,000  money    A1" in said
+    assert "2026-11-01 11:00  out          200  money    A2" in said
     assert "2 lines, 2 of them new, read as halo-portal" in said
 
     path.write_text(UNKNOWN + 'x,K3,z,1,100,01/11/2026 12:00,"4,900",A3\n')

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from malipo import money
+from malipo import clock, money
 from malipo.cli import terminal
 from malipo.cli.output import printable
 from malipo.errors import Invalid
@@ -83,7 +83,8 @@ def _show(path: Path, profile: Profile) -> None:
         if isinstance(line, Line):
             way = "in " if line.amount >= 0 else "out"
             amount = money.exact(line.amount, line.cents).removeprefix("-")
-            _print(f"  {line.at:%Y-%m-%d %H:%M} UTC  {way} {amount:>12}  {line.kind:<8} {line.receipt}")
+            at = line.at.astimezone(clock.ZONE)  # as the file has it
+            _print(f"  {at:%Y-%m-%d %H:%M}  {way} {amount:>12}  {line.kind:<8} {line.receipt}")
         else:
             _print(f"  row {line.row}: {line.why}")
     for unknown in statement.statuses.unknown:
