@@ -12,7 +12,7 @@ import pytest
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from tests.conftest import make_merchant
-from tests.journeys.postgres_cluster import BINARIES, Cluster, a_cluster
+from tests.journeys.postgres_cluster import BINARIES, Cluster, a_cluster, a_standby
 
 _SCRIPTS = Path(__file__).parents[3] / "deploy/backup"
 
@@ -78,6 +78,18 @@ async def test_what_the_scripts_have_kept_comes_back_to_a_moment(cluster: Cluste
     while not cluster.answers():  # noqa: ASYNC110
         await asyncio.sleep(0.1)
     assert cluster.ask("SELECT string_agg(name, ', ' ORDER BY name) FROM merchants") == "Before, Since"
+
+    # A standby that is copied from it follows it. With the settings of the restore it would have promoted itself.
+    cluster.until_primary()
+    written = (cluster.data / "postgresql.auto.conf").read_text()
+    assert "recovery" not in written
+    assert "restore_command" not in written
+    assert "hot_standby" not in written
+    with a_standby(cluster, name="second") as standby:
+        assert standby.ask("SELECT pg_is_in_recovery()") == "t"
+        await asyncio.sleep(2)
+        assert standby.ask("SELECT pg_is_in_recovery()") == "t"
+        assert cluster.ask("SELECT state FROM pg_stat_replication") == "streaming"
 
 
 async def test_old_backups_and_their_log_go_only_when_a_new_one_is_good(cluster: Cluster) -> None:
