@@ -77,6 +77,12 @@ class Metrics:
         self._stuck = Gauge(
             "malipo_worker_loop_stuck", "1 while a loop of a worker does not turn", ["loop"], registry=self._registry
         )
+        self._blocked = Gauge(
+            "malipo_worker_loop_blocked",
+            "1 while a loop of a worker turns and cannot do its work",
+            ["loop"],
+            registry=self._registry,
+        )
 
         self._attempts = Counter(
             "malipo_webhook_attempts", "Attempts to deliver a webhook", ["answer"], registry=self._registry
@@ -153,8 +159,9 @@ class Metrics:
     def count_given_up(self) -> None:
         self._given_up.inc()
 
-    def watch_loop(self, loop: str, is_stuck: Callable[[], bool]) -> None:
+    def watch_loop(self, loop: str, *, is_stuck: Callable[[], bool], is_blocked: Callable[[], bool]) -> None:
         self._stuck.labels(loop).set_function(is_stuck)
+        self._blocked.labels(loop).set_function(is_blocked)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

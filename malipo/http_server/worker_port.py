@@ -1,4 +1,4 @@
-"""/healthz and /metrics of a worker, on a port of its own, if the settings name one. The server is the API's."""
+"""/healthz, /readyz and /metrics of a worker, on a port of its own, if settings name one. The server is the API's."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -38,6 +38,8 @@ class WorkerApplication:
         match request.url.path:
             case "/healthz":
                 return self._health()
+            case "/readyz":
+                return self._readiness()
             case "/metrics":
                 return await metrics.expose(self._service, request)
         raise HTTPException(HTTPStatus.NOT_FOUND)
@@ -48,6 +50,12 @@ class WorkerApplication:
             reason = f"These loops do not turn: {', '.join(stuck)}."
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "loop_stuck", reason)
         return responses.success({"status": "alive", "version": __version__})
+
+    def _readiness(self) -> Response:
+        """Its loops do their work. A restart does not help if they do not: somebody has to change something."""
+        if blocked := self._loops.blocked:
+            return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", " ".join(blocked))
+        return responses.success({"status": "ready"})
 
 
 class _Server(uvicorn.Server):

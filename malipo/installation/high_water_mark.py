@@ -41,7 +41,10 @@ class HighWaterMark:
             self._file, self.worker_id = _take_slot(folder, installation_id)
             found = [_read(path.read_bytes()) for path in folder.glob(f"{installation_id}.*.mark")]
         except OSError as error:
-            raise NoStateFolder(f"MALIPO_STATE_DIR {str(folder)!r} cannot be used: {error.strerror}.") from None
+            raise NoStateFolder(
+                f"MALIPO_STATE_DIR {str(folder)!r} cannot be used: {error.strerror}. Nothing is sent until it can: "
+                "with the units in deploy/systemd the folder must be in ReadWritePaths, and belong to their user."
+            ) from None
         # Of every worker of this host. None at all: the host has never worked for this installation.
         self.found = {worker_id: counted for each in found if each is not None for worker_id, counted in [each]}
 
@@ -58,8 +61,11 @@ class HighWaterMark:
         if counted == before:
             return
         line = f"epoch {counted.epoch} total {counted.total} own {counted.own} looks {counted.looks} {self.worker_id}"
-        os.pwrite(self._file, f"{line:<{_WIDTH}}\n".encode(), 0)
-        os.fdatasync(self._file)
+        try:
+            os.pwrite(self._file, f"{line:<{_WIDTH}}\n".encode(), 0)
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise NoStateFolder(f"The high-water mark cannot be written: {error.strerror}. Nothing is sent.") from None
         self.found[self.worker_id] = counted
 
     def close(self) -> None:

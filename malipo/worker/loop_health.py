@@ -1,4 +1,8 @@
-"""Whether the loops of a worker turn. A loop that has not begun a new step for longer than a step may take is stuck."""
+"""Whether the loops of a worker turn, and do their work.
+
+A loop that has not begun a new step for longer than a step may take is stuck: a restart helps. One that turns, and
+whose step cannot be done, such as without a state folder, is blocked: only a person helps.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,12 +13,16 @@ from malipo.metrics import Metrics
 
 # What a busy machine may cost beside the step itself.
 _MARGIN_SECONDS = 30.0
+# How often it is logged that a loop is blocked by the same thing.
+_SAID_EVERY_SECONDS = 60.0
 
 
 @dataclass(slots=True)
 class _Loop:
     most_seconds: float
     turned_at: float
+    blocked_by: str | None = None
+    said_at: float = -math.inf
 
 
 class LoopHealth:
@@ -27,7 +35,9 @@ class LoopHealth:
         """A loop begins; what it returns is called at each turn. A step and the rest after it take at most so long."""
         loop = self._loops[name] = _Loop(step_seconds + _MARGIN_SECONDS, self._monotonic())
         if self._metrics is not None:
-            self._metrics.watch_loop(name, lambda: self._is_stuck(loop))
+            self._metrics.watch_loop(
+                name, is_stuck=lambda: self._is_stuck(loop), is_blocked=lambda: loop.blocked_by is not None
+            )
 
         def turned() -> None:
             loop.turned_at = self._monotonic()
@@ -43,6 +53,23 @@ class LoopHealth:
     def stuck(self) -> list[str]:
         """The names of the loops that do not turn."""
         return sorted(name for name, loop in self._loops.items() if self._is_stuck(loop))
+
+    def note_blocked(self, name: str, reason: str | None) -> bool:
+        """What keeps a loop from its work, or None when nothing does; whether that should be logged now."""
+        loop = self._loops.get(name)
+        if loop is None:
+            return reason is not None
+        is_new = loop.blocked_by != reason
+        loop.blocked_by = reason
+        if reason is None or not (is_new or self._monotonic() - loop.said_at >= _SAID_EVERY_SECONDS):
+            return False
+        loop.said_at = self._monotonic()
+        return True
+
+    @property
+    def blocked(self) -> list[str]:
+        """What keeps loops from their work: a sentence each."""
+        return sorted({loop.blocked_by for loop in self._loops.values() if loop.blocked_by is not None})
 
     def _is_stuck(self, loop: _Loop) -> bool:
         return self._monotonic() - loop.turned_at > loop.most_seconds

@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import log
 from malipo.db import ConnectionLost, Contention
-from malipo.errors import Unavailable
+from malipo.errors import Impossible, Unavailable
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 
@@ -46,7 +46,14 @@ async def run_forever(
     try:
         while True:
             turned()
-            if not await _take_step(what, step, seconds=seconds, **where):
+            try:
+                is_more = await _take_step(what, step, seconds=seconds, **where)
+                loops.note_blocked(name, None)
+            except Impossible as error:  # Somebody has to change something; until then it is said once a minute.
+                is_more = False
+                if loops.note_blocked(name, str(error)):
+                    log.error("worker.blocked", None, step=what, message=str(error), **where)
+            if not is_more:
                 await _rest(notifier)
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -65,6 +72,8 @@ async def _take_step(what: str, step: Step, *, seconds: float | None, **where: s
         await asyncio.wait((begun,), timeout=_LAST_STEP_SECONDS)
         with contextlib.suppress(Exception, asyncio.CancelledError):
             await _result_of(begun)
+        raise
+    except Impossible:
         raise
     except (Unavailable, ConnectionLost, Contention, TimeoutError) as error:
         log.warning("worker.database_away", step=what, reason=str(error), **where)

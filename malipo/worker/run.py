@@ -84,7 +84,7 @@ async def serve(
                     beside=[
                         lambda _: collector.watch(),
                         checker.run,
-                        fetcher.run,
+                        *([fetcher.run] if settings.statement_fetch else []),
                         *(each.run for each in float_readers(service)),
                     ],
                     on_started=on_started,

@@ -44,9 +44,8 @@ class StatementFetcher:
         self._due_at = 0.0  # by the monotonic clock: at once
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled. If it is switched off, nothing is fetched."""
-        if self._service.settings.statement_fetch:
-            await run_forever("statement_fetch", self.step, seconds=_MOST_SECONDS, loops=loops)
+        """Until cancelled."""
+        await run_forever("statement_fetch", self.step, seconds=_MOST_SECONDS, loops=loops)
 
     async def step(self) -> bool:
         """Fetch what of yesterday is not there yet, if it is time."""

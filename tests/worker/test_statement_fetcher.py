@@ -16,7 +16,6 @@ from malipo.networks.connector import Type
 from malipo.reconciliation.store import statements
 from malipo.service import Service
 from malipo.settings.environment import read as read_settings
-from malipo.worker.loop_health import LoopHealth
 from malipo.worker.statement_fetcher import StatementFetcher
 from tests.simulator.processes import Process
 from tests.simulator.processes import start as start_simulator
@@ -97,10 +96,4 @@ async def test_what_fails_is_tried_again_an_hour_later(simulator: Process, datab
 async def test_nothing_is_fetched_shortly_after_midnight(simulator: Process, database: Database) -> None:
     async with served(simulator, database, hour=1) as service:
         await StatementFetcher(service, database).step()
-    assert await files(database) == []
-
-
-async def test_switched_off_it_ends_at_once(simulator: Process, database: Database) -> None:
-    async with served(simulator, database, fetch="false") as service:
-        await StatementFetcher(service, database).run(LoopHealth())
     assert await files(database) == []
