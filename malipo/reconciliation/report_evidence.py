@@ -71,7 +71,7 @@ def is_different(evidence: Evidence, settled: Settled) -> bool:
 def _report_of(evidence: Evidence) -> Report:
     is_paid = evidence.role == "payment"
     return Report(
-        id=f"stl_{evidence.line_id}_{evidence.ordinal}",
+        id=f"stl_{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}",
         channels=[evidence.channel],
         key=evidence.network_key,
         received=ReceivedAnswer(

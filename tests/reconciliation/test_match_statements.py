@@ -9,11 +9,14 @@ import pytest
 from malipo import clock
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.resolve import approve as approve_case
+from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.import_statement import DoesNotAddUp
 from malipo.reconciliation.match_statements import Matched
 from tests.payments.payment_steps import steps
-from tests.reconciliation.statement_days import Entry, Statements, fee_of, line_of, reversal_of, statements
+from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, fee_of, line_of, reversal_of, statements
 
 __all__ = ["statements", "steps"]
 
@@ -158,6 +161,27 @@ async def test_an_open_payment_that_was_paid_and_taken_back_stays_open_for_opera
     assert await statements.kinds() == [("state_differs", 1000)]
     assert (await steps.claim()).to_send == []
     assert await statements.float_change() == 0
+
+
+@pytest.mark.parametrize("outcome", [ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED])
+async def test_operators_who_end_a_payment_otherwise_than_its_statement_says_are_contradicted(
+    statements: Statements, outcome: ResolvedOutcome
+) -> None:
+    """Seed 210060: the exception was resolved as decided, and the float was not what the network has."""
+    payment = await statements.steps.processing(Type.DISBURSEMENT)
+    line = line_of(payment)
+    await statements.take(line, reversal_of(line))
+    async with statements.database.begin() as tx:
+        finding = Finding(outcome, "The statement of that day", is_despite_waiting=True)
+        await propose_case(tx, payment.reference, finding, actor=ASHA, now=clock.now())
+    async with statements.database.begin() as tx:
+        await approve_case(tx, payment.reference, actor=JUMA, now=clock.now())
+    for _ in range(2):
+        await statements.match()
+        assert await statements.float_change() == await statements.statement_change() == 0
+        is_wrong = outcome is ResolvedOutcome.COMPLETED
+        assert [kind for kind, _ in await statements.kinds()] == ["state_differs"] * is_wrong
+        await statements.check_ledger()
 
 
 async def test_a_failed_payment_that_was_paid_and_taken_back_is_right_as_it_is(statements: Statements) -> None:

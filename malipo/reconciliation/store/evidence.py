@@ -25,11 +25,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     type: Type
     payment_amount: int
     ordinal: int  # of the payment's last correction: a line is reported again if something contradicts it later
+    is_second: bool  # it was reported when the payment was open, and the payment has ended otherwise since then
     is_taken_back: bool  # it is a payment's line, and there is one of its reversal
 
 
 async def note_contradicted(tx: Tx) -> None:
-    """Have lines reported again whose payments were since then said to be something else, by somebody else."""
+    """Have lines reported again whose payments were since then said to be something else, by somebody else: by a
+    network, or by operators who ended a payment that was open when its line was reported."""
     await tx.execute(
         """
         UPDATE statement_matches m SET is_reported = false
@@ -43,6 +45,17 @@ async def note_contradicted(tx: Tx) -> None:
               ELSE false END
         """
     )
+    await tx.execute(
+        """
+        UPDATE statement_matches m SET is_reported = false
+        FROM reconciliation_exceptions e
+        JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+        WHERE e.kind = 'state_differs' AND e.state <> 'resolved' AND m.line_id = e.line_id AND m.is_reported
+          AND t.ended_at IS NOT NULL AND (t.status = 'COMPLETED') = (m.role = 'reversal')
+          AND NOT EXISTS (SELECT FROM corrections c
+                          WHERE c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id)
+        """
+    )
 
 
 async def find_unreported(tx: Tx, *, limit: int, line_id: int | None = None) -> list[Evidence]:
@@ -51,6 +64,9 @@ async def find_unreported(tx: Tx, *, limit: int, line_id: int | None = None) -> 
         SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, m.merchant_id,
                m.transaction_id, t.channel, t.network_key, t.type, t.amount AS payment_amount,
                coalesce(c.ordinal, 0) AS ordinal,
+               c.ordinal IS NULL AND t.ended_at IS NOT NULL AND EXISTS (
+                   SELECT FROM reconciliation_exceptions e
+                   WHERE e.line_id = m.line_id AND e.kind = 'state_differs') AS is_second,
                m.role = 'payment' AND EXISTS (
                    SELECT FROM statement_matches r
                    WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
