@@ -12,10 +12,11 @@ from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.payments.settle import Settle
-from malipo.payments.store import adopted_payments
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.store import adopted_payments, corrections
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.adopt_payment import adopt
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.payment_windows import NEAR
 from malipo.reconciliation.report_evidence import Reported, report
 from malipo.reconciliation.store import absence, booked_lines, evidence, open_days, payments
 from malipo.reconciliation.undo_adoption import undo_adoption
@@ -44,6 +45,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     line_id, moved = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
+    await require_likeliest(tx, decided.exception, payment)
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
@@ -147,6 +149,34 @@ async def require_no_line(tx: Tx, payment: Transaction) -> None:
         raise Conflict(f"{payment.reference} was adopted from a line, and that was undone. Adopt the line again.")
     if payment.network_key == payment.id:
         raise Conflict(f"{payment.reference} was never sent to a network, so the line is that of another payment.")
+
+
+async def require_likeliest(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """A line that names no payment is not that of one which has failed, if another of the same number and amount may
+    have been paid: both would be taken from the wallet."""
+    correction = (await corrections.find(tx, [(payment.merchant_id, payment.id)])).get(
+        (payment.merchant_id, payment.id)
+    )
+    is_paid = payment.status is Status.COMPLETED if correction is None else correction.is_paid
+    is_named = network_keys.key_in(exception.key or "") == payment.network_key
+    if is_named or is_paid or not payment.status.is_final or payment.provider_reference == exception.receipt:
+        return
+    assert exception.moved_at is not None
+    other = await payments.find_like(
+        tx,
+        payment.merchant_id,
+        payment.type,
+        payment.channel,
+        payment.phone,
+        abs(exception.line_amount or 0),
+        since=exception.moved_at - NEAR,
+        or_failed=False,
+    )
+    if other is not None:
+        raise Conflict(
+            f"{other.reference} has the same number and amount, has not failed, and has no line. The line is rather "
+            "that one's: match it with that, or settle that first."
+        )
 
 
 async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:

@@ -7,7 +7,6 @@ repeat is not recognized, and payouts like it wait for operators.
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
 
 import msgspec
 
@@ -28,11 +27,11 @@ from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.carriers import aggregators, carrier_named
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import ReconciliationException
+from malipo.reconciliation.payment_windows import NEAR
 from malipo.reconciliation.store import payments, statements
 from malipo.validation.typed_values import phone_of
 
 _ADOPTABLE = ("money", "other")  # kinds of lines. A reversal or a fee is no payment.
-_NEAR = timedelta(minutes=15)  # A network's clock and ours differ.
 _STARS = re.compile(r"[*xX]+")
 
 
@@ -261,7 +260,7 @@ async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostReq
             lost.channel,
             lost.phone,
             lost.amount,
-            since=exception.moved_at - _NEAR,
+            since=exception.moved_at - NEAR,
             # With the merchant's Idempotency-Key it is known that one under another key is another request.
             or_failed=lost.idempotency_key is None,
         )

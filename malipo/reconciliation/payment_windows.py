@@ -12,6 +12,8 @@ from malipo import clock, ids
 BEFORE = timedelta(days=3)
 # Clocks differ.
 AFTER = timedelta(hours=1)
+# A payment like that of a line was made at most so long before the line's time, by a network's clock.
+NEAR = timedelta(minutes=15)
 
 Window = tuple[datetime, datetime]
 

@@ -244,13 +244,13 @@ class Adoptions:
         return found
 
     async def _find_like(self, database: Database, exception: ReconciliationException, line: _Line) -> str | None:
-        """The one payment of that wish that has no line: one that the merchant was told FAILED, or, where adopting was
-        refused, any."""
+        """The one payment of that wish that has no line: one that the merchant was told FAILED, or, where that or
+        adopting was refused, any; rather one that has not failed."""
         wish = line.wish
         async with database.read() as connection:
             rows = await connection.fetch(
                 """
-                SELECT id FROM transactions t
+                SELECT id, status FROM transactions t
                 WHERE merchant_id = $1 AND phone = $2 AND amount = $3 AND type = $4 AND network_key <> id
                   AND (status = 'FAILED' OR $5 AND status <> 'CANCELLED')
                   AND NOT EXISTS (SELECT FROM adopted_payments a WHERE a.transaction_id = t.id)
@@ -262,7 +262,8 @@ class Adoptions:
                 "COLLECTION" if (exception.line_amount or 0) > 0 else "DISBURSEMENT",
                 line.is_to_be_matched,
             )
-        return rows[0]["id"] if len(rows) == 1 else None
+        likely = [row for row in rows if row["status"] != "FAILED"] or rows
+        return likely[0]["id"] if len(likely) == 1 else None
 
     async def outcome_of_held(self, database: Database, payment: Transaction) -> ResolvedOutcome:
         """What becomes of a payout that resembles an adopted one: the merchant knows which request it is."""

@@ -321,3 +321,31 @@ async def test_what_is_proposed_ends_when_its_cause_has_gone(statements: Stateme
     async with statements.database.read() as connection:
         [kept] = await resolutions.find(connection, found.id)
     assert (kept.decided_by, kept.is_approved) == ("malipo", False)
+
+
+@pytest.mark.parametrize("other", ["open", "paid", "failed", "of another amount"])
+@pytest.mark.parametrize("has_key", [True, False])
+async def test_a_line_that_names_no_payment_is_not_that_of_a_failed_one_if_another_may_be_paid(
+    statements: Statements, desk: Desk, has_key: bool, other: str
+) -> None:
+    """Seed 210111: the line of a second payout was matched with the first, which had failed, and both were debited."""
+    steps = statements.steps
+    failed = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    match other:
+        case "open" | "of another amount":
+            alike = await steps.processing(Type.DISBURSEMENT, 1000 if other == "open" else 1001)
+        case _:
+            alike = await steps.ended(Type.DISBURSEMENT, Status.COMPLETED if other == "paid" else Status.FAILED)
+    # Another amount than the payment's, or a line with its key would be matched by itself.
+    amount = -1000 if not has_key else -999
+    await statements.take(
+        Entry("QKX", amount, clock.now(), key=failed.network_key if has_key else "", phone=failed.phone)
+    )
+    [found] = [each for each in await statements.open_exceptions() if each.line_id is not None]
+    terms = {"payment": failed.reference}
+    if has_key or other in ("failed", "of another amount"):
+        await desk.propose(found, Action.MATCH, terms)
+    else:
+        with pytest.raises(Conflict, match=alike.reference):
+            await desk.propose(found, Action.MATCH, terms)
+        await desk.propose(found, Action.MATCH, {"payment": alike.reference})
