@@ -118,3 +118,4 @@ def limit_connections(limits: ConnectionLimits, settings: Settings, *, most: int
     limits.most = most
     limits.per_address.most = settings.connections_per_address
     limits.per_address.uncounted += settings.trusted_proxies
+    limits.proxies = settings.trusted_proxies

@@ -208,7 +208,9 @@ class Connection(HttpToolsProtocol):
                 self._wait_for_body()
         else:
             # What was sent before we stopped may not have been read yet: it is answered, and told that it is the last.
-            self.loop.call_later(timeouts.LAST_REQUEST_SECONDS, self._close_unless_begun)
+            is_proxy = self._limits.is_proxy(self.address)
+            seconds = timeouts.PROXY_LAST_REQUEST_SECONDS if is_proxy else timeouts.LAST_REQUEST_SECONDS
+            self.loop.call_later(seconds, self._close_unless_begun)
 
     def _close_unless_begun(self) -> None:
         if self._not_begun is None:

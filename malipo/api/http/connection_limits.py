@@ -11,7 +11,9 @@ from uvicorn.server import ServerState
 
 from malipo.api.http import address_limit
 from malipo.api.http.address_limit import AddressLimit, TooManyConnections
+from malipo.client_address import is_among, parsed
 from malipo.errors import Unavailable
+from malipo.settings.parsers import Network
 
 # What came behind a request that is being answered. More is left in the socket, where it stops the sender.
 MOST_UNREAD_BYTES = 64 * 1024
@@ -44,6 +46,7 @@ class ConnectionLimits:
         self.most = MOST_CONNECTIONS
         self.most_bytes = MOST_BYTES
         self.per_address = AddressLimit[Connection]()
+        self.proxies: tuple[Network, ...] = ()  # that are trusted
         self.is_stopping = False
         self.connections: dict[Connection, None] = {}
         # Those whose head or body is not complete, and since when; the one that has taken longest first.
@@ -53,6 +56,10 @@ class ConnectionLimits:
     @classmethod
     def of(cls, server: ServerState) -> "ConnectionLimits":
         return cls._of_server.setdefault(server, cls())
+
+    def is_proxy(self, address: str | None) -> bool:
+        known = None if address is None else parsed(address)
+        return known is not None and is_among(known, self.proxies)
 
     @property
     def is_too_much(self) -> bool:

@@ -15,6 +15,9 @@ LEAST_READ_BYTES = 16 * 1024
 STOP_SECONDS = 15
 # When the server stops: for what a client has sent already and nobody has read yet.
 LAST_REQUEST_SECONDS = 0.1
+# The same for trusted proxies, which keep connections open and send the next request at any moment: longer than
+# deploy/nginx and deploy/haproxy keep an idle one, so that the proxy closes it and not we.
+PROXY_LAST_REQUEST_SECONDS = 2.0
 # How long somebody may send nothing: then they make room for others of the same address, and when the server stops, a
 # body of which fewer bytes than these came in this time is no longer waited for.
 STALLED_SECONDS = 2.0

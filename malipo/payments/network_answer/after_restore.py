@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Type, Verdict
 from malipo.payments.dispatch import Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.network_answer.credibility import with_success
 from malipo.payments.network_answer.not_found import had_time
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS
 from malipo.payments.transaction import Cause, Transaction
@@ -21,9 +22,14 @@ def decide_after_restore(
 
     A payout is sent only if the network also refuses duplicates, and nothing is sent if there is no query. But a
     collection that was created after the restore is sent unless the network has it: the customer is waiting, and must
-    approve it.
+    approve it. A refund that the network has, and does not say how much it is, waits for the statement, or for
+    operators.
     """
     match received.answer.verdict:
+        case Verdict.CONFIRMED | Verdict.WAITING if _may_be_another_refund(transaction, received):
+            held = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+            is_paid = received.answer.verdict is Verdict.CONFIRMED
+            return Decision(dispatch=with_success(held) if is_paid else held, wait_seconds=NO_QUERY_SECONDS)
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
             sent = replace(
                 dispatch,
@@ -54,6 +60,11 @@ def decide_after_restore(
     is_shown = query_count >= (_VAGUE_ANSWERS if is_vague else len(rules.poll_seconds))
     attention = ReviewReason.RESTORED if is_shown else dispatch.attention
     return Decision(dispatch=replace(dispatch, query_count=query_count, attention=attention), wait_seconds=seconds)
+
+
+def _may_be_another_refund(transaction: Transaction, received: ReceivedAnswer) -> bool:
+    """Its key is that of any lost refund of the same collection, which may have been of another amount."""
+    return transaction.refund_of is not None and received.answer.amount is None
 
 
 def _is_taken_in_since(dispatch: Dispatch) -> bool:

@@ -1,11 +1,13 @@
 """Connections that end: because either side wants it, because the client hangs up, because the server stops."""
 
 import asyncio
+import ipaddress
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from malipo.api.http import timeouts
 from malipo.api.http.protocol import Protocol
 from tests.api.http.applications import CHUNKED, POST, Gated, answer, get, part, start
 from tests.api.http.connections import LONG, serving, until
@@ -89,6 +91,23 @@ async def test_a_line_that_the_server_gets_while_it_stops_is_answered_once_and_c
 
         assert (await line.hear()).headers["connection"] == "close"
         assert await line.hear_the_rest() == b""
+
+
+async def test_an_idle_line_of_a_trusted_proxy_is_kept_for_its_next_request_which_is_the_last() -> None:
+    """A proxy sends the next payment on it at any moment, and does not repeat one that we did not answer."""
+    async with serving(Gated("/x")) as place:
+        lines = [await place.call() for _ in range(2)]
+        limits = lines[0].other_end._limits
+        limits.proxies = (ipaddress.IPv4Network("127.0.0.1/32"),)
+        for line in lines:
+            line.other_end.shutdown()
+        await asyncio.sleep(10 * timeouts.LAST_REQUEST_SECONDS)
+        await lines[0].say(get("/x"))
+        assert (await lines[0].hear()).headers["connection"] == "close"
+        assert await lines[0].hear_the_rest() == b""
+        began = asyncio.get_running_loop().time()
+        assert await lines[1].hear_the_rest() == b"", "the other one ends too"
+        assert asyncio.get_running_loop().time() - began < timeouts.PROXY_LAST_REQUEST_SECONDS
 
 
 async def test_idle_lines_and_half_heads_do_not_keep_a_server_from_stopping() -> None:

@@ -6,6 +6,7 @@ every HTTP library does. Whatever else it meets without an answer is lost.
 
 import asyncio
 import json
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ _ANSWER_SECONDS = 30
 class KeepAliveClients:
     port: int
     key: str
+    pause_seconds: float = 0.0  # at most, of every second client between its requests
     is_over: bool = False
     lost: list[str] = field(default_factory=list)
     statuses: dict[int, int] = field(default_factory=dict)
@@ -31,7 +33,8 @@ class KeepAliveClients:
         return sum(self.statuses.values())
 
     async def run(self, connections: int) -> None:
-        await asyncio.gather(*(self._client() for _ in range(connections)))
+        pauses = (self.pause_seconds * (number % 2) for number in range(connections))
+        await asyncio.gather(*(self._client(random.Random(number), pause) for number, pause in enumerate(pauses)))
 
     async def until_more(self, number: int) -> None:
         """Return when so many more were answered, or lost."""
@@ -39,9 +42,11 @@ class KeepAliveClients:
         while self.answered + len(self.lost) < wanted:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
-    async def _client(self) -> None:
+    async def _client(self, chance: random.Random, pause_seconds: float) -> None:
         connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         while not self.is_over:
+            if pause_seconds:
+                await asyncio.sleep(chance.uniform(0, pause_seconds))
             self.sent += 1
             number = self.sent
             began = asyncio.get_running_loop().time()

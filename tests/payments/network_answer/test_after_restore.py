@@ -81,6 +81,32 @@ def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing
         assert _follows(decide(a_transaction(Type(type_)), given, told, RULES)) == expected
 
 
+# A refund, whose key may be that of a lost one of another amount: what each answer means, by the amount that it names.
+@pytest.mark.parametrize(
+    ("verdict", "unnamed", "same", "other"),
+    [
+        (Verdict.CONFIRMED, "held", "sent", "sent"),
+        (Verdict.WAITING, "held", "sent", "sent"),
+        (Verdict.REFUSED, "sent", "sent", "sent"),
+        (Verdict.UNKNOWN, "later", "later", "later"),
+        (Verdict.MISSING, "goes", "goes", "goes"),
+    ],
+)
+@pytest.mark.parametrize("taken_in", ["before", "since"])
+def test_a_refund_that_the_network_has_without_an_amount_waits_for_operators(
+    verdict: Verdict, unnamed: str, same: str, other: str, taken_in: str
+) -> None:
+    refund = replace(a_transaction(Type.DISBURSEMENT), refund_of="txn_1")
+    given = queried_first(300, taken_in=taken_in)
+    for expected, amount in ((unnamed, None), (same, refund.amount), (other, refund.amount - 1)):
+        told = replace(received(verdict, amount=amount), resubmit=Resubmit.DUPLICATES_REFUSED)
+        decision = decide(refund, given, told, RULES)
+        assert _follows(decision) == expected
+        assert decision.dispatch is not None
+        # So that a release of the channel does not send it, nor does "not found" end it.
+        assert decision.dispatch.is_success_reported == (verdict is Verdict.CONFIRMED)
+
+
 def _follows(decision: Decision) -> str:
     dispatch = decision.dispatch
     assert dispatch is not None
