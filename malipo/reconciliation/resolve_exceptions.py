@@ -7,16 +7,19 @@ undone is kept, and money that was booked is booked back.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec.structs import replace
 
 from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import require_operator
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Conflict, Invalid, Missing
 from malipo.operators import vouching
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
@@ -39,8 +42,6 @@ from malipo.reconciliation.find_effect import find_facts
 from malipo.reconciliation.lost_request import find_lost_request
 from malipo.reconciliation.store import exceptions, matching, resolutions
 from malipo.settings import Settings
-
-_COUNTED = timedelta(hours=24)
 
 
 class NoSuchException(Missing):
@@ -78,7 +79,7 @@ class ResolveExceptions:
         now: datetime,
     ) -> ReconciliationException:
         """Propose an action. Where one operator is enough, it is done at once."""
-        exception = await _lock(tx, exception_id)
+        exception = await _lock(tx, exception_id, actor)
         await _require(tx, exception, action, terms, reason, actor)
         facts = await find_facts(tx, exception, action, terms, credits_automatically=self.credits_automatically)
         resolution = Resolution(
@@ -94,7 +95,15 @@ class ResolveExceptions:
         await resolutions.insert(tx, resolution)
         if action is Action.RESOLVE:
             return await self._propose_outcome(tx, exception, resolution, actor=actor, now=now)
-        if await self._takes_two(tx, exception, resolution, actor, now):
+        if await moved_alone.takes_two(
+            tx,
+            await _act_of(tx, exception, resolution),
+            resolution.amount,
+            operator=actor.name,
+            subject=exception.id,
+            approval_amount=self.approval_amount,
+            now=now,
+        ):
             return await _wait(tx, exception, resolution, actor=actor, now=now)
         return await self._apply(tx, Decided(exception, resolution, actor, now))
 
@@ -102,7 +111,7 @@ class ResolveExceptions:
         self, tx: Tx, exception_id: str, *, reason: str, actor: Actor, now: datetime
     ) -> ReconciliationException:
         """Reverse what was last done about it: by two operators, if it took two."""
-        await _lock(tx, exception_id)
+        await _lock(tx, exception_id, actor)
         done = [each for each in await resolutions.find(tx, exception_id) if _is_done(each)]
         if not done:
             raise Conflict("Operators have done nothing about it that could be undone.")
@@ -113,17 +122,17 @@ class ResolveExceptions:
 
     async def approve(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Agree with what another operator has proposed, and do it."""
-        exception = await _lock(tx, exception_id)
+        exception = await _lock(tx, exception_id, actor)
         resolution = await _find_open(tx, exception)
-        _require_operator(actor)
+        require_operator(actor)
         await vouching.require_two(tx, proposed_by=resolution.requested_by, approver=actor, now=now)
         return await self._apply(tx, Decided(exception, resolution, actor, now))
 
     async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Disagree with a proposal, or take one's own back."""
-        exception = await _lock(tx, exception_id)
+        exception = await _lock(tx, exception_id, actor)
         resolution = await _find_open(tx, exception)
-        _require_operator(actor)
+        require_operator(actor)
         await resolutions.end(tx, resolution.id, by=actor.name, is_approved=False, now=now)
         if resolution.action is Action.RESOLVE and exception.reference is not None:
             with suppress(Missing):  # It may have been decided among the cases meanwhile.
@@ -138,21 +147,6 @@ class ResolveExceptions:
         await _note(tx, actor, "exception.rejected", exception, resolution, now=now)
         return await _get(tx, exception.id)
 
-    async def _takes_two(
-        self, tx: Tx, exception: ReconciliationException, resolution: Resolution, actor: Actor, now: datetime
-    ) -> bool:
-        match resolution.action:
-            case Action.NOTE:
-                return False
-            case Action.UNDO if (await _find_undone(tx, resolution)).took_two:
-                return True
-            case Action.MATCH | Action.ADOPT:
-                return True
-        # Many small ones of one operator are a large one. What counts is what is moved, not what is at stake.
-        alone = await resolutions.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
-        is_payout = exception.is_payout and resolution.action is Action.BOOK
-        return is_payout or alone + resolution.amount > self.approval_amount
-
     async def _propose_outcome(
         self, tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
     ) -> ReconciliationException:
@@ -165,7 +159,13 @@ class ResolveExceptions:
             is_despite_waiting=resolution.terms.get("despite_waiting") == "yes",
         )
         resolved = await resolve.propose(
-            tx, exception.reference, finding, actor=actor, now=now, follow_up_seconds=self.follow_up_seconds
+            tx,
+            exception.reference,
+            finding,
+            actor=actor,
+            approval_amount=self.approval_amount,
+            now=now,
+            follow_up_seconds=self.follow_up_seconds,
         )
         if resolved.is_done:
             return await _end(tx, Decided(exception, resolution, actor, now), None)
@@ -242,7 +242,7 @@ async def _require(
     reason: str,
     actor: Actor,
 ) -> None:
-    _require_operator(actor)
+    require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
         raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
     if exception.state is ExceptionState.PROPOSED:
@@ -276,10 +276,20 @@ def _term(terms: Mapping[str, str], name: str) -> str:
     return terms[name]
 
 
-def _require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")
+async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolution) -> Act:
+    """Which act of the table it is. What counts is what is moved, not what is at stake."""
+    match resolution.action:
+        case Action.NOTE:
+            return Act.NOTE
+        case Action.MATCH:
+            return Act.MATCH_LINE
+        case Action.ADOPT:
+            return Act.ADOPT_LINE
+        case Action.UNDO:
+            return Act.UNDO_OF_TWO if (await _find_undone(tx, resolution)).took_two else Act.UNDO
+        case Action.BOOK:
+            return Act.BOOK_PAYOUT_LINE if exception.is_payout else Act.BOOK_LINE
+    raise AssertionError(resolution.action)
 
 
 def _is_done(resolution: Resolution) -> bool:
@@ -287,9 +297,10 @@ def _is_done(resolution: Resolution) -> bool:
     return is_approved and resolution.action is not Action.UNDO
 
 
-async def _lock(tx: Tx, exception_id: str) -> ReconciliationException:
+async def _lock(tx: Tx, exception_id: str, actor: Actor) -> ReconciliationException:
     """Nothing is matched meanwhile, and no other operator decides."""
     await matching.lock_for_decision(tx)
+    await moved_alone.lock(tx, actor.name)
     exception = await exceptions.lock(tx, exception_id)
     if exception is None:
         raise NoSuchException(exception_id)

@@ -6,13 +6,16 @@ they are listed, and looked for in other statements. A closed day does not chang
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import require_operator
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.operators import vouching
@@ -25,7 +28,6 @@ from malipo.reconciliation.store import exceptions, matching, open_days, stateme
 from malipo.reconciliation.store import statement_proposals as proposals
 from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 
-_COUNTED = timedelta(hours=24)
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
 _EXCEPTIONS_AT_ONCE = 1000
 
@@ -55,6 +57,7 @@ class WithdrawStatements:
     ) -> StatementProposal:
         """Undo the booking of a file's fees or sweeps of a day. At once, if it is small."""
         await matching.lock_for_decision(tx)
+        await moved_alone.lock(tx, actor.name)
         _require(reason, actor)
         booking = await _find_booking(tx, booking_id)
         assert booking.file_id is not None
@@ -62,22 +65,29 @@ class WithdrawStatements:
         proposal = await _propose(
             tx, ProposedAction.UNDO, file, booking.id, booking.amount, reason, actor=actor, now=now
         )
-        alone = await proposals.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
-        if alone + booking.amount > self.approval_amount:
+        if await moved_alone.takes_two(
+            tx,
+            Act.UNDO_STATEMENT_BOOKING,
+            booking.amount,
+            operator=actor.name,
+            subject=booking.id,
+            approval_amount=self.approval_amount,
+            now=now,
+        ):
             return proposal
         return await _apply(tx, proposal, file, actor=actor, now=now)
 
     async def approve(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Agree with what another operator has proposed about a file or a booking, and do it."""
         proposal, file = await _find_open(tx, subject)
-        _require_operator(actor)
+        require_operator(actor)
         await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
         return await _apply(tx, proposal, file, actor=actor, now=now)
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Disagree with a proposal, or take one's own back."""
         proposal, file = await _find_open(tx, subject)
-        _require_operator(actor)
+        require_operator(actor)
         return await _end(tx, proposal, file, is_approved=False, actor=actor, now=now)
 
 
@@ -264,12 +274,6 @@ async def _require_undecided(tx: Tx, file: StatementFile) -> None:
 
 
 def _require(reason: str, actor: Actor) -> None:
-    _require_operator(actor)
+    require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
         raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
-
-
-def _require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")

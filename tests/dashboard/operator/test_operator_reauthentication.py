@@ -14,6 +14,7 @@ from tests.dashboard.page_client import PASSWORD, Seen
 
 # Which pages are which act, written by hand.
 ACTS = {
+    ("POST", "/operator/cases/{payment}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/cases/{payment}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/bookings/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/restore/release"): SensitiveAct.APPROVAL,
