@@ -40,7 +40,7 @@ from malipo.reconciliation.exception import (
 )
 from malipo.reconciliation.find_effect import find_facts
 from malipo.reconciliation.lost_request import find_lost_request
-from malipo.reconciliation.store import exceptions, matching, resolutions
+from malipo.reconciliation.store import evidence, exceptions, matching, resolutions
 from malipo.settings import Settings
 
 
@@ -207,7 +207,11 @@ async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
 async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> ReconciliationException:
     exception, resolution, actor, now = decided.exception, decided.resolution, decided.actor, decided.now
     await resolutions.end(tx, resolution.id, by=actor.name, is_approved=True, booking_id=booking_id, now=now)
-    state = ExceptionState.RESOLVED if is_resolved_by(exception.kind, resolution) else ExceptionState.OPEN
+    is_resolved = is_resolved_by(exception.kind, resolution)
+    if resolution.action is Action.NOTE and exception.line_id is not None:
+        # The ledger lacks what a line moved that waits for a second operator, or that one has rejected.
+        is_resolved &= not await evidence.is_waiting(tx, exception.line_id)
+    state = ExceptionState.RESOLVED if is_resolved else ExceptionState.OPEN
     await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
     action = "exception.resolved" if state is ExceptionState.RESOLVED else "exception.noted"
     await _note(tx, actor, action, exception, replace(resolution, booking_id=booking_id), now=now)

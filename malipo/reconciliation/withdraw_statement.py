@@ -19,6 +19,7 @@ from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.operators import vouching
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.coverage import AFTER_SENDING
 from malipo.reconciliation.exception import ExceptionKind, FoundException
@@ -100,6 +101,7 @@ async def _apply(
         for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
+        await import_approval.end_of_file(tx, file.id, actor=actor, now=now)
         await withdrawals.withdraw_file(tx, file, now=now)
         await _look_for_absent_again(tx, file, now=now)
     else:

@@ -136,7 +136,7 @@ class Statements:
         return Settle(clock=clock.now, rules=Rules.of(self.steps.service.settings))
 
     async def match(self) -> Matched:
-        return await match_statements(self.database, self.settle(), clock=clock.now)
+        return await match_statements(self.database, self.settle(), approval_amount=1_000_000, clock=clock.now)
 
     async def take(self, *entries: Entry, **how: Any) -> Matched:
         """Import a file of these lines, and match it."""

@@ -24,6 +24,7 @@ ACTS = {
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/{id}/approve-import"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/{id}/undo"): SensitiveAct.APPROVAL,
