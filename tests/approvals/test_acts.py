@@ -1,5 +1,7 @@
 """The table of operators' acts, against one that was written by hand from the issue."""
 
+from pathlib import Path
+
 import pytest
 
 from malipo.access.reauthentication import SensitiveAct
@@ -43,6 +45,16 @@ BY_HAND = {
 def test_the_table_is_the_one_written_by_hand() -> None:
     assert {act.value: (rule.two.value, rule.needs, rule.may_be_alone) for act, rule in ACTS.items()} == BY_HAND
     assert set(ACTS) == set(Act)
+
+
+def test_the_documentation_has_the_same_table() -> None:
+    words = {Two.NEVER: "never", Two.ABOVE: "above the amount", Two.ALWAYS: "always"}
+    table = [
+        f"| `{act}` | {rule.moves} | {words[rule.two]} | {'yes' if rule.may_be_alone else ''} |"
+        for act, rule in ACTS.items()
+    ]
+    documented = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    assert "\n".join(table) in documented
 
 
 @pytest.mark.parametrize("act", ACTS)
