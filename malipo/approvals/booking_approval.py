@@ -75,8 +75,8 @@ async def request(
     ):
         return Requested(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
     assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
-    alone: dict[str, Any] = {"alone": True} if is_single_operator else {}
-    await audit_log.append(tx, actor, action_of(booking.kind), now=now, **_details(booking), **alone)
+    details = _details(booking) | audit_log.alone(is_single_operator)
+    await audit_log.append(tx, actor, action_of(booking.kind), now=now, **details)
     return Requested(is_new=True, proposal=None)
 
 

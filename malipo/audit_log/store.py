@@ -71,6 +71,11 @@ async def append(
     )
 
 
+def alone(is_alone: bool) -> dict[str, Any]:
+    """The detail that the only operator has done what otherwise takes two."""
+    return {"alone": True} if is_alone else {}
+
+
 async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) -> list[Entry]:
     """The latest entries, newest first."""
     rows = await connection.fetch(

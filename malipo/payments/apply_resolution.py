@@ -136,5 +136,5 @@ async def write_audit_log(
         evidence=proposal.evidence,
         proposed_by=proposal.requested_by,
         **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
-        **({"alone": True} if is_alone else {}),
+        **audit_log.alone(is_alone),
     )

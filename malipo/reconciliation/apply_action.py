@@ -32,6 +32,7 @@ class Decided:
     resolution: Resolution
     actor: Actor  # the last who decided
     now: datetime
+    is_alone: bool = False  # the only operator there is has said so: --alone
 
     @property
     def approved_by(self) -> str | None:

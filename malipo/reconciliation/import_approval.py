@@ -186,5 +186,5 @@ async def _note(
         payments=payments,
         amount=proposal.amount,
         proposed_by=proposal.requested_by,
-        **({"alone": "yes"} if is_alone else {}),
+        **audit_log.alone(is_alone),
     )

@@ -77,6 +77,7 @@ class ResolveExceptions:
         reason: str,
         actor: Actor,
         now: datetime,
+        is_single_operator: bool = False,
     ) -> ReconciliationException:
         """Propose an action. Where one operator is enough, it is done at once."""
         exception = await _lock(tx, exception_id, actor)
@@ -94,7 +95,9 @@ class ResolveExceptions:
         )
         await resolutions.insert(tx, resolution)
         if action is Action.RESOLVE:
-            return await self._propose_outcome(tx, exception, resolution, actor=actor, now=now)
+            return await self._propose_outcome(
+                tx, exception, resolution, actor=actor, now=now, is_single_operator=is_single_operator
+            )
         if await moved_alone.takes_two(
             tx,
             await _act_of(tx, exception, resolution),
@@ -103,12 +106,20 @@ class ResolveExceptions:
             subject=exception.id,
             approval_amount=self.approval_amount,
             now=now,
+            is_single_operator=is_single_operator,
         ):
             return await _wait(tx, exception, resolution, actor=actor, now=now)
-        return await self._apply(tx, Decided(exception, resolution, actor, now))
+        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator))
 
     async def undo(
-        self, tx: Tx, exception_id: str, *, reason: str, actor: Actor, now: datetime
+        self,
+        tx: Tx,
+        exception_id: str,
+        *,
+        reason: str,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool = False,
     ) -> ReconciliationException:
         """Reverse what was last done about it: by two operators, if it took two."""
         await _lock(tx, exception_id, actor)
@@ -118,7 +129,16 @@ class ResolveExceptions:
         if done[-1].action is Action.RESOLVE:
             raise Conflict("What became of a payment is undone by saying the opposite: malipo payments resolve")
         terms = {"resolution": done[-1].id}
-        return await self.propose(tx, exception_id, Action.UNDO, terms, reason=reason, actor=actor, now=now)
+        return await self.propose(
+            tx,
+            exception_id,
+            Action.UNDO,
+            terms,
+            reason=reason,
+            actor=actor,
+            now=now,
+            is_single_operator=is_single_operator,
+        )
 
     async def approve(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Agree with what another operator has proposed, and do it."""
@@ -148,7 +168,14 @@ class ResolveExceptions:
         return await _get(tx, exception.id)
 
     async def _propose_outcome(
-        self, tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
+        self,
+        tx: Tx,
+        exception: ReconciliationException,
+        resolution: Resolution,
+        *,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool,
     ) -> ReconciliationException:
         """By the rules of payments, which say themselves whether it takes two."""
         assert exception.reference is not None
@@ -166,9 +193,10 @@ class ResolveExceptions:
             approval_amount=self.approval_amount,
             now=now,
             follow_up_seconds=self.follow_up_seconds,
+            is_single_operator=is_single_operator,
         )
         if resolved.is_done:
-            return await _end(tx, Decided(exception, resolution, actor, now), None)
+            return await _end(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator), None)
         return await _wait(tx, exception, resolution, actor=actor, now=now)
 
     async def _apply(self, tx: Tx, decided: Decided) -> ReconciliationException:
@@ -200,7 +228,15 @@ async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
     await resolutions.end(tx, decided.resolution.id, by=decided.actor.name, is_approved=True, now=decided.now)
     await resolutions.set_undone(tx, undone.id, by=decided.resolution.id)
     await exceptions.set_state(tx, decided.exception.id, ExceptionState.OPEN, now=decided.now)
-    await _note(tx, decided.actor, "exception.undone", decided.exception, decided.resolution, now=decided.now)
+    await _note(
+        tx,
+        decided.actor,
+        "exception.undone",
+        decided.exception,
+        decided.resolution,
+        now=decided.now,
+        is_alone=decided.is_alone,
+    )
     return await _get(tx, decided.exception.id)
 
 
@@ -214,7 +250,8 @@ async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> Reconciliati
     state = ExceptionState.RESOLVED if is_resolved else ExceptionState.OPEN
     await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
     action = "exception.resolved" if state is ExceptionState.RESOLVED else "exception.noted"
-    await _note(tx, actor, action, exception, replace(resolution, booking_id=booking_id), now=now)
+    resolution = replace(resolution, booking_id=booking_id)
+    await _note(tx, actor, action, exception, resolution, now=now, is_alone=decided.is_alone)
     return await _get(tx, exception.id)
 
 
@@ -330,7 +367,14 @@ async def _find_undone(tx: Tx, undo: Resolution) -> Resolution:
 
 
 async def _note(
-    tx: Tx, actor: Actor, what: str, exception: ReconciliationException, resolution: Resolution, *, now: datetime
+    tx: Tx,
+    actor: Actor,
+    what: str,
+    exception: ReconciliationException,
+    resolution: Resolution,
+    *,
+    now: datetime,
+    is_alone: bool = False,
 ) -> None:
     await audit_log.append(
         tx,
@@ -349,4 +393,5 @@ async def _note(
         reason=resolution.reason,
         proposed_by=resolution.requested_by,
         booking=resolution.booking_id,
+        **audit_log.alone(is_alone),
     )

@@ -54,7 +54,14 @@ class WithdrawStatements:
         return await _propose(tx, ProposedAction.WITHDRAW, file, None, amount, reason, actor=actor, now=now)
 
     async def propose_undo(
-        self, tx: Tx, booking_id: str, *, reason: str, actor: Actor, now: datetime
+        self,
+        tx: Tx,
+        booking_id: str,
+        *,
+        reason: str,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool = False,
     ) -> StatementProposal:
         """Undo the booking of a file's fees or sweeps of a day. At once, if it is small."""
         await matching.lock_for_decision(tx)
@@ -74,9 +81,10 @@ class WithdrawStatements:
             subject=booking.id,
             approval_amount=self.approval_amount,
             now=now,
+            is_single_operator=is_single_operator,
         ):
             return proposal
-        return await _apply(tx, proposal, file, actor=actor, now=now)
+        return await _apply(tx, proposal, file, actor=actor, now=now, is_alone=is_single_operator)
 
     async def approve(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Agree with what another operator has proposed about a file or a booking, and do it."""
@@ -93,7 +101,7 @@ class WithdrawStatements:
 
 
 async def _apply(
-    tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime
+    tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime, is_alone: bool = False
 ) -> StatementProposal:
     if proposal.action is ProposedAction.WITHDRAW:
         await withdrawals.sort_lines(tx, file.id)
@@ -108,7 +116,7 @@ async def _apply(
         assert proposal.booking_id is not None
         booking = await _undo(tx, proposal.booking_id, proposal, actor=actor, now=now)
         await _open_lines(tx, file, booking, now=now)
-    return await _end(tx, proposal, file, is_approved=True, actor=actor, now=now)
+    return await _end(tx, proposal, file, is_approved=True, actor=actor, now=now, is_alone=is_alone)
 
 
 async def _look_for_absent_again(tx: Tx, file: StatementFile, *, now: datetime) -> None:
@@ -188,7 +196,14 @@ async def _propose(
 
 
 async def _end(
-    tx: Tx, proposal: StatementProposal, file: StatementFile, *, is_approved: bool, actor: Actor, now: datetime
+    tx: Tx,
+    proposal: StatementProposal,
+    file: StatementFile,
+    *,
+    is_approved: bool,
+    actor: Actor,
+    now: datetime,
+    is_alone: bool = False,
 ) -> StatementProposal:
     await proposals.end(tx, proposal.id, by=actor.name, is_approved=is_approved, now=now)
     done = (
@@ -196,13 +211,20 @@ async def _end(
         if is_approved
         else "rejected"
     )
-    await _note(tx, proposal, file, done, actor=actor, now=now)
+    await _note(tx, proposal, file, done, actor=actor, now=now, is_alone=is_alone)
     [found] = [each for each in await proposals.find(tx, file.id) if each.id == proposal.id]
     return found
 
 
 async def _note(
-    tx: Tx, proposal: StatementProposal, file: StatementFile, what: str, *, actor: Actor, now: datetime
+    tx: Tx,
+    proposal: StatementProposal,
+    file: StatementFile,
+    what: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    is_alone: bool = False,
 ) -> None:
     names = {"proposed": f"{proposal.action}_proposed", "rejected": f"{proposal.action}_rejected"}
     remaining = await withdrawals.find_remaining(tx, file.id) if what == "withdrawn" else []
@@ -221,6 +243,7 @@ async def _note(
         proposed_by=proposal.requested_by,
         remaining=len(remaining),
         remaining_amount=sum(each.amount for each in remaining),
+        **audit_log.alone(is_alone),
     )
 
 
