@@ -50,10 +50,7 @@ class Held(msgspec.Struct, frozen=True):
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     """Decide for each line that is not reported yet, of files that operators brought, whether it waits. The ids of the
     lines that wait from now on. The caller holds the lock of matching."""
-    await _let_go(tx, now=now)
     found = await evidence.find_effects(tx)
-    if not found:
-        return []
     await moved_alone.lock(tx, *(each.imported_by for each in found))
     held: list[int] = []
     for file_id, lines in _by_file(found).items():
@@ -99,7 +96,7 @@ async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[
     await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
 
 
-async def _let_go(tx: Tx, *, now: datetime) -> None:
+async def let_go(tx: Tx, *, now: datetime) -> None:
     """Lines that would change nothing any more, because the network or operators have ended the payment so, or that a
     statement of the worker's has too. A list that is empty by then is ended."""
     for proposal_id in await evidence.release_waiting(tx):

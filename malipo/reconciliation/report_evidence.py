@@ -44,12 +44,16 @@ async def report_evidence(
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
+        await import_approval.let_go(tx, now=now)
     while True:
         async with database.begin() as tx:
             await matching.lock(tx)
-            held = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
-            await _hold(tx, settle, held, done, now=now)
             unreported = await store.find_unreported(tx, limit=_BATCH)
+            if await store.find_effects(tx, [each.line_id for each in unreported]):
+                # The sum of a file counts, so all lines are looked at, also those of later batches.
+                held = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
+                await _hold(tx, settle, held, done, now=now)
+                unreported = await store.find_unreported(tx, limit=_BATCH)
             await report(tx, settle, unreported, done, now=now)
         if not unreported:
             return done

@@ -29,6 +29,7 @@ from malipo_simulator.transaction import GatewayName
 from simulation.plan import Plan
 from simulation.world import World
 
+_APPROVAL_AMOUNT = 2000  # so small that lists wait for the second operator
 _OPERATOR, _SECOND = Actor("operator finance", "statements"), Actor("operator juma", "statements")
 # ClickPesa carries payouts to HaloPesa: an account of its own of that channel.
 _CLICKPESA = "clickpesa"
@@ -70,8 +71,7 @@ class StatementFiles:
 
     async def match(self, database: Database) -> None:
         settle = Settle(clock=clock.now, rules=Rules.of(self._world.settings))
-        limit = self._world.settings.booking_approval_amount
-        await match_statements(database, settle, approval_amount=limit, clock=clock.now)
+        await match_statements(database, settle, approval_amount=_APPROVAL_AMOUNT, clock=clock.now)
         async with database.begin() as tx:
             for each in await import_approval.find_open(tx):
                 await approve_import(tx, settle, each.proposal.subject, actor=_SECOND, now=clock.now())

@@ -123,6 +123,20 @@ async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: Desk) -> None:
     assert {each.reference for each in held.lines} == {each.reference for each in payments}
 
 
+async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: Desk) -> None:
+    payments = [await failed(desk, 3_300) for _ in range(305)]
+    before = await desk.wallet()
+    file_id, matched = await desk.take(*payments)
+    assert (matched.held, [each.amount for each in await desk.waiting()]) == (305, [1_006_500])
+    await desk.approve(file_id)
+    assert await desk.wallet() == before + 1_006_500
+    more = [await failed(desk, 3_200) for _ in range(305)]
+    await desk.bring(desk.statements.write(*(line_of(each) for each in [*payments, *more]), name="more.csv"), NEEMA)
+    assert (await desk.statements.match()).held == 0
+    assert await desk.wallet() == before + 1_006_500 + 976_000, "and below the amount it is counted once"
+    await desk.statements.check_ledger()
+
+
 async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(desk: Desk) -> None:
     payment = await desk.statements.steps.processing(COLLECTION, MILLIONS)
     await desk.statements.steps.wait(payment, seconds=0)

@@ -55,10 +55,9 @@ _HAS_EFFECT = """
         ELSE false END
 """
 _IS_FETCHED = f"""
-    EXISTS (
-        SELECT FROM statement_files n
-        WHERE n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
-          AND (n.id = l.file_id OR n.id IN (SELECT k.file_id FROM statement_line_copies k WHERE k.line_id = l.id)))
+    (f.imported_by = '{FETCHED_BY}' OR EXISTS (
+        SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
 """
 _WAITING = """
     m.line_id, l.file_id, f.imported_by, l.receipt, l.moved_at, t.reference, t.type, t.status,
@@ -71,15 +70,17 @@ _JOINED = """
 """
 
 
-async def find_effects(tx: Tx) -> list[Waiting]:
-    """Lines of files that people brought, that would end or contradict a payment, and that nobody has looked at yet. A
-    match that operators made was approved by two."""
+async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
+    """Lines of files that people brought, that would end or contradict a payment, and that nobody has looked at yet;
+    all, or those of these. A match that operators made was approved by two."""
     rows = await tx.fetch(
         f"""
         SELECT {_WAITING} FROM {_JOINED}
         WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND m.how <> 'operator'
-          AND {_HAS_EFFECT} AND NOT {_IS_FETCHED} ORDER BY m.line_id
-        """
+          AND ($1::bigint[] IS NULL OR m.line_id = ANY($1)) AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
+        ORDER BY m.line_id
+        """,
+        None if line_ids is None else list(line_ids),
     )
     return [msgspec.convert(dict(row), Waiting) for row in rows]
 
