@@ -23,6 +23,7 @@ from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Transaction
 from malipo.payments.transaction import Type as PaymentType
 from malipo.restore import hold, release
+from malipo.settings import Settings
 from simulation.book import Book, net
 from simulation.plan import Fault
 from simulation.reconciling.adoptions import PROCESS, Adoptions
@@ -150,7 +151,15 @@ class Operators:
         self._note(f"{id_} is {finding.outcome}")
 
         async def propose(tx: Tx) -> object:
-            return await resolve.propose(tx, id_, finding, actor=_ASHA, now=self._now(), follow_up_seconds=10)
+            return await resolve.propose(
+                tx,
+                id_,
+                finding,
+                actor=_ASHA,
+                approval_amount=Settings().booking_approval_amount,
+                now=self._now(),
+                follow_up_seconds=10,
+            )
 
         async def approve(tx: Tx) -> object:
             return await resolve.approve(tx, id_, actor=_JUMA, now=self._now(), follow_up_seconds=_FOLLOW_UP_SECONDS)

@@ -29,7 +29,7 @@ class SensitiveAct(StrEnum):
     API_KEYS = "api_keys"  # makes or revokes one, or changes what requests with one need
     SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
     PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
-    APPROVAL = "approval"  # approves a batch of payouts; of an operator: what another has proposed, or a release
+    APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/acts.py`)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ async def append(
     )
 
 
+def alone(is_alone: bool) -> dict[str, Any]:
+    """The detail that the only operator has done what otherwise takes two."""
+    return {"alone": True} if is_alone else {}
+
+
 async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) -> list[Entry]:
     """The latest entries, newest first."""
     rows = await connection.fetch(
@@ -113,27 +118,6 @@ def _span(wanted: Filter, before: str | None) -> Conditions:
     where.add("id < {}", before)
     where.add("merchant_id = ANY({}::text[])", None if wanted.merchant_ids is None else list(wanted.merchant_ids))
     return where
-
-
-async def sum_booked_alone(tx: Tx, actor: Actor, merchant_id: str | None, *, since: datetime) -> int:
-    """What somebody has booked since then without another operator: in and out of a merchant's wallet; or, without a
-    merchant, between networks and the bank."""
-    where, actions = "merchant_id = $1", ("wallet.top_up", "wallet.settlement")
-    if merchant_id is None:
-        where, actions = "merchant_id IS NULL AND id >= $1", ("float.to_bank", "float.from_bank")
-    return int(
-        await tx.fetchval(
-            f"""
-            SELECT coalesce(sum((details ->> 'amount')::bigint), 0) FROM audit_log
-            WHERE {where} AND actor = $2 AND created_at > $3 AND action = ANY($4::text[])
-              AND details ->> 'proposed_by' IS NULL
-            """,
-            merchant_id or ids.first_of(_PREFIX, clock.milliseconds(since)),
-            actor.name,
-            since,
-            actions,
-        )
-    )
 
 
 async def sum_of_day(tx: Tx, merchant_id: str, actions: Collection[str], *, since: datetime) -> int:

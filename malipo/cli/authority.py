@@ -1,8 +1,21 @@
-"""Who may give which command. One table; `cli/actor.py` asks it for every command that changes something."""
+"""Who may give which command, and which of operators' acts each command does. `cli/actor.py` and
+`cli/reauthentication.py` ask it for every command that changes something."""
 
+import argparse
 from enum import Enum
 from typing import Any
 
+from malipo.access.reauthentication import SensitiveAct
+from malipo.approvals.acts import (
+    BOOKINGS,
+    CLOSES,
+    EXCEPTION_ACTIONS,
+    EXCEPTION_UNDOS,
+    RESOLUTIONS,
+    STATEMENT_UNDOS,
+    Act,
+    confirmation_of,
+)
 from malipo.errors import Forbidden
 
 
@@ -59,6 +72,8 @@ AUTHORITY = {
     "statements undo": Authority.OPERATOR,
     "statements reject": Authority.OPERATOR,
     "statements approve": Authority.SECOND_OPERATOR,
+    "statements approve-import": Authority.SECOND_OPERATOR,
+    "statements reject-import": Authority.OPERATOR,
     "floats read": Authority.OPERATOR,
     "floats transfer": Authority.OPERATOR,
     "floats reject": Authority.OPERATOR,
@@ -88,6 +103,7 @@ AUTHORITY = {
     "close key": Authority.NOBODY,
     "close verify": Authority.NOBODY,
     "statements charges": Authority.NOBODY,
+    "statements waiting": Authority.NOBODY,
     "exceptions list": Authority.NOBODY,
     "exceptions show": Authority.NOBODY,
     "floats list": Authority.NOBODY,
@@ -102,6 +118,47 @@ AUTHORITY = {
 }
 
 
+# Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it.
+DOES: dict[str, tuple[Act, ...]] = {
+    "key create": (Act.MAKE_KEY,),
+    "key revoke": (Act.MAKE_KEY,),
+    "merchant add-person": (Act.ADD_PERSON,),
+    "merchant password-link": (Act.MAKE_PASSWORD_LINK,),
+    "merchant reset-second-factor": (Act.RESET_SECOND_FACTOR,),
+    "operators add": (Act.ADD_PERSON,),
+    "operators password": (Act.SET_OPERATOR_PASSWORD,),
+    "operators reset-second-factor": (Act.RESET_SECOND_FACTOR,),
+    "operators vouch": (Act.VOUCH,),
+    "wallet top-up": (Act.TOP_UP,),
+    "wallet settle": (Act.SETTLEMENT,),
+    "wallet approve": BOOKINGS,
+    "payments resolve": RESOLUTIONS,
+    "payments approve": RESOLUTIONS,
+    "statements import": (Act.IMPORT,),
+    "statements fetch": (Act.IMPORT,),
+    "statements withdraw": STATEMENT_UNDOS,
+    "statements undo": STATEMENT_UNDOS,
+    "statements approve": STATEMENT_UNDOS,
+    "statements approve-import": (Act.IMPORT,),
+    "exceptions propose": EXCEPTION_ACTIONS,
+    "exceptions undo": EXCEPTION_UNDOS,
+    "exceptions approve": (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS),
+    "close day": CLOSES,
+    "close approve": (Act.CLOSE_WITH_DIFFERENCE,),
+    "floats transfer": (Act.TRANSFER,),
+    "floats approve": BOOKINGS,
+    "hold": (Act.END_HOLD,),
+    "restore release": (Act.RELEASE,),
+}
+
+
+def needs_of(arguments: argparse.Namespace) -> SensitiveAct | None:
+    """Which confirmation this command needs."""
+    if arguments.act == "hold" and not arguments.release:
+        return None  # Whoever stops the sending need not be asked first.
+    return confirmation_of(DOES.get(arguments.act, ()))
+
+
 class ApproveOnPages(Forbidden):
     """Two operators at one terminal are easily one person, so the second is sent to the pages first."""
 
@@ -112,7 +169,15 @@ class ApproveOnPages(Forbidden):
         )
 
 
+def add_alone(act: Any) -> None:
+    act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+
+
 def add_here(act: Any) -> None:
-    """It asks for the password, as the pages do: see `cli/reauthentication.py`."""
     act.add_argument("--here", action="store_true", help="approve it here and not on the pages, with your own session")
-    act.add_argument("--stdin", action="store_true", help="read the password, and the code, from standard input")
+
+
+def add_stdin(act: Any) -> None:
+    """To a command that asks for the password, as the pages do: see `cli/reauthentication.py`."""
+    if act.prog.removeprefix("malipo").strip() in DOES:
+        act.add_argument("--stdin", action="store_true", help="read the password, and the code, from standard input")

@@ -12,7 +12,7 @@ from malipo import clock, log
 from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
-from malipo.cli.authority import AUTHORITY
+from malipo.cli.authority import AUTHORITY, needs_of
 from malipo.db import Database, Tx
 from malipo.db.embedded import server
 from malipo.db.schema import require_served
@@ -69,8 +69,8 @@ def write(
     authority = AUTHORITY[arguments.act]
 
     async def work(database: Database) -> Done:
-        if getattr(arguments, "here", False) or getattr(arguments, "alone", False):
-            await reauthentication.confirm(arguments, database, settings)
+        if (needed := needs_of(arguments)) is not None:
+            await reauthentication.confirm(arguments, needed, database, settings)
         async with database.begin() as tx:
             now = clock.now()
             return await act(tx, await find_actor(tx, settings, authority, now=now), now)

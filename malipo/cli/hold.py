@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
+from malipo.cli.authority import add_stdin
 from malipo.cli.database import write
 from malipo.cli.output import tell
 from malipo.db import Tx
@@ -25,6 +26,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--release", action="store_true", help="let what is held go")
     command.add_argument("--json", action="store_true", help="print JSON, for programs")
     command.set_defaults(command=_hold)
+    add_stdin(command)
 
 
 def _hold(arguments: argparse.Namespace, settings: Settings) -> int:

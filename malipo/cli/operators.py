@@ -34,7 +34,6 @@ def add_commands(commands: Any) -> None:
         acts, "password", _password, "set an operator's password, for the pages at /operator and for the command line"
     )
     password.add_argument("name", help="the operator's name")
-    terminal.add_stdin(password)
     operator_login.add_subcommands(acts)
     reset = add_subcommand(
         acts, "reset-second-factor", _reset_second_factor, "for an operator who has lost the app and the recovery codes"

@@ -8,7 +8,7 @@ from typing import Any
 from malipo import clock, money
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
-from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.db import Database, Tx
@@ -56,6 +56,7 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="of a contradicted payment: what its wallet still owes is not taken, and the house bears it",
     )
+    add_alone(propose)
     add_here(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
     _of_payment(acts, "cancel", _cancel, "take back a payout of a closed merchant that was not sent")
@@ -127,7 +128,16 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
         seconds = settings.follow_up_seconds[0]
-        return await resolve.propose(tx, arguments.payment, finding, actor=actor, now=now, follow_up_seconds=seconds)
+        return await resolve.propose(
+            tx,
+            arguments.payment,
+            finding,
+            actor=actor,
+            approval_amount=settings.booking_approval_amount,
+            now=now,
+            follow_up_seconds=seconds,
+            is_single_operator=arguments.alone,
+        )
 
     return _tell(arguments, write(arguments, settings, act))
 

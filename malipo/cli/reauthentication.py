@@ -1,6 +1,8 @@
-"""Who approves at the command line types the password once more, and the code where there is one.
+"""Whoever gives a command that moves money, or makes access to it, types the password once more, and the code where
+there is one.
 
-A session lives for 12 hours in a file. As on the pages, what it may approve needs a recent confirmation.
+A session is valid for 12 hours, in a file that can be copied. As on the pages, and by the same table, such acts need a
+confirmation of the last ten minutes.
 """
 
 import argparse
@@ -28,11 +30,11 @@ class NotConfirmed(Unauthorized):
         super().__init__(f"This is not the password of {name}. Nothing has changed.")
 
 
-async def confirm(arguments: argparse.Namespace, database: Database, settings: Settings) -> None:
+async def confirm(arguments: argparse.Namespace, needed: SensitiveAct, database: Database, settings: Settings) -> None:
     """Ask, unless the operator who is logged in has typed the password in the last minutes."""
     async with database.read() as connection:
         session = await find_session(connection, settings, now=clock.now())
-    if session is None or _is_recent(session, now=clock.now()):
+    if session is None or _is_recent(session, needed, now=clock.now()):
         return  # Without a session the command is refused anyway.
     password = terminal.secret(arguments, f"Password of {session.operator.name}")
     typed = ask_code(arguments) if session.has_second_factor else Typed()
@@ -43,8 +45,8 @@ async def confirm(arguments: argparse.Namespace, database: Database, settings: S
         raise NotConfirmed(session.operator.name) from None
 
 
-def _is_recent(session: Session, *, now: datetime) -> bool:
-    return now - session.confirmed_at <= NEEDS[SensitiveAct.APPROVAL].in_browser
+def _is_recent(session: Session, needed: SensitiveAct, *, now: datetime) -> bool:
+    return now - session.confirmed_at <= NEEDS[needed].in_browser
 
 
 def ask_code(arguments: argparse.Namespace) -> Typed:

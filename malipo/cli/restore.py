@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
     act = add_subcommand(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
     act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
     _add_scope(act)
-    act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+    add_alone(act)
     add_here(act)
 
     _add_scope(add_subcommand(acts, "reject", _reject, "reject a proposed release, or take your own back"))

@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from malipo import money
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import NotProposed, Requested
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
@@ -18,8 +20,6 @@ from malipo.ledger.store import booking_proposals, wallets
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants import onboard
 from malipo.merchants.store import merchants
-from malipo.operators import booking_approval
-from malipo.operators.booking_approval import NotProposed, Requested
 from malipo.settings import Settings
 
 APPROVE_AT = "Another operator must approve it, at /operator/bookings."
@@ -38,6 +38,7 @@ def add_subcommands(acts: Any) -> None:
         act.add_argument("merchant", help="the merchant's id or name")
         act.add_argument("amount", help="whole shillings")
         act.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
+        add_alone(act)
     add_subcommand(acts, "pending", _pending, "top-ups and settlements that wait for another operator")
     add_decisions(acts, _decide, "top-up or settlement")
 
@@ -81,6 +82,7 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> i
             approval_amount=settings.booking_approval_amount,
             actor=actor,
             now=now,
+            is_single_operator=arguments.alone,
         )
         return requested, (await wallets.get(tx, merchant_id))[0]
 

@@ -12,6 +12,8 @@ NOTICES = {
     "statement-proposed": "It is proposed. Another operator must look for themselves, and approve or reject it.",
     "statement-withdrawn": "The import is withdrawn. Its bookings are booked back, and its lines no longer count.",
     "statement-booking-undone": "The booking is undone. Its lines are open among the exceptions.",
+    "import-approved": "Approved: the payments of the list are ended or contradicted.",
+    "import-rejected": "Rejected: no payment has changed. Each line of the list is an exception.",
     "statement-rejected": "The proposal is rejected. Nothing was done.",
     "reading-noted": "The reading is noted. It moves nothing.",
     "transfer-booked": "The transfer is booked.",

@@ -20,7 +20,14 @@ from malipo.payments.transaction import Cause, Status, Transaction
 
 
 async def apply(
-    tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime, follow_up_seconds: float
+    tx: Tx,
+    case: Case,
+    proposal: Proposal,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float,
+    is_alone: bool = False,  # the only operator has said so: --alone
 ) -> Resolved:
     outcome = ResolvedOutcome(proposal.outcome)
     if outcome is ResolvedOutcome.SEND:
@@ -33,7 +40,7 @@ async def apply(
         transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)
         await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
         resolved = Resolved(transaction, outcome, is_done=True)
-    await write_audit_log(tx, actor, "payment.resolved", resolved.transaction, proposal, now=now)
+    await write_audit_log(tx, actor, "payment.resolved", resolved.transaction, proposal, now=now, is_alone=is_alone)
     return resolved
 
 
@@ -108,7 +115,14 @@ async def _correct(
 
 
 async def write_audit_log(
-    tx: Tx, actor: Actor, action: str, transaction: Transaction, proposal: Proposal, *, now: datetime
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    transaction: Transaction,
+    proposal: Proposal,
+    *,
+    now: datetime,
+    is_alone: bool = False,
 ) -> None:
     await audit_log.append(
         tx,
@@ -122,4 +136,5 @@ async def write_audit_log(
         evidence=proposal.evidence,
         proposed_by=proposal.requested_by,
         **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
+        **audit_log.alone(is_alone),
     )

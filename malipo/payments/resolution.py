@@ -1,13 +1,14 @@
 """A resolution: what operators decide about a case, and the rules for it. Pure.
 
-It takes evidence. An open collection is resolved by one operator, unless a success was reported. Everything else is
-proposed by one operator and approved by another, because a payout that is given back although it was paid is money
-lost.
+It takes evidence. An open collection is resolved by one operator, unless a success was reported, or it is completed
+and counts more than one operator may move. Everything else is proposed by one operator and approved by another,
+because a payout that is given back although it was paid is money lost. The acts are those of `approvals/acts.py`.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from malipo.approvals.acts import Act
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import ReviewReason
@@ -111,12 +112,22 @@ def require_debt(case: Case, finding: Finding) -> None:
         raise Conflict("Nothing is owed of this payment, so nothing can be waived.")
 
 
-def takes_two_operators(case: Case, outcome: ResolvedOutcome) -> bool:
+def act_of(case: Case, outcome: ResolvedOutcome) -> Act:
+    """Which act of the table it is."""
+    if case.transaction.status.is_final:
+        return Act.RESOLVE_ENDED
+    if case.transaction.type is Type.DISBURSEMENT:
+        return Act.RESOLVE_OPEN_PAYOUT
     is_reported_paid = (
         case.dispatch is not None and case.dispatch.is_success_reported and outcome is ResolvedOutcome.FAILED
     )
-    is_payout_or_ended = case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final
-    return is_payout_or_ended or is_reported_paid or may_have_been_sent(case)
+    return Act.RESOLVE_REPORTED if is_reported_paid or may_have_been_sent(case) else Act.RESOLVE_OPEN_COLLECTION
+
+
+def moved_by(case: Case, outcome: ResolvedOutcome) -> int:
+    """What counts, in shillings: an open collection that failed moves nothing."""
+    is_open_collection = case.transaction.type is Type.COLLECTION and not case.transaction.status.is_final
+    return 0 if is_open_collection and not outcome.is_paid else case.transaction.amount
 
 
 def is_stale(proposal: Proposal, transaction: Transaction) -> bool:

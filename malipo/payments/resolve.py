@@ -6,6 +6,7 @@ A resolution is not final: another may follow, and the network may still contrad
 from datetime import datetime
 
 from malipo import ids
+from malipo.approvals import moved_alone
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
@@ -17,15 +18,16 @@ from malipo.payments.resolution import (
     NoSuchCase,
     Resolved,
     ResolvedOutcome,
+    act_of,
     changes_anything,
     is_doubted,
     is_held_for_adopted,
     is_stale,
     may_have_been_sent,
+    moved_by,
     require_debt,
     require_evidence,
     require_patience,
-    takes_two_operators,
 )
 from malipo.payments.store import adopted_payments, cases
 from malipo.payments.store.cases import Case, Proposal
@@ -40,11 +42,14 @@ async def propose(
     finding: Finding,
     *,
     actor: Actor,
+    approval_amount: int,
     now: datetime,
     follow_up_seconds: float = _FOLLOW_UP_SECONDS,
+    is_single_operator: bool = False,
 ) -> Resolved:
-    """Propose what became of a payment. For an open collection one operator is enough, and it is applied at once."""
+    """Propose what became of a payment. Where one operator is enough, it is applied at once."""
     require_evidence(finding)
+    await moved_alone.lock(tx, actor.name)
     case = await _lock_resolvable(tx, id_or_reference, finding.outcome)
     transaction = case.transaction
     require_patience(case, finding)
@@ -66,10 +71,21 @@ async def propose(
         now,
     )
     await cases.insert_proposal(tx, transaction, proposal)
-    if takes_two_operators(case, finding.outcome):
+    if await moved_alone.takes_two(
+        tx,
+        act_of(case, finding.outcome),
+        moved_by(case, finding.outcome),
+        operator=actor.name,
+        subject=transaction.id,
+        approval_amount=approval_amount,
+        now=now,
+        is_single_operator=is_single_operator,
+    ):
         await write_audit_log(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
         return Resolved(transaction, finding.outcome, is_done=False)
-    return await apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
+    return await apply(
+        tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
+    )
 
 
 async def approve(

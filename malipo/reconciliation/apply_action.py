@@ -33,6 +33,7 @@ class Decided:
     resolution: Resolution
     actor: Actor  # the last who decided
     now: datetime
+    is_alone: bool = False  # the only operator there is has said so: --alone
 
     @property
     def approved_by(self) -> str | None:
@@ -51,7 +52,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     ):
         raise Conflict(_NO_PLACE)
     await _let_go_of_keys(tx, decided.exception)
-    found = await evidence.find_unreported(tx, limit=1, line_id=line_id)
+    found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
     await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)
     rest = moved - signed * 100

@@ -38,6 +38,7 @@ class Matched:
     booked_sweeps: int = 0
     completed: int = 0  # payments that a line has ended
     contradicted: int = 0
+    held: int = 0  # lines that wait for a second operator
     waiting: int = 0  # payments that no complete statement covers yet
     uncarried: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
@@ -49,7 +50,7 @@ class Matched:
         return self.payments + self.reversals + self.fees + self.transfers
 
 
-async def match_statements(database: Database, settle: Settle, *, clock: Clock) -> Matched:
+async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> Matched:
     now, done = clock(), Matched()
     async with database.read() as connection:
         profiles = await all_profiles(connection)
@@ -60,8 +61,8 @@ async def match_statements(database: Database, settle: Settle, *, clock: Clock) 
         await matching.lock(tx)
         await match_lines(tx, profiles, done, now=now)
     await take_told_keys(database)
-    reported = await report_evidence(database, settle, done.exceptions, now=now)
-    done.completed, done.contradicted = reported.completed, reported.contradicted
+    reported = await report_evidence(database, settle, done.exceptions, approval_amount=approval_amount, now=now)
+    done.completed, done.contradicted, done.held = reported.completed, reported.contradicted, reported.held
     async with database.begin() as tx:
         await matching.lock(tx)
         done.waiting, done.uncarried = await find_absent(tx, profiles, done.exceptions, now=now)

@@ -33,6 +33,7 @@ SENTENCES = {
     "matched": "Lines matched with payments: {count}.",
     "ended": "Open payments that ended by them: {count}.",
     "contradicted": "Payments of which the merchant was told something else: {count}.",
+    "held": "Payments that this file alone would end or contradict, and that wait for a second operator: {count}.",
     "reversals": "Payments that the network took back: {count}.",
     "transfers": "Lines matched with transfers to or from the bank: {count}.",
     "fees": "The network charged {amount}, which is booked.",
@@ -54,6 +55,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     booked_sweeps: int = 0
     completed: int = 0
     contradicted: int = 0
+    held: int = 0  # lines that wait for a second operator
     waiting: int = 0
     without_carrier_statement: int = 0
     resolved: int = 0
@@ -80,6 +82,7 @@ def summary_of(done: Matched) -> Summary:
         booked_sweeps=done.booked_sweeps,
         completed=done.completed,
         contradicted=done.contradicted,
+        held=done.held,
         waiting=done.waiting,
         without_carrier_statement=done.uncarried,
         resolved=done.resolved,
@@ -95,6 +98,7 @@ def sentences_of(summary: Summary) -> Iterator[Told]:
     for name, number, kind in (
         ("ended", summary.completed, None),
         ("contradicted", summary.contradicted, ExceptionKind.STATE_DIFFERS),
+        ("held", summary.held, None),
         ("reversals", summary.reversals, None),
         ("transfers", summary.transfers, None),
     ):
@@ -128,9 +132,11 @@ def in_words(summary: Summary) -> str:
     return "\n".join(lines)
 
 
-async def match_and_note(database: Database, settle: Settle, *, clock: Clock, actor: Actor) -> tuple[Matched, Summary]:
+async def match_and_note(
+    database: Database, settle: Settle, *, approval_amount: int, clock: Clock, actor: Actor
+) -> tuple[Matched, Summary]:
     """Match what was imported, and note in the audit log what came of it."""
-    done = await match_statements(database, settle, clock=clock)
+    done = await match_statements(database, settle, approval_amount=approval_amount, clock=clock)
     summary = summary_of(done)
     async with database.begin() as tx:
         await audit_log.append(tx, actor, ACTION, now=clock(), **msgspec.to_builtins(summary))

@@ -1,7 +1,8 @@
 """Reports matched lines to their payments: a line is the movement itself, so it ends a payment, or contradicts it.
 
 In batches, each one commit: what was reported is noted with its effects. Whoever dies in between goes on at the next
-run, and a report that was made before is not made twice.
+run, and a report that was made before is not made twice. What an operator's file alone would end or contradict may
+wait for a second operator (`import_approval.py`).
 """
 
 from collections.abc import Sequence
@@ -9,12 +10,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from malipo import ids
+from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.networks.connector import Answer, Verdict
 from malipo.payments.answer_effects import Settled
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report, Settle
 from malipo.payments.transaction import Status
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.store import evidence as store
 from malipo.reconciliation.store import exceptions, matching
@@ -29,25 +33,65 @@ class Reported:
 
     completed: int = 0  # open before
     contradicted: int = 0
+    held: int = 0  # wait for a second operator
     exceptions: Findings = field(default_factory=Findings)
 
 
-async def report_evidence(database: Database, settle: Settle, found: Findings, *, now: datetime) -> Reported:
+async def report_evidence(
+    database: Database, settle: Settle, found: Findings, *, approval_amount: int, now: datetime
+) -> Reported:
     done = Reported(exceptions=found)
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
+        await import_approval.let_go(tx, now=now)
     while True:
         async with database.begin() as tx:
             await matching.lock(tx)
             unreported = await store.find_unreported(tx, limit=_BATCH)
-            if not unreported:
-                return done
+            if await store.find_effects(tx, [each.line_id for each in unreported]):
+                # The sum of a file counts, so all lines are looked at, also those of later batches.
+                held = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
+                await _hold(tx, settle, held, done, now=now)
+                unreported = await store.find_unreported(tx, limit=_BATCH)
             await report(tx, settle, unreported, done, now=now)
+        if not unreported:
+            return done
+
+
+async def approve_import(
+    tx: Tx,
+    settle: Settle,
+    file_id: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    is_single_operator: bool = False,
+) -> Proposal:
+    """Agree with what a file that another operator brought does to payments, and do it."""
+    proposal, found = await import_approval.lock_for_approval(
+        tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
+    )
+    for first in range(0, len(found), _BATCH):
+        await report(tx, settle, found[first : first + _BATCH], Reported(), now=now)
+    return proposal
+
+
+async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: Reported, *, now: datetime) -> None:
+    """These wait. The network is queried about their payments, and each is an exception until then."""
+    for first in range(0, len(line_ids), _BATCH):
+        ids_of_batch = line_ids[first : first + _BATCH]
+        found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
+        await settle(tx, [_report_of(each, is_hint=True) for each in found if each.role == "payment"], again=False)
+        done.held += len(found)
+        done.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
 
 
 async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: Reported, *, now: datetime) -> None:
     """Report these lines, and note it."""
+    if not found:
+        return
     # A line whose reversal is there says nothing any more: the reversal does.
     told = [each for each in found if not each.is_taken_back]
     results = await settle(tx, [_report_of(each) for each in told], again=False)
@@ -68,18 +112,20 @@ def is_different(evidence: Evidence, settled: Settled) -> bool:
     return settled.is_contradiction or is_open
 
 
-def _report_of(evidence: Evidence) -> Report:
+def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
+    """A hint has another id: it tells the payment nothing but that its network is to be queried."""
     is_paid = evidence.role == "payment"
     return Report(
-        id=f"stl_{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}",
+        id=f"{'sth' if is_hint else 'stl'}_{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}",
         channels=[evidence.channel],
         key=evidence.network_key,
         received=ReceivedAnswer(
             connector=evidence.channel.lower(),
             source=AnswerSource.STATEMENT,
+            is_trusted=not is_hint,
             answer=Answer(
                 verdict=Verdict.CONFIRMED if is_paid else Verdict.REFUSED,
-                detail=f"{evidence.receipt} in the statement",
+                detail=f"{evidence.receipt} in the statement{', which waits for a second operator' * is_hint}",
                 provider_reference=evidence.receipt if is_paid else None,
             ),
         ),

@@ -7,16 +7,19 @@ undone is kept, and money that was booked is booked back.
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec.structs import replace
 
 from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import require_operator
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Conflict, Invalid, Missing
 from malipo.operators import vouching
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
@@ -37,10 +40,8 @@ from malipo.reconciliation.exception import (
 )
 from malipo.reconciliation.find_effect import find_facts
 from malipo.reconciliation.lost_request import find_lost_request
-from malipo.reconciliation.store import exceptions, matching, resolutions
+from malipo.reconciliation.store import evidence, exceptions, matching, resolutions
 from malipo.settings import Settings
-
-_COUNTED = timedelta(hours=24)
 
 
 class NoSuchException(Missing):
@@ -76,9 +77,10 @@ class ResolveExceptions:
         reason: str,
         actor: Actor,
         now: datetime,
+        is_single_operator: bool = False,
     ) -> ReconciliationException:
         """Propose an action. Where one operator is enough, it is done at once."""
-        exception = await _lock(tx, exception_id)
+        exception = await _lock(tx, exception_id, actor)
         await _require(tx, exception, action, terms, reason, actor)
         facts = await find_facts(tx, exception, action, terms, credits_automatically=self.credits_automatically)
         resolution = Resolution(
@@ -93,37 +95,64 @@ class ResolveExceptions:
         )
         await resolutions.insert(tx, resolution)
         if action is Action.RESOLVE:
-            return await self._propose_outcome(tx, exception, resolution, actor=actor, now=now)
-        if await self._takes_two(tx, exception, resolution, actor, now):
+            return await self._propose_outcome(
+                tx, exception, resolution, actor=actor, now=now, is_single_operator=is_single_operator
+            )
+        if await moved_alone.takes_two(
+            tx,
+            await _act_of(tx, exception, resolution),
+            resolution.amount,
+            operator=actor.name,
+            subject=exception.id,
+            approval_amount=self.approval_amount,
+            now=now,
+            is_single_operator=is_single_operator,
+        ):
             return await _wait(tx, exception, resolution, actor=actor, now=now)
-        return await self._apply(tx, Decided(exception, resolution, actor, now))
+        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator))
 
     async def undo(
-        self, tx: Tx, exception_id: str, *, reason: str, actor: Actor, now: datetime
+        self,
+        tx: Tx,
+        exception_id: str,
+        *,
+        reason: str,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool = False,
     ) -> ReconciliationException:
         """Reverse what was last done about it: by two operators, if it took two."""
-        await _lock(tx, exception_id)
+        await _lock(tx, exception_id, actor)
         done = [each for each in await resolutions.find(tx, exception_id) if _is_done(each)]
         if not done:
             raise Conflict("Operators have done nothing about it that could be undone.")
         if done[-1].action is Action.RESOLVE:
             raise Conflict("What became of a payment is undone by saying the opposite: malipo payments resolve")
         terms = {"resolution": done[-1].id}
-        return await self.propose(tx, exception_id, Action.UNDO, terms, reason=reason, actor=actor, now=now)
+        return await self.propose(
+            tx,
+            exception_id,
+            Action.UNDO,
+            terms,
+            reason=reason,
+            actor=actor,
+            now=now,
+            is_single_operator=is_single_operator,
+        )
 
     async def approve(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Agree with what another operator has proposed, and do it."""
-        exception = await _lock(tx, exception_id)
+        exception = await _lock(tx, exception_id, actor)
         resolution = await _find_open(tx, exception)
-        _require_operator(actor)
+        require_operator(actor)
         await vouching.require_two(tx, proposed_by=resolution.requested_by, approver=actor, now=now)
         return await self._apply(tx, Decided(exception, resolution, actor, now))
 
     async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Disagree with a proposal, or take one's own back."""
-        exception = await _lock(tx, exception_id)
+        exception = await _lock(tx, exception_id, actor)
         resolution = await _find_open(tx, exception)
-        _require_operator(actor)
+        require_operator(actor)
         await resolutions.end(tx, resolution.id, by=actor.name, is_approved=False, now=now)
         if resolution.action is Action.RESOLVE and exception.reference is not None:
             with suppress(Missing):  # It may have been decided among the cases meanwhile.
@@ -138,23 +167,15 @@ class ResolveExceptions:
         await _note(tx, actor, "exception.rejected", exception, resolution, now=now)
         return await _get(tx, exception.id)
 
-    async def _takes_two(
-        self, tx: Tx, exception: ReconciliationException, resolution: Resolution, actor: Actor, now: datetime
-    ) -> bool:
-        match resolution.action:
-            case Action.NOTE:
-                return False
-            case Action.UNDO if (await _find_undone(tx, resolution)).took_two:
-                return True
-            case Action.MATCH | Action.ADOPT:
-                return True
-        # Many small ones of one operator are a large one. What counts is what is moved, not what is at stake.
-        alone = await resolutions.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
-        is_payout = exception.is_payout and resolution.action is Action.BOOK
-        return is_payout or alone + resolution.amount > self.approval_amount
-
     async def _propose_outcome(
-        self, tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
+        self,
+        tx: Tx,
+        exception: ReconciliationException,
+        resolution: Resolution,
+        *,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool,
     ) -> ReconciliationException:
         """By the rules of payments, which say themselves whether it takes two."""
         assert exception.reference is not None
@@ -165,10 +186,17 @@ class ResolveExceptions:
             is_despite_waiting=resolution.terms.get("despite_waiting") == "yes",
         )
         resolved = await resolve.propose(
-            tx, exception.reference, finding, actor=actor, now=now, follow_up_seconds=self.follow_up_seconds
+            tx,
+            exception.reference,
+            finding,
+            actor=actor,
+            approval_amount=self.approval_amount,
+            now=now,
+            follow_up_seconds=self.follow_up_seconds,
+            is_single_operator=is_single_operator,
         )
         if resolved.is_done:
-            return await _end(tx, Decided(exception, resolution, actor, now), None)
+            return await _end(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator), None)
         return await _wait(tx, exception, resolution, actor=actor, now=now)
 
     async def _apply(self, tx: Tx, decided: Decided) -> ReconciliationException:
@@ -200,17 +228,30 @@ async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
     await resolutions.end(tx, decided.resolution.id, by=decided.actor.name, is_approved=True, now=decided.now)
     await resolutions.set_undone(tx, undone.id, by=decided.resolution.id)
     await exceptions.set_state(tx, decided.exception.id, ExceptionState.OPEN, now=decided.now)
-    await _note(tx, decided.actor, "exception.undone", decided.exception, decided.resolution, now=decided.now)
+    await _note(
+        tx,
+        decided.actor,
+        "exception.undone",
+        decided.exception,
+        decided.resolution,
+        now=decided.now,
+        is_alone=decided.is_alone,
+    )
     return await _get(tx, decided.exception.id)
 
 
 async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> ReconciliationException:
     exception, resolution, actor, now = decided.exception, decided.resolution, decided.actor, decided.now
     await resolutions.end(tx, resolution.id, by=actor.name, is_approved=True, booking_id=booking_id, now=now)
-    state = ExceptionState.RESOLVED if is_resolved_by(exception.kind, resolution) else ExceptionState.OPEN
+    is_resolved = is_resolved_by(exception.kind, resolution)
+    if resolution.action is Action.NOTE and exception.line_id is not None:
+        # The ledger lacks what a line moved that waits for a second operator, or that one has rejected.
+        is_resolved &= not await evidence.is_waiting(tx, exception.line_id)
+    state = ExceptionState.RESOLVED if is_resolved else ExceptionState.OPEN
     await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
     action = "exception.resolved" if state is ExceptionState.RESOLVED else "exception.noted"
-    await _note(tx, actor, action, exception, replace(resolution, booking_id=booking_id), now=now)
+    resolution = replace(resolution, booking_id=booking_id)
+    await _note(tx, actor, action, exception, resolution, now=now, is_alone=decided.is_alone)
     return await _get(tx, exception.id)
 
 
@@ -242,7 +283,7 @@ async def _require(
     reason: str,
     actor: Actor,
 ) -> None:
-    _require_operator(actor)
+    require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
         raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
     if exception.state is ExceptionState.PROPOSED:
@@ -277,10 +318,20 @@ def _term(terms: Mapping[str, str], name: str) -> str:
     return terms[name]
 
 
-def _require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")
+async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolution) -> Act:
+    """Which act of the table it is. What counts is what is moved, not what is at stake."""
+    match resolution.action:
+        case Action.NOTE:
+            return Act.NOTE
+        case Action.MATCH:
+            return Act.MATCH_LINE
+        case Action.ADOPT:
+            return Act.ADOPT_LINE
+        case Action.UNDO:
+            return Act.UNDO_OF_TWO if (await _find_undone(tx, resolution)).took_two else Act.UNDO
+        case Action.BOOK:
+            return Act.BOOK_PAYOUT_LINE if exception.is_payout else Act.BOOK_LINE
+    raise AssertionError(resolution.action)
 
 
 def _is_done(resolution: Resolution) -> bool:
@@ -288,9 +339,10 @@ def _is_done(resolution: Resolution) -> bool:
     return is_approved and resolution.action is not Action.UNDO
 
 
-async def _lock(tx: Tx, exception_id: str) -> ReconciliationException:
+async def _lock(tx: Tx, exception_id: str, actor: Actor) -> ReconciliationException:
     """Nothing is matched meanwhile, and no other operator decides."""
     await matching.lock_for_decision(tx)
+    await moved_alone.lock(tx, actor.name)
     exception = await exceptions.lock(tx, exception_id)
     if exception is None:
         raise NoSuchException(exception_id)
@@ -316,7 +368,14 @@ async def _find_undone(tx: Tx, undo: Resolution) -> Resolution:
 
 
 async def _note(
-    tx: Tx, actor: Actor, what: str, exception: ReconciliationException, resolution: Resolution, *, now: datetime
+    tx: Tx,
+    actor: Actor,
+    what: str,
+    exception: ReconciliationException,
+    resolution: Resolution,
+    *,
+    now: datetime,
+    is_alone: bool = False,
 ) -> None:
     await audit_log.append(
         tx,
@@ -335,4 +394,5 @@ async def _note(
         reason=resolution.reason,
         proposed_by=resolution.requested_by,
         booking=resolution.booking_id,
+        **audit_log.alone(is_alone),
     )

@@ -6,16 +6,20 @@ they are listed, and looked for in other statements. A closed day does not chang
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import require_operator
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.operators import vouching
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.coverage import AFTER_SENDING
 from malipo.reconciliation.exception import ExceptionKind, FoundException
@@ -25,7 +29,6 @@ from malipo.reconciliation.store import exceptions, matching, open_days, stateme
 from malipo.reconciliation.store import statement_proposals as proposals
 from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 
-_COUNTED = timedelta(hours=24)
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
 _EXCEPTIONS_AT_ONCE = 1000
 
@@ -51,10 +54,18 @@ class WithdrawStatements:
         return await _propose(tx, ProposedAction.WITHDRAW, file, None, amount, reason, actor=actor, now=now)
 
     async def propose_undo(
-        self, tx: Tx, booking_id: str, *, reason: str, actor: Actor, now: datetime
+        self,
+        tx: Tx,
+        booking_id: str,
+        *,
+        reason: str,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool = False,
     ) -> StatementProposal:
         """Undo the booking of a file's fees or sweeps of a day. At once, if it is small."""
         await matching.lock_for_decision(tx)
+        await moved_alone.lock(tx, actor.name)
         _require(reason, actor)
         booking = await _find_booking(tx, booking_id)
         assert booking.file_id is not None
@@ -62,27 +73,35 @@ class WithdrawStatements:
         proposal = await _propose(
             tx, ProposedAction.UNDO, file, booking.id, booking.amount, reason, actor=actor, now=now
         )
-        alone = await proposals.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
-        if alone + booking.amount > self.approval_amount:
+        if await moved_alone.takes_two(
+            tx,
+            Act.UNDO_STATEMENT_BOOKING,
+            booking.amount,
+            operator=actor.name,
+            subject=booking.id,
+            approval_amount=self.approval_amount,
+            now=now,
+            is_single_operator=is_single_operator,
+        ):
             return proposal
-        return await _apply(tx, proposal, file, actor=actor, now=now)
+        return await _apply(tx, proposal, file, actor=actor, now=now, is_alone=is_single_operator)
 
     async def approve(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Agree with what another operator has proposed about a file or a booking, and do it."""
         proposal, file = await _find_open(tx, subject)
-        _require_operator(actor)
+        require_operator(actor)
         await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
         return await _apply(tx, proposal, file, actor=actor, now=now)
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Disagree with a proposal, or take one's own back."""
         proposal, file = await _find_open(tx, subject)
-        _require_operator(actor)
+        require_operator(actor)
         return await _end(tx, proposal, file, is_approved=False, actor=actor, now=now)
 
 
 async def _apply(
-    tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime
+    tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime, is_alone: bool = False
 ) -> StatementProposal:
     if proposal.action is ProposedAction.WITHDRAW:
         await withdrawals.sort_lines(tx, file.id)
@@ -90,13 +109,14 @@ async def _apply(
         for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
+        await import_approval.end_of_file(tx, file.id, actor=actor, now=now)
         await withdrawals.withdraw_file(tx, file, now=now)
         await _look_for_absent_again(tx, file, now=now)
     else:
         assert proposal.booking_id is not None
         booking = await _undo(tx, proposal.booking_id, proposal, actor=actor, now=now)
         await _open_lines(tx, file, booking, now=now)
-    return await _end(tx, proposal, file, is_approved=True, actor=actor, now=now)
+    return await _end(tx, proposal, file, is_approved=True, actor=actor, now=now, is_alone=is_alone)
 
 
 async def _look_for_absent_again(tx: Tx, file: StatementFile, *, now: datetime) -> None:
@@ -176,7 +196,14 @@ async def _propose(
 
 
 async def _end(
-    tx: Tx, proposal: StatementProposal, file: StatementFile, *, is_approved: bool, actor: Actor, now: datetime
+    tx: Tx,
+    proposal: StatementProposal,
+    file: StatementFile,
+    *,
+    is_approved: bool,
+    actor: Actor,
+    now: datetime,
+    is_alone: bool = False,
 ) -> StatementProposal:
     await proposals.end(tx, proposal.id, by=actor.name, is_approved=is_approved, now=now)
     done = (
@@ -184,13 +211,20 @@ async def _end(
         if is_approved
         else "rejected"
     )
-    await _note(tx, proposal, file, done, actor=actor, now=now)
+    await _note(tx, proposal, file, done, actor=actor, now=now, is_alone=is_alone)
     [found] = [each for each in await proposals.find(tx, file.id) if each.id == proposal.id]
     return found
 
 
 async def _note(
-    tx: Tx, proposal: StatementProposal, file: StatementFile, what: str, *, actor: Actor, now: datetime
+    tx: Tx,
+    proposal: StatementProposal,
+    file: StatementFile,
+    what: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    is_alone: bool = False,
 ) -> None:
     names = {"proposed": f"{proposal.action}_proposed", "rejected": f"{proposal.action}_rejected"}
     remaining = await withdrawals.find_remaining(tx, file.id) if what == "withdrawn" else []
@@ -209,6 +243,7 @@ async def _note(
         proposed_by=proposal.requested_by,
         remaining=len(remaining),
         remaining_amount=sum(each.amount for each in remaining),
+        **audit_log.alone(is_alone),
     )
 
 
@@ -264,12 +299,6 @@ async def _require_undecided(tx: Tx, file: StatementFile) -> None:
 
 
 def _require(reason: str, actor: Actor) -> None:
-    _require_operator(actor)
+    require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
         raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
-
-
-def _require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")

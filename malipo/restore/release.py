@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Conflict, Invalid, Missing
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
-from malipo.operators import store as operators
 from malipo.operators import vouching
 from malipo.payments.store import dispatch_restore
 from malipo.restore import store
@@ -38,8 +39,8 @@ async def release(
         raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
     standing = await installation.lock(tx)
     _require_something(standing, scope)
-    if is_single_operator and await operators.count(tx) > 1:
-        raise Forbidden("There is more than one operator, so it takes two of them.")
+    if is_single_operator:
+        await moved_alone.require_single_operator(tx, Act.RELEASE)
     channel, type_ = scope or (None, None)
     proposed = await store.find_release(tx, standing.epoch, channel, type_)
     if proposed is None:

@@ -21,11 +21,12 @@ from malipo.reconciliation.fetch_statement import FetchableAccount, day_bounds, 
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.matching_summary import match_and_note
 from malipo.reconciliation.store import statements
+from malipo.reconciliation.store.evidence import FETCHED_BY
 from malipo.service import Service
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
-_ACTOR = Actor("malipo", "worker")
+_ACTOR = Actor(FETCHED_BY, "worker")
 # In Dar es Salaam. Networks need a while after midnight to have all of a day.
 _NOT_BEFORE = time(2)
 _AGAIN_SECONDS = 3600.0
@@ -58,7 +59,8 @@ class StatementFetcher:
         if any(done):
             settings, clock = self._service.settings, self._service.clock
             settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
-            _, summary = await match_and_note(self._database, settle, clock=clock, actor=_ACTOR)
+            limit = settings.booking_approval_amount
+            _, summary = await match_and_note(self._database, settle, approval_amount=limit, clock=clock, actor=_ACTOR)
             log.info("statement_fetch.matched", **msgspec.to_builtins(summary))
         return False
 

@@ -18,16 +18,19 @@ from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.choose_profile import choose_profile
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.match_statements import match_statements
+from malipo.reconciliation.report_evidence import approve_import
 from malipo_simulator.statements.account import ZONE, Entry, Statement, statement_of
 from malipo_simulator.statements.layouts import as_csv, plain_words
 from malipo_simulator.transaction import GatewayName
 from simulation.plan import Plan
 from simulation.world import World
 
-_OPERATOR = Actor("operator finance", "statements")
+_APPROVAL_AMOUNT = 2000  # so small that lists wait for the second operator
+_OPERATOR, _SECOND = Actor("operator finance", "statements"), Actor("operator juma", "statements")
 # ClickPesa carries payouts to HaloPesa: an account of its own of that channel.
 _CLICKPESA = "clickpesa"
 _REMARKS = ("", "", "School fees", "Fees of January", "Charges of the clinic", "Rent", "Bank of my uncle")
@@ -68,7 +71,10 @@ class StatementFiles:
 
     async def match(self, database: Database) -> None:
         settle = Settle(clock=clock.now, rules=Rules.of(self._world.settings))
-        await match_statements(database, settle, clock=clock.now)
+        await match_statements(database, settle, approval_amount=_APPROVAL_AMOUNT, clock=clock.now)
+        async with database.begin() as tx:
+            for each in await import_approval.find_open(tx):
+                await approve_import(tx, settle, each.proposal.subject, actor=_SECOND, now=clock.now())
 
     async def _import(
         self, database: Database, gateway: GatewayName, day: date, until: float | None, layout: Layout

@@ -164,5 +164,5 @@ async def _resolve(database: Database, payment: Transaction, *, is_waived: bool 
     finding = Finding(ResolvedOutcome.COMPLETED, "Receipt QK12AB on the statement of 15 November", is_waived=is_waived)
     one, other = Actor("operator asha", "here"), Actor("operator juma", "here")
     async with database.begin() as tx:
-        await resolve.propose(tx, payment.reference, finding, actor=one, now=clock.now())
+        await resolve.propose(tx, payment.reference, finding, actor=one, approval_amount=1_000_000, now=clock.now())
         await resolve.approve(tx, payment.reference, actor=other, now=clock.now())

@@ -76,7 +76,9 @@ async def at_work(database: Database, database_url: str, folder: Path) -> AsyncI
         else:
             _write(path, day, lines, OPENING[channel])
             await _import(database, path, channel)
-    await match_statements(database, Settle(clock=clock.now, rules=Rules.of(Settings())), clock=clock.now)
+    await match_statements(
+        database, Settle(clock=clock.now, rules=Rules.of(Settings())), approval_amount=1_000_000, clock=clock.now
+    )
     with starting(folder) as start:
         running = await until_ready(start("api", database_url=database_url, float_low="HALOPESA=300000", **OPTIONAL))
         yield Yesterday(running.url, day, folder / f"mpesa-{day}.csv")

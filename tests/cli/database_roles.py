@@ -26,6 +26,7 @@ READING: dict[str, tuple[str, ...]] = {
     "floats list": (),
     "floats pending": (),
     "statements charges": (),
+    "statements waiting": (),
     "exceptions list": (),
     "operators list": (),
     "audit": (),

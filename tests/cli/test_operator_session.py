@@ -250,12 +250,13 @@ GIVEN_BY = {
         *("floats read", "floats transfer", "floats reject"),
         *("statements import", "statements fetch", "statements match", "statements charge"),
         *("statements layout", "statements withdraw", "statements undo", "statements reject"),
+        "statements reject-import",
         *("exceptions propose", "exceptions reject", "exceptions undo"),
         *("hold", "restore fence", "restore reject", "restore release"),
     },
     Authority.SECOND_OPERATOR: {
         *("wallet approve", "floats approve", "close approve", "payments approve", "exceptions approve"),
-        *("statements approve", "operators vouch"),
+        *("statements approve", "statements approve-import", "operators vouch"),
     },
 }
 

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import NotOpen, Requested
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
@@ -15,8 +17,6 @@ from malipo.ledger import house_bookings
 from malipo.ledger.bookings import ReferenceReused
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Kind, Transfer
-from malipo.operators import booking_approval
-from malipo.operators.booking_approval import NotOpen, Requested
 from tests.conftest import NOBODY
 from tests.journeys import database_facts
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, LIMIT

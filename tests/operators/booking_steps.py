@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from malipo import clock
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import Requested
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
@@ -12,9 +14,8 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.store import booking_proposals, wallets
 from malipo.ledger.store.booking_proposals import Proposal
-from malipo.operators import booking_approval, login
+from malipo.operators import login
 from malipo.operators import store as operators
-from malipo.operators.booking_approval import Requested
 from tests.conftest import Merchant
 
 ASHA, JUMA, NEEMA = (operator_at(name, "test") for name in ("asha", "juma", "neema"))

@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import NotOpen, NotProposed, SeveralProposed
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, DataError
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger import check as ledger_check
 from malipo.ledger.bookings import Booking, Kind, ReferenceReused, WalletTooLow, book
 from malipo.ledger.store.booking_proposals import Proposal
-from malipo.operators import booking_approval
-from malipo.operators.booking_approval import NotOpen, NotProposed, SeveralProposed
 from tests.conftest import Merchant, make_merchant
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, LIMIT, NEEMA, Desk
 

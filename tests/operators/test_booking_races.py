@@ -7,11 +7,11 @@ import tempfile
 import pytest
 
 from malipo import clock
+from malipo.approvals.booking_approval import NotOpen
 from malipo.db import Database
 from malipo.ledger.bookings import Kind, ReferenceReused, book
 from malipo.ledger.store import wallets
 from malipo.operators import store as operators
-from malipo.operators.booking_approval import NotOpen
 from tests import fork_server
 from tests.conftest import Merchant
 from tests.journeys.full_stack import until

@@ -31,7 +31,9 @@ async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
 
 async def propose(database: Database, id_: str, outcome: ResolvedOutcome) -> Resolved:
     async with database.begin() as tx:
-        return await resolve.propose(tx, id_, Finding(outcome, EVIDENCE), actor=ASHA, now=clock.now())
+        return await resolve.propose(
+            tx, id_, Finding(outcome, EVIDENCE), actor=ASHA, approval_amount=1_000_000, now=clock.now()
+        )
 
 
 async def resolve_by_all(database: Database, transaction: Transaction, outcome: ResolvedOutcome) -> None:

@@ -51,7 +51,10 @@ async def propose(
     **more: Any,
 ) -> Resolved:
     finding = Finding(outcome, evidence, **{"is_despite_waiting": True, **more})
-    return await write(steps.database, lambda tx: resolve.propose(tx, payment, finding, actor=actor, now=clock.now()))
+    return await write(
+        steps.database,
+        lambda tx: resolve.propose(tx, payment, finding, actor=actor, approval_amount=1_000_000, now=clock.now()),
+    )
 
 
 async def approve(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> Resolved:

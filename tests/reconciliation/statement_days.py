@@ -135,8 +135,8 @@ class Statements:
     def settle(self) -> Settle:
         return Settle(clock=clock.now, rules=Rules.of(self.steps.service.settings))
 
-    async def match(self) -> Matched:
-        return await match_statements(self.database, self.settle(), clock=clock.now)
+    async def match(self, approval_amount: int = 1_000_000) -> Matched:
+        return await match_statements(self.database, self.settle(), approval_amount=approval_amount, clock=clock.now)
 
     async def take(self, *entries: Entry, **how: Any) -> Matched:
         """Import a file of these lines, and match it."""

@@ -309,7 +309,9 @@ async def test_an_undone_adoption_is_not_called_paid_by_a_decision_about_a_case(
     finding = Finding(ResolvedOutcome.COMPLETED, "The statement has its receipt")
     with pytest.raises(Conflict, match="Adopt the line again"):
         async with lost.statements.database.begin() as tx:
-            await propose_case(tx, adopted["reference"], finding, actor=ASHA, now=clock.now())
+            await propose_case(
+                tx, adopted["reference"], finding, actor=ASHA, approval_amount=1_000_000, now=clock.now()
+            )
     await lost.adopt(found)
     assert await lost.statements.float_change() == await lost.statements.statement_change()
     await lost.statements.check_ledger()
@@ -323,7 +325,7 @@ async def test_an_adoption_is_undone_also_while_something_is_proposed_about_its_
     async with lost.statements.database.begin() as tx:
         reference = await tx.fetchval("SELECT reference FROM transactions")
         finding = Finding(ResolvedOutcome.FAILED, "The merchant does not know it")
-        await propose_case(tx, reference, finding, actor=ASHA, now=clock.now())
+        await propose_case(tx, reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     await lost.desk.undo(found)
     await lost.desk.approve(found)
     await lost.adopt(found)

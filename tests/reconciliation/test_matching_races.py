@@ -105,12 +105,14 @@ async def evidence_dies(statements: Statements) -> None:
     settings = statements.settle()
     dying = DyingSettle(clock=settings._clock, rules=settings._rules)
     with pytest.raises(KilledError):
-        await match_statements(statements.database, dying, clock=clock.now)
+        await match_statements(statements.database, dying, approval_amount=1_000_000, clock=clock.now)
 
 
 async def evidence_done(statements: Statements) -> None:
     await match_only(statements)
-    await report_evidence(statements.database, statements.settle(), Findings(), now=clock.now())
+    await report_evidence(
+        statements.database, statements.settle(), Findings(), approval_amount=1_000_000, now=clock.now()
+    )
 
 
 async def nothing(statements: Statements) -> None:

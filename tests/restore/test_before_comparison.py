@@ -118,10 +118,10 @@ async def test_what_was_cancelled_although_it_was_paid_can_be_put_right_after_a_
     finding = Finding(ResolvedOutcome.COMPLETED, EVIDENCE)
     with pytest.raises(Conflict, match="nothing contradicts"):
         async with steps.database.begin() as tx:
-            await resolve.propose(tx, payout.reference, finding, actor=ASHA, now=clock.now())
+            await resolve.propose(tx, payout.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     await fence(steps)
     async with steps.database.begin() as tx:
-        await resolve.propose(tx, payout.reference, finding, actor=ASHA, now=clock.now())
+        await resolve.propose(tx, payout.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     async with steps.database.begin() as tx:
         resolved = await resolve.approve(tx, payout.reference, actor=JUMA, now=clock.now())
     assert resolved.credited == -payout.amount - payout.fee

@@ -169,10 +169,12 @@ async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
     finding = Finding(outcome, EVIDENCE)
     with pytest.raises(Conflict, match="PENDING"):
         async with steps.database.begin() as tx:
-            await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())
+            await resolve.propose(tx, payment.id, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     await fence(steps)
     async with steps.database.begin() as tx:
-        assert not (await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())).is_done
+        assert not (
+            await resolve.propose(tx, payment.id, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
+        ).is_done
     async with steps.database.begin() as tx:
         await resolve.approve(tx, payment.id, actor=JUMA, now=clock.now())
     assert await steps.status(payment) == outcome.upper()

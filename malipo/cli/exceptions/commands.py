@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.exceptions import effects, words
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
@@ -71,6 +71,8 @@ def add_commands(commands: Any) -> None:
     undo = _of_exception(acts, "undo", _undo, "reverse what was done about it; by two operators, if it took two")
     undo.add_argument("--reason", required=True, help="why")
     _add_preview(undo)
+    for each in (propose, undo):
+        add_alone(each)
 
 
 def _add_preview(act: Any) -> None:
@@ -151,7 +153,16 @@ def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def decide(resolve: ResolveExceptions, tx: Tx, actor: Actor, now: datetime) -> ReconciliationException:
         reason = arguments.reason.strip()
-        return await resolve.propose(tx, arguments.exception, action, terms, reason=reason, actor=actor, now=now)
+        return await resolve.propose(
+            tx,
+            arguments.exception,
+            action,
+            terms,
+            reason=reason,
+            actor=actor,
+            now=now,
+            is_single_operator=arguments.alone,
+        )
 
     async def changes(connection: Conn, found: ReconciliationException) -> effects.Rows | None:
         return await effects.find(connection, found, action, terms, settings)
@@ -187,7 +198,12 @@ def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
         arguments,
         settings,
         lambda resolve, tx, actor, now: resolve.undo(
-            tx, arguments.exception, reason=arguments.reason.strip(), actor=actor, now=now
+            tx,
+            arguments.exception,
+            reason=arguments.reason.strip(),
+            actor=actor,
+            now=now,
+            is_single_operator=arguments.alone,
         ),
         changes,
     )

@@ -6,7 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from malipo import money
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import NotProposed, Requested
 from malipo.audit_log.actor import Actor
+from malipo.cli.authority import add_alone
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.wallet_bookings import add_decisions, amount_of, reference_of, sentence_of
@@ -16,8 +19,6 @@ from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
-from malipo.operators import booking_approval
-from malipo.operators.booking_approval import NotProposed, Requested
 from malipo.settings import Settings
 
 _WORDS = {Kind.TO_BANK: "to the bank", Kind.FROM_BANK: "from the bank"}
@@ -39,6 +40,7 @@ def add_subcommands(acts: Any, add_account: Callable[[Any], None]) -> None:
     )
     transfer.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
     add_account(transfer)
+    add_alone(transfer)
     add_subcommand(acts, "pending", _pending, "transfers that wait for another operator")
     add_decisions(acts, _decide, "transfer")
 
@@ -49,7 +51,9 @@ def _transfer(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Requested:
         limit = settings.booking_approval_amount
-        return await booking_approval.request(tx, transfer, approval_amount=limit, actor=actor, now=now)
+        return await booking_approval.request(
+            tx, transfer, approval_amount=limit, actor=actor, now=now, is_single_operator=arguments.alone
+        )
 
     requested = write(arguments, settings, act)
     shown = {

@@ -9,7 +9,7 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.statements import charges, fetch, layout, mapper, matched, withdraw
+from malipo.cli.statements import charges, fetch, layout, mapper, matched, waiting, withdraw
 from malipo.cli.statements.imported import tell_both
 from malipo.cli.statements.matched import match_now
 from malipo.cli.statements.progress_bar import ProgressBar
@@ -73,6 +73,7 @@ def add_commands(commands: Any) -> None:
     layout.add_command(acts)
     add_subcommand(acts, "match", _match, "match what was imported with payments once more")
     withdraw.add_commands(acts)
+    waiting.add_commands(acts)
     charges.add_subcommands(acts)
 
 

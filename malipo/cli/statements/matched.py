@@ -25,7 +25,8 @@ def match_now(settings: Settings, actor: Actor) -> Found:
 
     async def act(database: Database) -> Found:
         settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
-        done, summary = await match_and_note(database, settle, clock=clock.now, actor=actor)
+        limit = settings.booking_approval_amount
+        done, summary = await match_and_note(database, settle, approval_amount=limit, clock=clock.now, actor=actor)
         async with database.read() as connection:
             return summary, await exceptions.find_by_ids(connection, [each.id for each in done.exceptions.first])
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.exceptions import effects
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
@@ -38,6 +38,7 @@ def add_commands(acts: Any) -> None:
     undo = add_subcommand(acts, "undo", _undo, "undo the booking of an import's fees or sweeps of a day")
     undo.add_argument("booking", help="its id, as malipo statements show shows it")
     undo.add_argument("--reason", required=True, help="what is wrong with it")
+    add_alone(undo)
     approve = add_subcommand(acts, "approve", _approve, "approve what another operator has proposed")
     approve.add_argument("id", help="of the import, or of the booking")
     add_here(approve)
@@ -135,7 +136,12 @@ def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
         arguments,
         settings,
         lambda withdraw, tx, actor, now: withdraw.propose_undo(
-            tx, arguments.booking, reason=arguments.reason.strip(), actor=actor, now=now
+            tx,
+            arguments.booking,
+            reason=arguments.reason.strip(),
+            actor=actor,
+            now=now,
+            is_single_operator=arguments.alone,
         ),
     )
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import NotOpen, NotProposed
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
@@ -18,8 +20,7 @@ from malipo.errors import Refusal
 from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants.store import merchants
-from malipo.operators import booking_approval, vouching
-from malipo.operators.booking_approval import NotOpen, NotProposed
+from malipo.operators import vouching
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.

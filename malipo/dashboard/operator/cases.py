@@ -117,6 +117,7 @@ async def page(
         "said": resolution_effects.said_of(case),
         "proposed_value": None if proposal is None else resolution_effects.value_of(proposal),
         "is_waiting": resolution_effects.is_waiting(case),
+        "limit": request.service.settings.booking_approval_amount,
         "may_cancel": is_pending and not case.is_merchant_active and not may_be_sent,
         "may_be_sent": may_be_sent,
         "resembles_adopted": is_held_for_adopted(case),

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from malipo.approvals import moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import cases as pages
@@ -68,6 +69,7 @@ async def propose(request: OperatorRequest) -> Response:
         return await pages.page(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
 
     async def act(tx: Tx) -> Resolved:
+        await moved_alone.lock(tx, request.actor.name)
         case = await cases.lock(tx, payment)
         if case is None:
             raise NoSuchCase(payment)
@@ -80,7 +82,8 @@ async def propose(request: OperatorRequest) -> Response:
             and not finding.is_despite_waiting
         ):
             raise Conflict(_WAITING)
-        return await resolve.propose(tx, payment, finding, actor=request.actor, **_when(request))
+        limit = request.service.settings.booking_approval_amount
+        return await resolve.propose(tx, payment, finding, actor=request.actor, approval_amount=limit, **_when(request))
 
     payment = pages.payment_in(request)
     return await _done(request, form, act, "case-proposed")

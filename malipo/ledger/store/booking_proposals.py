@@ -39,11 +39,6 @@ async def lock_booking(tx: Tx, kind: str, bank_reference: str) -> None:
     await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}")
 
 
-async def lock_bookings_of(tx: Tx, operator: str, subject: str) -> None:
-    """One operator's bookings of one merchant, or of the house, are made in turn, so that their sum is known."""
-    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"by {operator} {subject}")
-
-
 async def find_open(connection: Conn, kind: str, bank_reference: str) -> Proposal | None:
     row = await connection.fetchrow(
         f"SELECT {_COLUMNS} FROM booking_proposals WHERE kind = $1 AND bank_reference = $2 AND decided_at IS NULL",

@@ -2,7 +2,8 @@
 
 A line is the movement itself and not a report of it, so it has the last word: also over a signed callback and over
 operators. A payment's line is CONFIRMED. The reversal of a payment is REFUSED: the money is back. It never ends a
-payment that is open, because what follows is for operators to decide. No line ever leads to a sending.
+payment that is open, because what follows is for operators to decide. No line ever leads to a sending. A line that is
+not trusted, because it waits for a second operator, is a hint: the network is queried.
 """
 
 from msgspec.structs import replace
@@ -43,6 +44,12 @@ def end_by_statement(
         # Nothing is left to ask.
         return Decision(is_contradiction=True)
     return Decision() if is_paid else Decision(dispatch=dispatch)
+
+
+def hint_after_end(dispatch: Dispatch | None) -> Decision:
+    """For a payment that has ended, and whose line waits for a second operator: its network is queried at once, if it
+    still is queried at all."""
+    return Decision() if dispatch is None else query_now(dispatch)
 
 
 def _not_sent(next_action: NextAction) -> NextAction:

@@ -20,7 +20,7 @@ from malipo.payments.dispatch import (
 )
 from malipo.payments.network_answer.after_restore import decide_after_restore
 from malipo.payments.network_answer.before_sending import answer_before_sending
-from malipo.payments.network_answer.by_statement import decide_by_statement, end_by_statement
+from malipo.payments.network_answer.by_statement import decide_by_statement, end_by_statement, hint_after_end
 from malipo.payments.network_answer.contradiction import decide_after_end, end_as_failed
 from malipo.payments.network_answer.credibility import differs, failure_of, is_believed, is_overtaken, with_success
 from malipo.payments.network_answer.not_found import decide_missing, decide_not_indexed
@@ -42,12 +42,16 @@ def decide(
     if transaction.status.is_final:
         last = last or LatestAnswer(transaction.status is Status.COMPLETED)
         if received.source is AnswerSource.STATEMENT:
-            return end_by_statement(transaction, dispatch, received, last)
+            return (
+                end_by_statement(transaction, dispatch, received, last)
+                if received.is_trusted
+                else hint_after_end(dispatch)
+            )
         return decide_after_end(transaction, dispatch, received, rules, last)
     assert dispatch is not None, "an open payment has a dispatch"
     if received.answer.verdict is Verdict.CONFIRMED:
         dispatch = with_success(dispatch)
-    if received.source is AnswerSource.STATEMENT:
+    if received.source is AnswerSource.STATEMENT and received.is_trusted:
         return decide_by_statement(transaction, dispatch, received)
     if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:
         # What is reported of its key may be about the payout that was lost, and then adopted. Operators decide.

@@ -6,11 +6,12 @@ from datetime import date, datetime, timedelta
 import msgspec
 
 from malipo import clock, ids
+from malipo.approvals.moved_alone import require_operator
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.encryption import Encryption
-from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
+from malipo.errors import Conflict, Invalid, Missing, Refusal
 from malipo.ledger.store import closed_days
 from malipo.operators import vouching
 from malipo.reconciliation.close.compute_close import Computed, compute
@@ -73,7 +74,7 @@ async def approve(tx: Tx, day: date, *, encryption: Encryption, actor: Actor, no
     """Accept what another operator has proposed to accept, if it is still the same."""
     before = await _lock_next(tx, day, now=now)
     proposal = await _open_proposal(tx, day)
-    _require_operator(actor)
+    require_operator(actor)
     await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     computed = await _compute(tx, day, before, proposal.without)
     if _hash(computed.close, before) != proposal.hash:
@@ -97,7 +98,7 @@ async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> Proposal:
     """Disagree with a proposal, or take one's own back."""
     await closed_days.lock_for_close(tx)
     proposal = await _open_proposal(tx, day)
-    _require_operator(actor)
+    require_operator(actor)
     await closes.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
     await audit_log.append(tx, actor, "day.close_rejected", now=now, day=day, proposed_by=proposal.requested_by)
     return proposal
@@ -187,7 +188,7 @@ async def _propose(
     actor: Actor,
     now: datetime,
 ) -> Proposal:
-    _require_operator(actor)
+    require_operator(actor)
     if earlier := await closes.find_proposal(tx, close.day):
         raise Conflict(f"{earlier.requested_by} has proposed it already: another operator accepts or rejects that.")
     proposal = Proposal(
@@ -230,9 +231,3 @@ def _reason(text: str, *, is_needed: bool) -> str:
     if len(text) > 500 or not text.isprintable():
         raise Invalid("The reason must be up to 500 printable characters.")
     return text
-
-
-def _require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")

@@ -29,12 +29,124 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     is_taken_back: bool  # it is a payment's line, and there is one of its reversal
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that would end or contradict its payment, for people to read."""
+
+    line_id: int
+    file_id: str
+    imported_by: str
+    receipt: str
+    moved_at: datetime
+    reference: str
+    type: Type
+    status: str
+    payment_amount: int
+
+
+# Who imports what the worker fetches from networks. No operator and no user of a machine has this name.
+FETCHED_BY = "malipo"
+# Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
+# paid; a reversal, where one that has ended counts as paid.
+_HAS_EFFECT = """
+    CASE m.role
+        WHEN 'payment' THEN NOT coalesce(c.is_paid, t.status = 'COMPLETED') AND NOT EXISTS (
+            SELECT FROM statement_matches r
+            WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal')
+        WHEN 'reversal' THEN t.ended_at IS NOT NULL AND coalesce(c.is_paid, t.status = 'COMPLETED')
+        ELSE false END
+"""
+_IS_FETCHED = f"""
+    (f.imported_by = '{FETCHED_BY}' OR EXISTS (
+        SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
+"""
+_WAITING = """
+    m.line_id, l.file_id, f.imported_by, l.receipt, l.moved_at, t.reference, t.type, t.status,
+    t.amount AS payment_amount
+"""
+_JOINED = """
+    statement_matches m JOIN statement_lines l ON l.id = m.line_id JOIN statement_files f ON f.id = l.file_id
+    JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+    LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
+"""
+
+
+async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
+    """Lines of files that people brought, that would end or contradict a payment, and that nobody has looked at yet;
+    all, or those of these. A match that operators made was approved by two."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_WAITING} FROM {_JOINED}
+        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND m.how <> 'operator'
+          AND ($1::bigint[] IS NULL OR m.line_id = ANY($1)) AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
+        ORDER BY m.line_id
+        """,
+        None if line_ids is None else list(line_ids),
+    )
+    return [msgspec.convert(dict(row), Waiting) for row in rows]
+
+
+async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
+    rows = await connection.fetch(
+        f"""
+        SELECT {_WAITING} FROM {_JOINED} WHERE NOT m.is_reported AND m.proposal_id = $1 ORDER BY m.line_id
+        """,
+        proposal_id,
+    )
+    return [msgspec.convert(dict(row), Waiting) for row in rows]
+
+
+async def release_waiting(tx: Tx) -> list[str]:
+    """Let lines go that wait, or were rejected, and would change nothing now, or that the network has told itself. The
+    proposals that they were of."""
+    rows = await tx.fetch(
+        f"""
+        WITH gone AS (
+            UPDATE statement_matches w SET proposal_id = NULL
+            FROM (SELECT m.line_id, m.proposal_id FROM {_JOINED}
+                  WHERE NOT m.is_reported AND m.proposal_id IS NOT NULL AND (NOT {_HAS_EFFECT} OR {_IS_FETCHED})) g
+            WHERE w.line_id = g.line_id RETURNING g.proposal_id
+        )
+        SELECT DISTINCT proposal_id FROM gone ORDER BY 1
+        """
+    )
+    return [row["proposal_id"] for row in rows]
+
+
+async def set_counted(tx: Tx, line_ids: Sequence[int]) -> None:
+    """They may be reported: they count as moved by who imported them, or two operators agree."""
+    await tx.execute(
+        "UPDATE statement_matches SET is_counted = true, proposal_id = NULL WHERE line_id = ANY($1)", list(line_ids)
+    )
+
+
+async def set_waiting(tx: Tx, line_ids: Sequence[int], proposal_id: str) -> None:
+    await tx.execute(
+        "UPDATE statement_matches SET proposal_id = $2 WHERE line_id = ANY($1)", list(line_ids), proposal_id
+    )
+
+
+async def look_again(tx: Tx, proposal_id: str) -> None:
+    await tx.execute(
+        "UPDATE statement_matches SET proposal_id = NULL WHERE proposal_id = $1 AND NOT is_reported", proposal_id
+    )
+
+
+async def is_waiting(connection: Conn, line_id: int) -> bool:
+    """Whether its payment was not told of it yet."""
+    return bool(
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM statement_matches WHERE line_id = $1 AND NOT is_reported)", line_id
+        )
+    )
+
+
 async def note_contradicted(tx: Tx) -> None:
     """Have lines reported again whose payments were since then said to be something else, by somebody else: by a
     network, or by operators who ended a payment that was open when its line was reported."""
     await tx.execute(
         """
-        UPDATE statement_matches m SET is_reported = false
+        UPDATE statement_matches m SET is_reported = false, is_counted = false, proposal_id = NULL
         FROM corrections c
         WHERE m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id AND m.is_reported
           AND c.source IS DISTINCT FROM 'statement'
@@ -47,7 +159,7 @@ async def note_contradicted(tx: Tx) -> None:
     )
     await tx.execute(
         """
-        UPDATE statement_matches m SET is_reported = false
+        UPDATE statement_matches m SET is_reported = false, is_counted = false, proposal_id = NULL
         FROM reconciliation_exceptions e
         JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
         WHERE e.kind = 'state_differs' AND e.state <> 'resolved' AND m.line_id = e.line_id AND m.is_reported
@@ -58,7 +170,8 @@ async def note_contradicted(tx: Tx) -> None:
     )
 
 
-async def find_unreported(tx: Tx, *, limit: int, line_id: int | None = None) -> list[Evidence]:
+async def find_unreported(tx: Tx, *, limit: int, line_ids: Sequence[int] | None = None) -> list[Evidence]:
+    """Those that may be reported; or these, whatever they wait for."""
     rows = await tx.fetch(
         """
         SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, m.merchant_id,
@@ -74,10 +187,12 @@ async def find_unreported(tx: Tx, *, limit: int, line_id: int | None = None) -> 
         FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
         JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
         LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
-        WHERE NOT m.is_reported AND ($2::bigint IS NULL OR m.line_id = $2) ORDER BY m.line_id LIMIT $1
+        WHERE NOT m.is_reported AND CASE WHEN $2::bigint[] IS NULL THEN m.proposal_id IS NULL
+              ELSE m.line_id = ANY($2) END
+        ORDER BY m.line_id LIMIT $1
         """,
         limit,
-        line_id,
+        None if line_ids is None else list(line_ids),
     )
     return [_evidence(row) for row in rows]
 

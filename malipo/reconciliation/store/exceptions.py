@@ -136,7 +136,9 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
                 WHEN e.kind = 'ours_only'
                     THEN s.line_id IS NOT NULL OR coalesce(k.carrier <> ALL($2), false) OR (t.ended_at IS NOT NULL
                          AND NOT coalesce(c.is_paid, t.status = 'COMPLETED'))
-                WHEN e.kind = 'state_differs' THEN t.ended_at IS NOT NULL AND c.is_open IS NOT TRUE
+                WHEN e.kind = 'state_differs' THEN t.ended_at IS NOT NULL AND c.is_open IS NOT TRUE AND NOT EXISTS (
+                    -- Its line waits for a second operator, or was rejected.
+                    SELECT FROM statement_matches w WHERE w.line_id = e.line_id AND NOT w.is_reported)
                 ELSE false END
         ), rejected AS (
             UPDATE exception_resolutions r SET decided_by = '{SYSTEM}', decided_at = $1, is_approved = false

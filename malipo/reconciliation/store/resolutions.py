@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Row, Tx
-from malipo.reconciliation.exception import Action, Resolution
+from malipo.reconciliation.exception import Resolution
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, str]).decode
@@ -59,22 +59,6 @@ async def find(connection: Conn, exception_id: str) -> list[Resolution]:
         f"SELECT {_COLUMNS} FROM exception_resolutions WHERE exception_id = $1 ORDER BY id", exception_id
     )
     return [_resolution(row) for row in rows]
-
-
-async def sum_decided_alone(tx: Tx, operator: str, *, since: datetime) -> int:
-    """What one operator has moved without another, in shillings: out and back again counts twice."""
-    return int(
-        await tx.fetchval(
-            """
-            SELECT coalesce(sum(abs(amount)), 0) FROM exception_resolutions
-            WHERE requested_by = $1 AND requested_at >= $2 AND decided_by = requested_by AND is_approved
-              AND action = ANY($3)
-            """,
-            operator,
-            since,
-            [Action.BOOK, Action.UNDO],
-        )
-    )
 
 
 async def find_open(connection: Conn) -> list[Resolution]:

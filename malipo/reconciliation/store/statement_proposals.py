@@ -86,19 +86,5 @@ async def find_open(connection: Conn) -> list[StatementProposal]:
     return [_proposal(row) for row in rows]
 
 
-async def sum_decided_alone(tx: Tx, operator: str, *, since: datetime) -> int:
-    """What one operator has undone without another, in shillings."""
-    return int(
-        await tx.fetchval(
-            """
-            SELECT coalesce(sum(amount), 0) FROM statement_proposals
-            WHERE requested_by = $1 AND requested_at >= $2 AND decided_by = requested_by AND is_approved
-            """,
-            operator,
-            since,
-        )
-    )
-
-
 def _proposal(row: Row) -> StatementProposal:
     return msgspec.convert(dict(row), StatementProposal)

@@ -39,7 +39,7 @@ class Shop:
         one, other = (Actor(f"operator {next(_names)}", "here") for _ in range(2))
         finding = Finding(outcome, EVIDENCE, is_waived=is_waived)
         async with self.steps.database.begin() as tx:
-            await resolve.propose(tx, payment.reference, finding, actor=one, now=clock.now())
+            await resolve.propose(tx, payment.reference, finding, actor=one, approval_amount=1_000_000, now=clock.now())
             await resolve.approve(tx, payment.reference, actor=other, now=clock.now())
 
 

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from malipo import clock
+from malipo.approvals import booking_approval
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import operator_at
 from malipo.ledger import transfers
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Transfer
-from malipo.operators import booking_approval
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.page_client import Seen

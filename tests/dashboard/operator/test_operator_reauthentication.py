@@ -8,12 +8,14 @@ import pytest
 from malipo.access.reauthentication import SensitiveAct
 from malipo.dashboard.operator.routes import PAGES
 from malipo.payments.transaction import Status
+from tests.authenticator_app import enrolled
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.page_client import PASSWORD, Seen
 
 # Which pages are which act, written by hand.
 ACTS = {
+    ("POST", "/operator/cases/{payment}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/cases/{payment}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/bookings/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/restore/release"): SensitiveAct.APPROVAL,
@@ -23,6 +25,7 @@ ACTS = {
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/{id}/approve-import"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/{id}/undo"): SensitiveAct.APPROVAL,
@@ -78,6 +81,20 @@ async def test_nor_does_it_do_any_other_act(operator_pages: OperatorPages, path:
     fields = {"booking": f"bkp_{secrets.token_hex(8)}", "evidence": "x"}
     seen = await juma.surfer.post(re.sub(r"{\w+}", "txn_1", path), fields)
     assert (seen.status, asks(seen)) == (403, True)
+
+
+@pytest.mark.parametrize("path", [path for _, path in ACTS])
+async def test_nor_does_a_log_in_without_a_code_in_a_trusted_browser(operator_pages: OperatorPages, path: str) -> None:
+    juma = await operator_pages.hire("juma")
+    async with operator_pages.service.database.read() as connection:
+        account_id = await connection.fetchval("SELECT id FROM operators WHERE name = $1", juma.name)
+    app = await enrolled(operator_pages.service.database, account_id)
+    await juma.log_in()
+    assert (await juma.surfer.post("/operator/login/code", {"code": app.code(), "trust": "yes"})).to == "/operator"
+    await juma.surfer.post("/operator/logout")
+    assert (await juma.log_in()).to == "/operator", "the password alone"
+    seen = await juma.surfer.post(re.sub(r"{\w+}", "txn_1", path), {"evidence": "x"})
+    assert (seen.status, asks(seen), 'name="confirm_code"' in seen.text) == (403, True, True)
 
 
 async def test_an_operator_is_asked_on_the_way_to_any_page_after_a_long_time(operator_pages: OperatorPages) -> None:

@@ -3,9 +3,10 @@
 import re
 
 from malipo import clock
+from malipo.approvals import booking_approval
 from malipo.audit_log.actor import operator_at
 from malipo.ledger.bookings import Booking, Kind
-from malipo.operators import booking_approval, login
+from malipo.operators import login
 from malipo.operators import store as operators
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages

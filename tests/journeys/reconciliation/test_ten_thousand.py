@@ -251,7 +251,7 @@ async def _resolve_all(full_stack: FullStack) -> None:
 
 async def _match(full_stack: FullStack) -> None:
     settle = Settle(clock=clock.now, rules=Rules.of(full_stack.settings))
-    await match_statements(full_stack.database, settle, clock=clock.now)
+    await match_statements(full_stack.database, settle, approval_amount=10**15, clock=clock.now)
 
 
 async def test_every_difference_is_found_and_named_and_none_is_invented(full_stack: FullStack, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ async def test_days_with_cents_add_up_one_after_another(books: Books, service: S
             (f"F{number}-{nth}", -Decimal(chance.randint(1, 9_999)) / 100, f"12:{nth:02}", "fee") for nth in range(7)
         ]
         await books.statement(day, [(f"R{number}", 5000, "11:59", "money"), *fees])
-        await match_statements(books.database, settle, clock=lambda: LATER)
+        await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
         close = await books.close(day)
         channel = of_channel(close)
         assert channel.adds_up
@@ -47,7 +47,7 @@ async def test_days_with_cents_add_up_one_after_another(books: Books, service: S
 async def test_a_balance_that_is_two_shillings_off_is_not_taken_for_cents(books: Books, service: Service) -> None:
     settle = Settle(clock=lambda: LATER, rules=Rules.of(service.settings))
     await books.statement(MONDAY, [("F1", Decimal("-59.40"), "12:00", "fee")], opening=1000)
-    await match_statements(books.database, settle, clock=lambda: LATER)
+    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     async with books.database.begin() as tx:
         await tx.execute("UPDATE statement_files SET closing = closing - 2")
     with pytest.raises(DayDoesNotAddUp):
@@ -61,7 +61,7 @@ async def test_what_came_in_with_the_words_of_a_fee_is_open_as_an_exception_and_
     await books.paid("R1", 5000, at(MONDAY))
     lines = [("R1", 5000, "11:59", "Transaction fee"), ("F1", -40, "12:00", "fee"), ("F2", 30, "12:01", "fee")]
     await books.statement(MONDAY, lines)
-    await match_statements(books.database, settle, clock=lambda: LATER)
+    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     close = await books.close(MONDAY)
     assert opened(close) == {Reason.EXCEPTION: 30}
     channel = of_channel(close)

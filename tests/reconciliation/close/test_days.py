@@ -276,7 +276,7 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     ]
     first = await books.statement(MONDAY, lines, account="Utility")
     await books.statement(MONDAY, [("S", 900, "20:00", "sweep")], account="Settlement")
-    await match_statements(books.database, settle, clock=lambda: LATER)
+    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     channel = of_channel(await books.close(MONDAY))
     assert {reason: (each.count, each.amount) for reason, each in channel.open.items()} == {Reason.EXCEPTION: (1, 700)}
     assert [(each.name, each.kind) for each in channel.items] == [("X", "theirs_only")]
@@ -286,7 +286,7 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     later.append(("R2", -20, f"{MONDAY} 13:00", "fee"))
     await books.statement(MONDAY, later, account="Utility", opening=0, days=2, name="longer.csv")
     await books.statement(TUESDAY, [], account="Settlement")
-    await match_statements(books.database, settle, clock=lambda: LATER)
+    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     tuesday = of_channel(await books.close(TUESDAY))
     assert (tuesday.learned_later, tuesday.ledger.changes) == (-20, {ChangeKind.FEES: -20})
     assert {reason: each.amount for reason, each in tuesday.open.items()} == {Reason.EXCEPTION: 700}

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import Requested
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import bookings
@@ -25,8 +27,6 @@ from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
-from malipo.operators import booking_approval
-from malipo.operators.booking_approval import Requested
 from malipo.validation.typed_values import amount_of
 
 PATH = "/operator/floats"

@@ -64,7 +64,8 @@ async def run_import(
                 actor=actor,
                 clock=clock,
             )
-            await match_and_note(database, settle_of(service.settings, clock), clock=clock, actor=actor)
+            settle, limit = settle_of(service.settings, clock), service.settings.booking_approval_amount
+            await match_and_note(database, settle, approval_amount=limit, clock=clock, actor=actor)
             return done
         finally:
             await database.close()
@@ -83,7 +84,8 @@ async def run_matching(request: OperatorRequest) -> None:
     async def work() -> None:
         await database.open()
         try:
-            await match_and_note(database, settle_of(service.settings, clock), clock=clock, actor=request.actor)
+            settle, limit = settle_of(service.settings, clock), service.settings.booking_approval_amount
+            await match_and_note(database, settle, approval_amount=limit, clock=clock, actor=request.actor)
         finally:
             await database.close()
 

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from malipo.approvals import store as approvals
+from malipo.approvals.acts import Act
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.reconciliation import problem_sentences
@@ -18,8 +20,9 @@ from malipo.db import Conn
 from malipo.errors import Missing
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
-from malipo.reconciliation import effect_words, listing_store, matching_summary
+from malipo.reconciliation import effect_words, import_approval, listing_store, matching_summary
 from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
+from malipo.reconciliation.import_approval import Held
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
 from malipo.reconciliation.matching_summary import Summary, find_summary
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
@@ -57,17 +60,20 @@ async def show_all(request: OperatorRequest) -> Response:
     channel = Channel(chosen) if chosen in Channel.__members__.values() else None
     before = key_in(request)
 
-    async def find(connection: Conn) -> tuple[list[ListedFile], list[StatementProposal]]:
+    async def find(connection: Conn) -> tuple[list[ListedFile], set[str], set[str]]:
         files = await listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
-        return files, await statement_proposals.find_open(connection)
+        proposals = await statement_proposals.find_open(connection)
+        held = await approvals.find_open(connection, Act.IMPORT)
+        return files, {each.file_id for each in proposals}, {each.subject for each in held}
 
-    found, proposals = await request.service.read_snapshot(find)
+    found, proposed, held = await request.service.read_snapshot(find)
     older = found[_PER_PAGE - 1].file.id if len(found) > _PER_PAGE else None
     return render.page(
         request,
         "operator/reconciliation/statements.html",
         rows=[_row(request.words, each) for each in found[:_PER_PAGE]],
-        proposed={each.file_id for each in proposals},
+        proposed=proposed,
+        held=held,
         channel=channel or "",
         channels=CHANNELS,
         older=_link(channel, before=older) if older else None,
@@ -100,6 +106,7 @@ class Found(NamedTuple):
     proposals: list[StatementProposal]
     summary: Summary | None  # of the matching that followed
     effect: ImportEffect | None  # of taking it back; None: it was
+    held: list[Held]  # payments that it alone would end or contradict, and that wait for a second operator
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -128,6 +135,7 @@ async def page(
             await statement_proposals.find(connection, file_id),
             None if file is None else await find_summary(connection, file),
             None if file is None else await find_import_effect(connection, file),
+            await import_approval.find_open(connection, file_id),
         )
 
     found = await request.service.read_snapshot(find)
@@ -150,6 +158,8 @@ async def page(
         older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
         bookings=found.bookings,
         remaining=found.remaining,
+        held=found.held,
+        seen=import_approval.fingerprint_of,
         effects={} if found.effect is None else _effects(request.words, file.id, found.effect),
         proposals=[each for each in found.proposals if each.decided_at is None],
         withdrawal=next(

@@ -5,23 +5,23 @@ Each step is one commit with its note in the audit log.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import require_operator
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Missing, Refusal
+from malipo.errors import Conflict, Missing, Refusal
 from malipo.ledger import bookings, transfers
-from malipo.ledger.accounts import HOUSE
 from malipo.ledger.bookings import Booking
 from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Transfer
 from malipo.operators import vouching
-
-_COUNTED = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,16 @@ class SeveralProposed(Refusal):
 
 
 async def request(
-    tx: Tx, booking: Booking | Transfer, *, approval_amount: int, actor: Actor, now: datetime
+    tx: Tx,
+    booking: Booking | Transfer,
+    *,
+    approval_amount: int,
+    actor: Actor,
+    now: datetime,
+    is_single_operator: bool = False,
 ) -> Requested:
     """Book it, or propose it if it is more than one operator may book. The same booking twice is one."""
-    await booking_proposals.lock_bookings_of(tx, actor.name, booking.merchant_id or HOUSE)
+    await moved_alone.lock(tx, actor.name)
     # A reference of the bank's is of one transfer, whichever way it went.
     lock_kind = "transfer" if isinstance(booking, Transfer) else booking.kind
     await booking_proposals.lock_booking(tx, lock_kind, booking.bank_reference)
@@ -57,19 +63,27 @@ async def request(
         return Requested(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):
         return Requested(is_new=False, proposal=None)
-    # Many small ones of one operator are a large one.
-    booked = await audit_log.sum_booked_alone(tx, actor, booking.merchant_id, since=now - _COUNTED)
-    if booked + booking.amount > approval_amount:
+    if await moved_alone.takes_two(
+        tx,
+        act_of(booking),
+        booking.amount,
+        operator=actor.name,
+        subject=booking.bank_reference,
+        approval_amount=approval_amount,
+        now=now,
+        is_single_operator=is_single_operator,
+    ):
         return Requested(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
     assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
-    await audit_log.append(tx, actor, action_of(booking.kind), now=now, **_details(booking))
+    details = _details(booking) | audit_log.alone(is_single_operator)
+    await audit_log.append(tx, actor, action_of(booking.kind), now=now, **details)
     return Requested(is_new=True, proposal=None)
 
 
 async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Proposal:
     """Agree with what another operator has proposed, and book it."""
     proposal = await _open(tx, id_or_reference)
-    _require_operator(actor)
+    require_operator(actor)
     await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
     if proposal.channel is None:
@@ -83,10 +97,14 @@ async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Proposal:
     """Disagree with a proposal, or take one's own back. The same booking can then be proposed again."""
     proposal = await _open(tx, id_or_reference)
-    _require_operator(actor)
+    require_operator(actor)
     await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
     await _note(tx, actor, f"{action_of(proposal.kind)}_rejected", proposal, now=now)
     return proposal
+
+
+def act_of(booking: Booking | Transfer) -> Act:
+    return Act.TRANSFER if isinstance(booking, Transfer) else Act(booking.kind)
 
 
 def action_of(kind: str) -> str:
@@ -115,7 +133,7 @@ async def _book(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datet
 
 
 async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> Proposal:
-    _require_operator(actor)
+    require_operator(actor)
     prefix = booking_proposals.TRANSFER_ID_PREFIX
     if isinstance(booking, Booking):
         prefix = booking_proposals.ID_PREFIX
@@ -134,12 +152,6 @@ async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: da
     await booking_proposals.insert(tx, proposal)
     await _note(tx, actor, f"{action_of(booking.kind)}_proposed", proposal, now=now)
     return proposal
-
-
-def _require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")
 
 
 async def _open(tx: Tx, id_or_reference: str) -> Proposal:

@@ -1,0 +1,122 @@
+"""The table of operators' acts: what each moves, when it takes two operators, and how recently each must have confirmed
+that it is them. Pure.
+
+Pages name the acts in `dashboard/operator/routes.py`, commands in `cli/authority.py`; both read the confirmation here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from malipo.access.reauthentication import SensitiveAct
+
+# Within it, everything that an operator moves alone counts together: twenty small acts are a large one.
+COUNTED = timedelta(hours=24)
+
+
+class Act(StrEnum):
+    """What an operator does. The names are stored with what was moved alone."""
+
+    RESOLVE_OPEN_COLLECTION = "resolve_open_collection"
+    RESOLVE_OPEN_PAYOUT = "resolve_open_payout"  # also: send one that resembles an adopted payout
+    RESOLVE_REPORTED = "resolve_reported"  # failed although paid was reported; or sent before a restore, perhaps
+    RESOLVE_ENDED = "resolve_ended"
+    IMPORT = "import"  # a statement's file that an operator brings
+    TOP_UP = "top_up"
+    SETTLEMENT = "settlement"
+    TRANSFER = "transfer"  # between a network and the bank
+    BOOK_LINE = "book_line"  # of an exception, to an account of the house
+    BOOK_PAYOUT_LINE = "book_payout_line"
+    MATCH_LINE = "match_line"
+    ADOPT_LINE = "adopt_line"
+    NOTE = "note"
+    UNDO = "undo"  # what one operator has done about an exception
+    UNDO_OF_TWO = "undo_of_two"  # what two have done
+    WITHDRAW_STATEMENT = "withdraw_statement"
+    UNDO_STATEMENT_BOOKING = "undo_statement_booking"
+    CLOSE_DAY = "close_day"
+    CLOSE_WITH_DIFFERENCE = "close_with_difference"
+    RELEASE = "release"  # after a restore
+    END_HOLD = "end_hold"
+    VOUCH = "vouch"
+    MAKE_KEY = "make_key"  # an API key of a merchant; revoking one too
+    ADD_PERSON = "add_person"
+    MAKE_PASSWORD_LINK = "make_password_link"  # noqa: S105 - the name of an act
+    RESET_SECOND_FACTOR = "reset_second_factor"  # of a merchant's person, or of an operator
+    SET_OPERATOR_PASSWORD = "set_operator_password"  # noqa: S105 - the name of an act
+
+
+class Two(StrEnum):
+    """When an act takes two operators."""
+
+    NEVER = "never"
+    ABOVE = "above"  # with all that the operator has moved alone in 24 hours, more than the approval amount
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    moves: str  # what is counted, in shillings
+    two: Two
+    needs: SensitiveAct = SensitiveAct.APPROVAL  # the confirmation of each of the two: password and code
+    may_be_alone: bool = False  # where only one operator exists, with --alone; the audit log keeps it
+
+
+_NOTHING = "nothing"
+
+ACTS: dict[Act, Rule] = {
+    Act.RESOLVE_OPEN_COLLECTION: Rule("the amount, if completed; nothing, if failed", Two.ABOVE, may_be_alone=True),
+    Act.RESOLVE_OPEN_PAYOUT: Rule("the amount", Two.ALWAYS),
+    Act.RESOLVE_REPORTED: Rule("the amount", Two.ALWAYS),
+    Act.RESOLVE_ENDED: Rule("the amount", Two.ALWAYS),
+    Act.IMPORT: Rule("payments that the file alone would end or contradict", Two.ABOVE, may_be_alone=True),
+    Act.TOP_UP: Rule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.SETTLEMENT: Rule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.TRANSFER: Rule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_LINE: Rule("what is booked", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_PAYOUT_LINE: Rule("what is booked", Two.ALWAYS),
+    Act.MATCH_LINE: Rule("what is booked", Two.ALWAYS),
+    Act.ADOPT_LINE: Rule("the line", Two.ALWAYS),
+    Act.NOTE: Rule(_NOTHING, Two.NEVER),
+    Act.UNDO: Rule("what is booked back", Two.ABOVE, may_be_alone=True),
+    Act.UNDO_OF_TWO: Rule("what is booked back", Two.ALWAYS),
+    Act.WITHDRAW_STATEMENT: Rule("what its bookings moved", Two.ALWAYS),
+    Act.UNDO_STATEMENT_BOOKING: Rule("the booking", Two.ABOVE, may_be_alone=True),
+    Act.CLOSE_DAY: Rule(_NOTHING, Two.NEVER),
+    Act.CLOSE_WITH_DIFFERENCE: Rule("the difference is accepted", Two.ALWAYS),
+    Act.RELEASE: Rule("every payment that waits", Two.ALWAYS, may_be_alone=True),
+    Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
+    Act.VOUCH: Rule(_NOTHING, Two.NEVER),
+    Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
+    Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
+    Act.MAKE_PASSWORD_LINK: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
+    Act.RESET_SECOND_FACTOR: Rule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
+    Act.SET_OPERATOR_PASSWORD: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
+}
+
+# Which of several acts a form or a command does is known only when the payment or the exception is read.
+RESOLUTIONS = (Act.RESOLVE_OPEN_COLLECTION, Act.RESOLVE_OPEN_PAYOUT, Act.RESOLVE_REPORTED, Act.RESOLVE_ENDED)
+EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.NOTE, *RESOLUTIONS)
+EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
+STATEMENT_UNDOS = (Act.WITHDRAW_STATEMENT, Act.UNDO_STATEMENT_BOOKING)
+BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.TRANSFER)
+CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
+
+
+def takes_two(act: Act, amount: int, *, moved_alone: int, approval_amount: int) -> bool:
+    """Whether this act takes two operators; `moved_alone` is what this one has moved alone within COUNTED."""
+    match ACTS[act].two:
+        case Two.NEVER:
+            return False
+        case Two.ALWAYS:
+            return True
+        case Two.ABOVE:
+            return amount > 0 and moved_alone + amount > approval_amount
+
+
+def confirmation_of(acts: Collection[Act]) -> SensitiveAct | None:
+    """Which confirmation a form or a command needs that does one of these."""
+    needed = {ACTS[act].needs for act in acts}
+    assert len(needed) <= 1, "a form needs one confirmation"
+    return next(iter(needed), None)

@@ -1,0 +1,113 @@
+"""The SQL of what operators move alone, and of what waits for a second operator."""
+
+from datetime import datetime
+
+import msgspec
+
+from malipo.approvals.acts import Act
+from malipo.db import Conn, Row, Tx
+
+# Any number that no other pair of locks uses: "alon" in ASCII.
+_ALONE = 0x616C6F6E
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits, or has waited, for a second operator."""
+
+    id: str
+    act: Act
+    subject: str  # the id of what it is about
+    amount: int  # what it moves
+    requested_by: str
+    requested_at: datetime
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    is_approved: bool | None = None
+    is_alone: bool = False  # the only operator has approved it: --alone
+
+
+_COLUMNS = ", ".join(Proposal.__struct_fields__)
+
+
+async def lock_operator(tx: Tx, name: str) -> None:
+    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _ALONE, name)
+
+
+async def sum_moved_alone(tx: Tx, operator: str, *, since: datetime) -> int:
+    return int(
+        await tx.fetchval(
+            "SELECT coalesce(sum(amount), 0) FROM moved_alone WHERE operator = $1 AND moved_at > $2", operator, since
+        )
+    )
+
+
+async def insert_moved_alone(tx: Tx, operator: str, act: Act, amount: int, *, subject: str, now: datetime) -> None:
+    await tx.execute(
+        "INSERT INTO moved_alone (operator, act, subject, amount, moved_at) VALUES ($1, $2, $3, $4, $5)",
+        operator,
+        act,
+        subject,
+        amount,
+        now,
+    )
+
+
+async def insert(tx: Tx, proposal: Proposal) -> None:
+    await tx.execute(
+        """
+        INSERT INTO proposals (id, act, subject, amount, requested_by, requested_at) VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        proposal.id,
+        proposal.act,
+        proposal.subject,
+        proposal.amount,
+        proposal.requested_by,
+        proposal.requested_at,
+    )
+
+
+async def set_amount(tx: Tx, proposal_id: str, amount: int) -> None:
+    await tx.execute("UPDATE proposals SET amount = $2 WHERE id = $1", proposal_id, amount)
+
+
+async def lock_open(tx: Tx, act: Act, subject: str) -> Proposal | None:
+    """The open proposal about it, held until the commit: two operators may decide at once."""
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM proposals WHERE act = $1 AND subject = $2 AND decided_at IS NULL FOR UPDATE",
+        act,
+        subject,
+    )
+    return None if row is None else _proposal(row)
+
+
+async def find_open(connection: Conn, act: Act) -> list[Proposal]:
+    """The oldest first."""
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM proposals WHERE act = $1 AND decided_at IS NULL ORDER BY id", act
+    )
+    return [_proposal(row) for row in rows]
+
+
+async def find_of(connection: Conn, act: Act, subject: str) -> list[Proposal]:
+    """All that were ever made about it, the oldest first."""
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM proposals WHERE act = $1 AND subject = $2 ORDER BY id", act, subject
+    )
+    return [_proposal(row) for row in rows]
+
+
+async def end(tx: Tx, proposal_id: str, *, by: str, is_approved: bool, now: datetime, is_alone: bool = False) -> None:
+    await tx.execute(
+        """
+        UPDATE proposals SET decided_by = $2, decided_at = $3, is_approved = $4, is_alone = $5 WHERE id = $1
+        """,
+        proposal_id,
+        by,
+        now,
+        is_approved,
+        is_alone,
+    )
+
+
+def _proposal(row: Row) -> Proposal:
+    return msgspec.convert(dict(row), Proposal)

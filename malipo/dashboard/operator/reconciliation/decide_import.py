@@ -1,0 +1,63 @@
+"""What a file alone would do to payments, above the amount: another operator approves or rejects it on the file's page.
+
+The rules are those of `malipo/reconciliation/import_approval.py`. The form names the list that was shown.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors
+from malipo.dashboard.operator.reconciliation import run_import
+from malipo.dashboard.operator.reconciliation import statements as pages
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.urls import id_in
+from malipo.db import Tx
+from malipo.errors import Refusal
+from malipo.operators import vouching
+from malipo.reconciliation import import_approval
+from malipo.reconciliation.report_evidence import approve_import
+
+SENTENCES = (import_approval.NOTHING_WAITS, import_approval.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR)
+
+
+async def approve(request: OperatorRequest) -> Response:
+    form = await request.form()
+    service = request.service
+
+    async def act(tx: Tx) -> object:
+        settle = run_import.settle_of(service.settings, service.clock)
+        seen = form.text("seen")
+        return await approve_import(tx, settle, id_in(request), actor=request.actor, now=service.clock(), seen=seen)
+
+    refused = await _write(request, act)
+    if refused is not None:
+        return refused
+    await run_import.run_matching(request)
+    return request.go(f"{pages.PATH}/{id_in(request)}", "import-approved")
+
+
+async def reject(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx) -> object:
+        now = request.service.clock()
+        return await import_approval.reject(tx, id_in(request), actor=request.actor, now=now, seen=form.text("seen"))
+
+    refused = await _write(request, act)
+    return refused or request.go(f"{pages.PATH}/{id_in(request)}", "import-rejected")
+
+
+async def _write(request: OperatorRequest, act: Callable[[Tx], Awaitable[object]]) -> Response | None:
+    """On a connection of its own, as a large file takes longer than a page may. The page, if it is refused."""
+    database = request.service.database.another(size=1)
+    await database.open()
+    try:
+        async with database.begin() as tx:
+            await act(tx)
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await pages.page(request, status=form_errors.status_of(refusal), problem=problem)
+    finally:
+        await database.close()
+    return None

@@ -1,0 +1,187 @@
+"""What a statement's file alone would do to payments, and whether a second operator must agree.
+
+A line is the movement itself, and ends or contradicts a payment. But a file that an operator brings can be invented. So
+the payments that it would end or contradict count as moved by that operator; above the approval amount they wait, as
+one list of the file. Meanwhile the network is queried, and what it confirms itself is no longer in the list. Statements
+that the worker fetches from the network wait for nobody.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+
+import msgspec
+
+from malipo import ids
+from malipo.approvals import moved_alone
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Missing
+from malipo.operators import vouching
+from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.store import evidence, matching
+from malipo.reconciliation.store.evidence import Evidence, Waiting
+
+_ID_PREFIX = "prp_"
+CHANGED = "What waits has changed since you saw it. Look again."
+NOTHING_WAITS = "Nothing of this file waits for a second operator."
+
+
+class NothingWaits(Missing):
+    def __init__(self) -> None:
+        super().__init__(NOTHING_WAITS)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What waits of a file: payments that the file alone would end or contradict, with their sum."""
+
+    proposal: Proposal
+    lines: list[Waiting]
+
+    @property
+    def amount(self) -> int:
+        return sum(each.payment_amount for each in self.lines)
+
+
+async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
+    """Decide for each line that is not reported yet, of files that operators brought, whether it waits. The ids of the
+    lines that wait from now on. The caller holds the lock of matching."""
+    found = await evidence.find_effects(tx)
+    await moved_alone.lock(tx, *(each.imported_by for each in found))
+    held: list[int] = []
+    for file_id, lines in _by_file(found).items():
+        line_ids = [each.line_id for each in lines]
+        proposal = await proposals.lock_open(tx, Act.IMPORT, file_id)
+        if proposal is None and not await moved_alone.takes_two(
+            tx,
+            Act.IMPORT,
+            sum(each.payment_amount for each in lines),
+            operator=lines[0].imported_by,
+            subject=file_id,
+            approval_amount=approval_amount,
+            now=now,
+        ):
+            await evidence.set_counted(tx, line_ids)
+            continue
+        await _add(tx, proposal, file_id, lines, now=now)
+        held += line_ids
+    return held
+
+
+def _by_file(found: Sequence[Waiting]) -> Mapping[str, list[Waiting]]:
+    ordered = sorted(found, key=lambda each: each.file_id)
+    return {file_id: list(lines) for file_id, lines in groupby(ordered, key=lambda each: each.file_id)}
+
+
+async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[Waiting], *, now: datetime) -> None:
+    """To the list of the file, which is made if there is none."""
+    if proposal is None:
+        proposal = Proposal(
+            id=ids.mint(_ID_PREFIX, now),
+            act=Act.IMPORT,
+            subject=file_id,
+            amount=sum(each.payment_amount for each in lines),
+            requested_by=lines[0].imported_by,
+            requested_at=now,
+        )
+        await proposals.insert(tx, proposal)
+        await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
+        await _note(tx, Actor(SYSTEM, "matching"), "proposed", proposal, len(lines), now=now)
+        return
+    await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
+    await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+
+
+async def let_go(tx: Tx, *, now: datetime) -> None:
+    """Lines that would change nothing any more, because the network or operators have ended the payment so, or that a
+    statement of the worker's has too. A list that is empty by then is ended."""
+    for proposal_id in await evidence.release_waiting(tx):
+        for each in await proposals.find_open(tx, Act.IMPORT):
+            if each.id != proposal_id:
+                continue
+            held = await find_held(tx, each)
+            if held.lines:
+                await proposals.set_amount(tx, each.id, held.amount)
+            else:
+                await proposals.end(tx, each.id, by=SYSTEM, is_approved=False, now=now)
+
+
+async def find_held(connection: Conn, proposal: Proposal) -> Held:
+    return Held(proposal, await evidence.find_waiting(connection, proposal.id))
+
+
+async def find_open(connection: Conn, file_id: str | None = None) -> list[Held]:
+    """What waits, of one file or of all; the oldest first."""
+    found = await proposals.find_open(connection, Act.IMPORT)
+    return [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+
+
+async def lock_for_approval(
+    tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
+) -> tuple[Proposal, list[Evidence]]:
+    """What may be reported now, if this operator may approve it; `seen` is what their page showed."""
+    held = await _lock(tx, file_id, actor, seen)
+    if is_single_operator:
+        await moved_alone.require_single_operator(tx, Act.IMPORT)
+    else:
+        await vouching.require_two(tx, proposed_by=held.proposal.requested_by, approver=actor, now=now)
+    line_ids = [each.line_id for each in held.lines]
+    await evidence.set_counted(tx, line_ids)
+    await proposals.set_amount(tx, held.proposal.id, held.amount)
+    await proposals.end(tx, held.proposal.id, by=actor.name, is_approved=True, now=now, is_alone=is_single_operator)
+    await _note(tx, actor, "approved", held.proposal, len(line_ids), now=now, is_alone=is_single_operator)
+    return held.proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
+
+
+async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> Held:
+    """Disagree with the list, or take one's own back. Its lines do nothing to payments; each is an exception."""
+    held = await _lock(tx, file_id, actor, seen)
+    await proposals.end(tx, held.proposal.id, by=actor.name, is_approved=False, now=now)
+    await _note(tx, actor, "rejected", held.proposal, len(held.lines), now=now)
+    return held
+
+
+async def end_of_file(tx: Tx, file_id: str, *, actor: Actor, now: datetime) -> None:
+    """The file is withdrawn: its list ends. Lines that another file has are looked at again, as that file's."""
+    if (proposal := await proposals.lock_open(tx, Act.IMPORT, file_id)) is not None:
+        await proposals.end(tx, proposal.id, by=actor.name, is_approved=False, now=now)
+    for each in await proposals.find_of(tx, Act.IMPORT, file_id):
+        await evidence.look_again(tx, each.id)
+
+
+def fingerprint_of(held: Held) -> str:
+    """What a page showed, for its form."""
+    return f"{held.proposal.id} {len(held.lines)} {held.amount}"
+
+
+async def _lock(tx: Tx, file_id: str, actor: Actor, seen: str | None) -> Held:
+    await matching.lock_for_decision(tx)
+    moved_alone.require_operator(actor)
+    proposal = await proposals.lock_open(tx, Act.IMPORT, file_id)
+    if proposal is None:
+        raise NothingWaits
+    held = await find_held(tx, proposal)
+    if seen not in (None, fingerprint_of(held)):
+        raise Conflict(CHANGED)
+    return held
+
+
+async def _note(
+    tx: Tx, actor: Actor, what: str, proposal: Proposal, payments: int, *, now: datetime, is_alone: bool = False
+) -> None:
+    await audit_log.append(
+        tx,
+        actor,
+        f"statement.effects_{what}",
+        now=now,
+        file=proposal.subject,
+        proposal=proposal.id,
+        payments=payments,
+        amount=proposal.amount,
+        proposed_by=proposal.requested_by,
+        **audit_log.alone(is_alone),
+    )

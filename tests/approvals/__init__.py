@@ -1,0 +1,1 @@
+"""Which acts of operators take two, and the confirmation of each."""

@@ -1,0 +1,381 @@
+"""Every act of the table × who does it: one operator, the same one twice, two, and two of whom one was reset yesterday.
+
+Each cell is done for real, by the use case that the pages and the command line share. The grid is written by hand from
+the issue: what takes two at any amount stays so; what counts, counts above the amount (here 1,000 shillings); a reset of
+yesterday makes nobody a second operator. How recently each must have confirmed is in `test_grid_of_doors.py`.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.approvals import booking_approval
+from malipo.approvals.acts import Act
+from malipo.audit_log.actor import Actor, operator_at
+from malipo.db import Database, Tx
+from malipo.errors import Forbidden
+from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.transfers import Kind as Way
+from malipo.ledger.transfers import Transfer
+from malipo.merchants import issue_api_keys, manage_people, password_links
+from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.roles import Role
+from malipo.networks.connector import Verdict
+from malipo.operators import login, vouching
+from malipo.payments import resolve
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.report_evidence import approve_import
+from malipo.reconciliation.store import withdrawals
+from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.restore import hold, release
+from tests.authenticator_app import enrolled
+from tests.conftest import SECRET_KEY
+from tests.operators.booking_steps import give_password, hire
+from tests.payments.payment_steps import steps as steps
+from tests.payments.resolving import EVIDENCE
+from tests.reconciliation.close.books import LATER, MONDAY, Books
+from tests.reconciliation.statement_days import Entry, Statements, line_of
+from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_import_approval import Desk as ImportDesk
+from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionDesk
+from tests.reconciliation.test_resolve_exceptions import a_stranger
+
+LIMIT, MORE, REASON = 1000, 2000, "The network's staff told us so on the phone"
+ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
+COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
+
+ONE, TWICE, BOTH, RESET = "one operator", "the same operator twice", "two operators", "one of them reset yesterday"
+TWO = {ONE: "waits", TWICE: "refused", BOTH: "done", RESET: "refused"}
+SINGLE = {ONE: "done"}  # Nothing is left for a second one.
+
+GRID: dict[str, dict[str, str]] = {
+    "resolve_open_collection": TWO,
+    "resolve_open_payout": TWO,
+    "resolve_reported": TWO,
+    "resolve_ended": TWO,
+    "import": TWO,
+    "top_up": TWO,
+    "settlement": TWO,
+    "transfer": TWO,
+    "book_line": TWO,
+    "book_payout_line": TWO,
+    "match_line": TWO,
+    "adopt_line": TWO,
+    "note": SINGLE,
+    "undo": TWO,
+    "undo_of_two": TWO,
+    "withdraw_statement": TWO,
+    "undo_statement_booking": TWO,
+    "close_day": SINGLE,
+    "close_with_difference": TWO,
+    "release": TWO,
+    "end_hold": SINGLE,
+    "vouch": SINGLE,
+    "make_key": SINGLE,
+    "add_person": SINGLE,
+    "make_password_link": SINGLE,
+    "reset_second_factor": SINGLE,
+    "set_operator_password": SINGLE,
+}
+
+Begin = Callable[[Actor], Awaitable[bool]]  # whether it is done already
+Approve = Callable[[Actor], Awaitable[object]]
+
+
+class World:
+    """Payments, statements and operators; and one way to do each act."""
+
+    def __init__(self, statements: Statements, folder: Path) -> None:
+        self.statements = statements
+        self.steps = statements.steps
+        self.database: Database = statements.database
+        self.folder = folder
+        self.now: datetime = clock.now()
+        self.alone = False  # with --alone
+
+    async def write(self, act: Callable[[Tx], Awaitable[Any]]) -> Any:
+        async with self.database.begin() as tx:
+            return await act(tx)
+
+    def resolving(self, payment: Transaction, outcome: str) -> tuple[Begin, Approve]:
+        finding = Finding(ResolvedOutcome(outcome), EVIDENCE, is_despite_waiting=True)
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "approval_amount": LIMIT, "now": clock.now()}
+            how["is_single_operator"] = self.alone
+            done = await self.write(lambda tx: resolve.propose(tx, payment.reference, finding, **how))
+            return bool(done.is_done)
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: resolve.approve(tx, payment.reference, actor=actor, now=clock.now()))
+
+        return begin, approve
+
+    def booking(self, booking: Booking | Transfer) -> tuple[Begin, Approve]:
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"approval_amount": LIMIT, "actor": actor, "now": clock.now()}
+            how["is_single_operator"] = self.alone
+            done = await self.write(lambda tx: booking_approval.request(tx, booking, **how))
+            return done.proposal is None
+
+        async def approve(actor: Actor) -> object:
+            reference = booking.bank_reference
+            return await self.write(lambda tx: booking_approval.approve(tx, reference, actor=actor, now=clock.now()))
+
+        return begin, approve
+
+    def exception(self, found: ReconciliationException, action: Action, terms: dict[str, str]) -> tuple[Begin, Approve]:
+        desk = ExceptionDesk(self.database, LIMIT)
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"reason": REASON, "actor": actor, "now": clock.now()}
+            how["is_single_operator"] = self.alone
+            if action is Action.UNDO:
+                done = await self.write(lambda tx: desk.resolve.undo(tx, found.id, **how))
+                return bool(done.state is ExceptionState.OPEN)
+            done = await self.write(lambda tx: desk.resolve.propose(tx, found.id, action, terms, **how))
+            return bool(done.state is not ExceptionState.PROPOSED)
+
+        return begin, lambda actor: desk.approve(found, by=actor)
+
+    def statement(self, file_id: str, booking_id: str | None) -> tuple[Begin, Approve]:
+        withdraw = WithdrawStatements(LIMIT)
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"reason": REASON, "actor": actor, "now": clock.now()}
+            if booking_id is None:
+                done = await self.write(lambda tx: withdraw.propose_withdrawal(tx, file_id, **how))
+            else:
+                how["is_single_operator"] = self.alone
+                done = await self.write(lambda tx: withdraw.propose_undo(tx, booking_id, **how))
+            return done.decided_at is not None
+
+        async def approve(actor: Actor) -> object:
+            subject = booking_id or file_id
+            return await self.write(lambda tx: withdraw.approve(tx, subject, actor=actor, now=clock.now()))
+
+        return begin, approve
+
+    def single(self, act: Callable[[Tx, Actor], Awaitable[object]]) -> tuple[Begin, Approve]:
+        async def begin(actor: Actor) -> bool:
+            await self.write(lambda tx: act(tx, actor))
+            return True
+
+        async def approve(actor: Actor) -> object:
+            raise AssertionError("there is nothing to approve")
+
+        return begin, approve
+
+    async def of(self, act: Act) -> tuple[Begin, Approve]:
+        steps, statements, merchant_id = self.steps, self.statements, self.steps.merchant_id
+        match act:
+            case Act.RESOLVE_OPEN_COLLECTION:
+                return self.resolving(await steps.processing(COLLECTION, MORE), "completed")
+            case Act.RESOLVE_OPEN_PAYOUT:
+                return self.resolving(await steps.processing(PAYOUT, 500), "failed")
+            case Act.RESOLVE_REPORTED:
+                reported = await steps.processing(COLLECTION, 500)
+                await steps.hear(reported, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+                return self.resolving(reported, "failed")
+            case Act.RESOLVE_ENDED:
+                return self.resolving(await steps.contradicted(COLLECTION, Status.COMPLETED, 500), "failed")
+            case Act.IMPORT:
+                return await self._import(await steps.ended(COLLECTION, Status.FAILED, MORE))
+            case Act.TOP_UP:
+                return self.booking(Booking(Kind.TOP_UP, merchant_id, MORE, "NMB-1"))
+            case Act.SETTLEMENT:
+                return self.booking(Booking(Kind.SETTLEMENT, merchant_id, MORE, "NMB-1"))
+            case Act.TRANSFER:
+                return self.booking(Transfer(Way.TO_BANK, "MPESA", "", MORE, "NMB-1"))
+            case Act.BOOK_LINE:
+                return self.exception(await a_stranger(statements, MORE), Action.BOOK, {"account": "suspense"})
+            case Act.BOOK_PAYOUT_LINE:
+                return self.exception(await a_stranger(statements, -500), Action.BOOK, {"account": "losses"})
+            case Act.MATCH_LINE:
+                payment = await steps.processing(COLLECTION, 500)
+                await statements.take(line_of(payment, "QK1", key="", phone="255754***001"))
+                [found] = await statements.open_exceptions()
+                return self.exception(found, Action.MATCH, {"payment": payment.reference})
+            case Act.ADOPT_LINE:
+                found = await a_stranger(statements, 500)
+                return self.exception(found, Action.ADOPT, {"merchant": merchant_id, "phone": "+255754000001"})
+            case Act.NOTE:
+                return self.exception(await a_stranger(statements, MORE), Action.NOTE, {})
+            case Act.UNDO | Act.UNDO_OF_TWO:
+                found = await a_stranger(statements, 600 if act is Act.UNDO else MORE)
+                desk = ExceptionDesk(self.database, LIMIT)
+                await desk.propose(found, Action.BOOK, {"account": "suspense"}, by=ASHA)
+                if act is Act.UNDO_OF_TWO:
+                    await desk.approve(found, by=JUMA)
+                return self.exception(found, Action.UNDO, {})
+            case Act.WITHDRAW_STATEMENT | Act.UNDO_STATEMENT_BOOKING:
+                fee = Entry("F1", -MORE, clock.now() - timedelta(hours=1), "Fee")
+                file = (await statements.load(statements.write(fee))).file
+                await statements.match()
+                async with self.database.read() as connection:
+                    [booked] = await withdrawals.find_bookings(connection, file.id)
+                return self.statement(file.id, booked.id if act is Act.UNDO_STATEMENT_BOOKING else None)
+            case Act.CLOSE_DAY | Act.CLOSE_WITH_DIFFERENCE:
+                return await self._close(lines=[("X", 700, "15:00", "money")] if act is not Act.CLOSE_DAY else [])
+            case Act.RELEASE:
+                await steps.service.fence("A test says that it was restored.", epoch=1)
+                return self._release()
+            case Act.END_HOLD:
+                await self.write(lambda tx: hold.hold(tx, [], "Counting", actor=JUMA, now=clock.now()))
+                return self.single(lambda tx, actor: hold.end(tx, [], actor=actor, now=clock.now()))
+            case Act.VOUCH:
+                await give_password(self.database, "neema", by=JUMA)
+                return self.single(lambda tx, actor: vouching.vouch(tx, "neema", actor=actor, now=clock.now()))
+            case Act.MAKE_KEY:
+                how: dict[str, Any] = {"name": "Till", "permissions": list(Permission), "brand": "mlp"}
+                how |= {"environment": Environment.LIVE, "now": clock.now()}
+                return self.single(lambda tx, actor: issue_api_keys.create_key(tx, merchant_id, actor=actor, **how))
+            case Act.RESET_SECOND_FACTOR:
+                await enrolled(self.database, "opr_neema", secret_key=SECRET_KEY)
+                return self.single(lambda tx, by: login.reset_second_factor(tx, "neema", actor=by, now=clock.now()))
+            case Act.SET_OPERATOR_PASSWORD:
+                return self.single(lambda tx, by: login.set_password(tx, "neema", "x", actor=by, now=clock.now()))
+        return self._of_person(act)
+
+    def _of_person(self, act: Act) -> tuple[Begin, Approve]:
+        async def do(tx: Tx, actor: Actor) -> object:
+            how: dict[str, Any] = {"actor": actor, "now": clock.now()}
+            person = await manage_people.add_person(
+                tx, self.steps.merchant_id, email="neema@example.com", name="", role=Role.OWNER, **how
+            )
+            match act:
+                case Act.ADD_PERSON:
+                    return person
+                case Act.MAKE_PASSWORD_LINK:
+                    return await password_links.make_link(tx, person, **how)
+            raise AssertionError(act)
+
+        return self.single(do)
+
+    async def _import(self, payment: Transaction) -> tuple[Begin, Approve]:
+        desk = ImportDesk(self.statements)
+        files: list[str] = []
+
+        async def begin(actor: Actor) -> bool:
+            file = await desk.bring(self.statements.write(line_of(payment)), actor)
+            files.append(file.file.id)
+            matched = await self.statements.match(LIMIT)
+            if matched.held and self.alone:
+                await approve(actor)
+            return self.alone or matched.held == 0
+
+        async def approve(actor: Actor) -> object:
+            settle = self.statements.settle()
+            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            return await self.write(lambda tx: approve_import(tx, settle, files[-1], **how))
+
+        return begin, approve
+
+    async def _close(self, lines: list[Any]) -> tuple[Begin, Approve]:
+        self.now = LATER
+        books = await Books.begin(self.database, self.folder)
+        await books.statement(MONDAY, lines)
+
+        async def begin(actor: Actor) -> bool:
+            how = {"accepts_difference": True, "reason": "small"} if lines else {}
+            return isinstance(await books.try_to_close(MONDAY, actor=actor, **how), ClosedDay)
+
+        return begin, lambda actor: books.approve(MONDAY, actor=actor)
+
+    def _release(self) -> tuple[Begin, Approve]:
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            done = await self.write(lambda tx: release.release(tx, EVIDENCE, **how))
+            return bool(done.is_done)
+
+        return begin, begin
+
+
+@pytest.fixture
+async def world(statements: Statements, tmp_path: Path) -> World:
+    await hire(statements.database, "asha", "juma", "neema")
+    return World(statements, tmp_path)
+
+
+def test_every_act_has_a_row() -> None:
+    assert set(GRID) == {act.value for act in Act}
+
+
+CELLS = [(act, who, expected) for act, row in GRID.items() for who, expected in row.items()]
+
+
+@pytest.mark.parametrize(("act", "who", "expected"), CELLS, ids=[f"{act}, {who}" for act, who, _ in CELLS])
+async def test_the_grid(world: World, act: str, who: str, expected: str) -> None:
+    begin, approve = await world.of(Act(act))
+    if who == RESET:
+        yesterday = world.now - timedelta(days=1)
+        await give_password(world.database, "juma", by=ASHA, ago=clock.now() - yesterday)
+    assert await _outcome(begin, approve, who) == expected
+
+
+async def _outcome(begin: Begin, approve: Approve, who: str) -> str:
+    if await begin(ASHA):
+        return "done"
+    if who == ONE:
+        return "waits"
+    try:
+        await approve(ASHA if who == TWICE else JUMA)
+    except Forbidden:
+        return "refused"
+    return "done"
+
+
+# Where only one operator exists: what --alone does. Withdrawals and differences of a day have no such way.
+ALONE = {
+    "resolve_open_collection": "done",
+    "resolve_open_payout": "refused",
+    "resolve_reported": "refused",
+    "resolve_ended": "refused",
+    "import": "done",
+    "top_up": "done",
+    "settlement": "done",
+    "transfer": "done",
+    "book_line": "done",
+    "book_payout_line": "refused",
+    "match_line": "refused",
+    "adopt_line": "refused",
+    "undo": "done",
+    "undo_of_two": "refused",
+    "undo_statement_booking": "done",
+    "release": "done",
+}
+
+
+@pytest.mark.parametrize(("act", "expected"), ALONE.items())
+async def test_the_only_operator_with_alone(statements: Statements, tmp_path: Path, act: str, expected: str) -> None:
+    world = World(statements, tmp_path)
+    await hire(world.database, "asha")
+    begin, _ = await world.of(Act(act))
+    world.alone = True
+    assert await _tried(begin) == expected
+    async with world.database.read() as connection:
+        sql = "SELECT count(*) FROM audit_log WHERE details ->> 'alone' = 'true' AND actor = $1"
+        noted = await connection.fetchval(sql, ASHA.name)
+    assert bool(noted) == (expected == "done"), "the audit log keeps it"
+
+
+@pytest.mark.parametrize("act", [act for act, expected in ALONE.items() if expected == "done"])
+async def test_with_a_second_operator_nobody_is_alone(world: World, act: str) -> None:
+    begin, _ = await world.of(Act(act))
+    world.alone = True
+    assert await _tried(begin) == "refused"
+
+
+async def _tried(begin: Begin) -> str:
+    try:
+        return "done" if await begin(ASHA) else "waits"
+    except Forbidden:
+        return "refused"

@@ -1,0 +1,270 @@
+"""What a statement's file alone would credit or contradict, above the amount, waits for a second operator."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.audit_log.actor import Actor
+from malipo.errors import Conflict, Forbidden
+from malipo.network_statements.profile import built_in
+from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation import import_approval
+from malipo.reconciliation.exception import Action
+from malipo.reconciliation.import_approval import Held, NothingWaits, fingerprint_of
+from malipo.reconciliation.import_statement import Imported, import_statement
+from malipo.reconciliation.match_statements import Matched
+from malipo.reconciliation.report_evidence import approve_import
+from malipo.reconciliation.resolve_exceptions import ResolveExceptions
+from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS
+from tests.journeys import database_facts
+from tests.operators.booking_steps import NEEMA, give_password, hire
+from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.statement_days import ASHA, JUMA, Statements, line_of, reversal_of
+from tests.reconciliation.statement_days import statements as statements
+
+COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
+MILLIONS = 8_000_000
+WORKER = Actor("malipo", "worker")
+WHY = "The network's portal has no such line"
+
+
+class Desk:
+    """Operators who bring files, and decide about them."""
+
+    def __init__(self, statements: Statements) -> None:
+        self.statements = statements
+        self.database = statements.database
+
+    async def bring(self, path: Path, by: Actor = ASHA) -> Imported:
+        async with self.database.begin() as tx:
+            return await import_statement(
+                tx,
+                path,
+                channel=self.statements.channel,
+                account="",
+                profile=built_in()["generic"],
+                accepts_problems=False,
+                is_new_account=True,
+                actor=by,
+                now=clock.now(),
+            )
+
+    async def take(self, *payments: Transaction, by: Actor = ASHA) -> tuple[str, Matched]:
+        done = await self.bring(self.statements.write(*(line_of(each) for each in payments)), by)
+        return done.file.id, await self.statements.match()
+
+    async def waiting(self) -> list[Held]:
+        async with self.database.read() as connection:
+            return await import_approval.find_open(connection)
+
+    async def approve(self, file_id: str, by: Actor = JUMA, **how: Any) -> None:
+        async with self.database.begin() as tx:
+            await approve_import(tx, self.statements.settle(), file_id, actor=by, now=clock.now(), **how)
+
+    async def reject(self, file_id: str, by: Actor = JUMA) -> None:
+        async with self.database.begin() as tx:
+            await import_approval.reject(tx, file_id, actor=by, now=clock.now())
+
+    async def wallet(self) -> int:
+        return (await database_facts.wallet(self.database, self.statements.steps.merchant_id))[0]
+
+
+@pytest.fixture
+def desk(statements: Statements) -> Desk:
+    return Desk(statements)
+
+
+async def failed(desk: Desk, amount: int = MILLIONS) -> Transaction:
+    return await desk.statements.steps.ended(COLLECTION, Status.FAILED, amount)
+
+
+async def test_an_invented_line_does_not_credit_a_declined_payment(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    file_id, matched = await desk.take(payment)
+    assert (matched.held, matched.contradicted, await desk.wallet()) == (1, 0, before)
+    [held] = await desk.waiting()
+    assert (held.proposal.subject, held.proposal.requested_by, held.amount) == (file_id, ASHA.name, MILLIONS)
+    for _ in range(2):
+        await desk.statements.match()
+        await desk.bring(desk.statements.folder / "statement-1.csv")
+    with pytest.raises(Forbidden):
+        await desk.approve(file_id, by=ASHA)
+    assert (await desk.wallet(), len(await desk.waiting())) == (before, 1), "nor the same operator, nor a repeat"
+    await desk.statements.check_ledger()
+
+    await desk.approve(file_id)
+    assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])
+    await desk.statements.match()
+    assert await desk.wallet() == before + MILLIONS, "and once"
+    await desk.statements.check_ledger()
+
+
+async def test_small_ones_are_counted_for_their_operator_over_all_files(desk: Desk) -> None:
+    before = await desk.wallet()
+    for number in range(4):
+        await desk.take(await failed(desk, 300_000 + number))
+    assert await desk.wallet() == before + 900_003
+    assert [each.amount for each in await desk.waiting()] == [300_003]
+
+
+async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: Desk) -> None:
+    payments = [await failed(desk, 400_000), await failed(desk, 400_001), await failed(desk, 400_002)]
+    done = await desk.statements.completed(COLLECTION, 5_000_000)
+    _, matched = await desk.take(*payments, done)
+    [held] = await desk.waiting()
+    assert (held.amount, len(held.lines), matched.payments) == (1_200_003, 3, 4)
+    assert {each.reference for each in held.lines} == {each.reference for each in payments}
+
+
+async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: Desk) -> None:
+    payments = [await failed(desk, 3_300) for _ in range(305)]
+    before = await desk.wallet()
+    file_id, matched = await desk.take(*payments)
+    assert (matched.held, [each.amount for each in await desk.waiting()]) == (305, [1_006_500])
+    await desk.approve(file_id)
+    assert await desk.wallet() == before + 1_006_500
+    more = [await failed(desk, 3_200) for _ in range(305)]
+    await desk.bring(desk.statements.write(*(line_of(each) for each in [*payments, *more]), name="more.csv"), NEEMA)
+    assert (await desk.statements.match()).held == 0
+    assert await desk.wallet() == before + 1_006_500 + 976_000, "and below the amount it is counted once"
+    await desk.statements.check_ledger()
+
+
+async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(desk: Desk) -> None:
+    payment = await desk.statements.steps.processing(COLLECTION, MILLIONS)
+    await desk.statements.steps.wait(payment, seconds=0)
+    before = await desk.wallet()
+    await desk.take(payment)
+    assert await desk.statements.status(payment) is Status.PROCESSING
+    asked = await desk.statements.steps.dispatch(payment)
+    assert asked is not None
+    assert (asked.next_action, asked.is_hinted) == ("ask", True), "its network is queried at once"
+    assert await desk.statements.steps.due_in_seconds(payment) <= 1
+
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    assert (await desk.statements.status(payment), await desk.wallet()) == (Status.COMPLETED, before + MILLIONS)
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.statements.open_exceptions()) == ([], [])
+    assert await desk.wallet() == before + MILLIONS
+    await desk.statements.check_ledger()
+
+
+async def test_what_the_worker_fetches_waits_for_nobody(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    _, matched = await desk.take(payment, by=WORKER)
+    assert (matched.held, await desk.wallet()) == (0, before + MILLIONS)
+
+
+async def test_a_line_that_the_worker_fetches_later_waits_no_longer(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    await desk.take(payment)
+    await desk.bring(desk.statements.write(line_of(payment), ends=clock.now() + timedelta(days=3)), WORKER)
+    await desk.statements.match()
+    assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])
+
+
+@pytest.mark.parametrize("type_", Type)
+async def test_a_reversal_that_contradicts_waits_too(desk: Desk, type_: Type) -> None:
+    amount = 900_000 if type_ is PAYOUT else MILLIONS
+    also = await failed(desk, 900_000)
+    payment = await desk.statements.completed(type_, amount)
+    before, line = await desk.wallet(), line_of(payment)
+    done = await desk.bring(desk.statements.write(line_of(also), line, reversal_of(line)))
+    await desk.statements.match()
+    [held] = await desk.waiting()
+    assert (held.amount, await desk.wallet()) == (amount + 900_000, before)
+    await desk.approve(done.file.id)
+    assert await desk.waiting() == []
+    await desk.statements.match()
+    [exception] = await desk.statements.open_exceptions()
+    assert (exception.kind, exception.transaction_id) == ("state_differs", payment.id)
+    await desk.statements.check_ledger()
+
+
+async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    file_id, _ = await desk.take(payment)
+    await desk.reject(file_id)
+    for _ in range(2):
+        await desk.statements.match()
+    assert (await desk.wallet(), await desk.waiting()) == (before, [])
+    [exception] = await desk.statements.open_exceptions()
+    assert (exception.kind, exception.amount) == ("state_differs", MILLIONS)
+    with pytest.raises(NothingWaits):
+        await desk.approve(file_id)
+    resolve = ResolveExceptions.of(Settings(**NO_LIMITS), clock.now)
+    async with desk.database.begin() as tx:
+        how: dict[str, Any] = {"reason": WHY, "actor": ASHA, "now": clock.now()}
+        await resolve.propose(tx, exception.id, Action.NOTE, {}, **how)
+    assert len(await desk.statements.open_exceptions()) == 1, "a note does not hide what the ledger lacks"
+
+
+async def test_a_withdrawn_file_takes_its_list_away(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    file_id, _ = await desk.take(payment)
+    withdraw = WithdrawStatements(1_000_000)
+    async with desk.database.begin() as tx:
+        await withdraw.propose_withdrawal(tx, file_id, reason=WHY, actor=ASHA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await withdraw.approve(tx, file_id, actor=JUMA, now=clock.now())
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.statements.open_exceptions(), await desk.wallet()) == ([], [], before)
+    again, _ = await desk.take(payment)
+    assert again != file_id
+    assert len(await desk.waiting()) == 1, "and imported again, it waits again"
+
+
+async def test_a_list_that_another_file_inherits_waits_as_that_files(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    file_id, _ = await desk.take(payment)
+    longer = desk.statements.write(line_of(payment), ends=clock.now() + timedelta(days=3))
+    other = await desk.bring(longer, NEEMA)
+    withdraw = WithdrawStatements(1_000_000)
+    async with desk.database.begin() as tx:
+        await withdraw.propose_withdrawal(tx, file_id, reason=WHY, actor=ASHA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await withdraw.approve(tx, file_id, actor=JUMA, now=clock.now())
+    await desk.statements.match()
+    [held] = await desk.waiting()
+    assert (held.proposal.subject, held.proposal.requested_by) == (other.file.id, NEEMA.name)
+    assert await desk.wallet() == before
+
+
+async def test_nobody_approves_another_list_than_the_one_they_saw(desk: Desk) -> None:
+    first, second = await failed(desk), await failed(desk, 9_000_000)
+    file_id, _ = await desk.take(first, second)
+    [held] = await desk.waiting()
+    seen = fingerprint_of(held)
+    await desk.statements.steps.hear(second, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await desk.statements.match()
+    with pytest.raises(Conflict):
+        await desk.approve(file_id, seen=seen)
+    [held] = await desk.waiting()
+    assert held.amount == MILLIONS
+    await desk.approve(file_id, seen=fingerprint_of(held))
+
+
+async def test_an_operator_who_was_reset_yesterday_approves_nothing(desk: Desk) -> None:
+    await hire(desk.database, "asha", "juma", "neema")
+    await give_password(desk.database, "juma", by=ASHA)
+    file_id, _ = await desk.take(await failed(desk))
+    with pytest.raises(Forbidden):
+        await desk.approve(file_id)
+    with pytest.raises(Forbidden):
+        await desk.approve(file_id, by=ASHA, is_single_operator=True)
+    await desk.approve(file_id, by=NEEMA)
+
+
+async def test_the_only_operator_says_so(desk: Desk) -> None:
+    await hire(desk.database, "asha")
+    payment, before = await failed(desk), await desk.wallet()
+    file_id, _ = await desk.take(payment)
+    await desk.approve(file_id, by=ASHA, is_single_operator=True)
+    assert await desk.wallet() == before + MILLIONS
