@@ -20,6 +20,13 @@ SENTENCES = {
     "channel_invalid": "Choose a network.",
     "digits_lost": "The spreadsheet has shortened this, and digits may be lost. Compare it, and save it.",
     "second_person_required": "Somebody else must approve it: you have made it yourself.",
+    "second_person_waits": "One of the two was invited or reset by somebody else. Until an owner who had no part in it "
+    "vouches for it, or for 72 hours, they do not count as a second person.",
+    "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
+    "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
+    "rules_need_another_owner": "Only another owner confirms it: not who asked for it, and nobody who was invited or "
+    "reset by somebody else within 72 hours.",
+    "no_rules_wait": "No rules wait for that, or others do by now.",
     "batch_not_approvable": "It no longer awaits approval.",
     "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
     "text_too_long": "At most {most} characters.",

@@ -7,6 +7,7 @@ from typing import Any
 
 from malipo import ids
 from malipo.access import known_browser_store
+from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.access.known_browsers import Browser
 from malipo.access.login_attempts import LoginAttempts
 from malipo.access.new_places.note_login import note_login
@@ -23,7 +24,6 @@ from malipo.db import Database, Tx, retry
 from malipo.errors import Missing, Unauthorized
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
-from malipo.operators.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.operators.store import Operator, Session
 
 SESSION_LIFE = timedelta(hours=12)
