@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from malipo.access.password_strength import WeakPassword
+from malipo.access.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
@@ -43,8 +43,10 @@ SENTENCES = {
     "password_length": "At least 10 characters, and at most 200.",
     "password_common": "Too easy to guess: it is like one that many people use. Use several words that do not belong "
     "together.",
-    "password_names": "Too easy to guess: it is like your name, your email or the name of this service. Use several "
-    "words that do not belong together.",
+    "password_names": "Too easy to guess: it is like your name, your email, your business or the name of this service. "
+    "Use several words that do not belong together.",
+    "password_number": "Too easy to guess: it is a number, such as that of a phone. Use several words that do not "
+    "belong together.",
     "password_repeated": "Too easy to guess: it repeats itself. Use several words that do not belong together.",
     "password_sequence": "Too easy to guess: it is a row of letters, digits or keys. Use several words that do not "
     "belong together.",
@@ -100,8 +102,18 @@ def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -
 def of_refusal(words: Words, refusal: Refusal) -> str:
     """The refusal of a use case. Without a translation, its own sentence is shown, in English."""
     if isinstance(refusal, WeakPassword):
-        return sentence(words, refusal.weakness)
+        return _of_weak(words, refusal.weak)
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
+
+
+def _of_weak(words: Words, weak: Weak) -> str:
+    said = sentence(words, weak.reason)
+    if weak.reason is Weakness.LENGTH:
+        return said
+    strength = words(
+        "Strength: {score} of {best}; it needs {least}.", score=weak.score, best=BEST_SCORE, least=LEAST_SCORE
+    )
+    return f"{said} {strength}"
 
 
 def status_of(refusal: Refusal) -> HTTPStatus:
