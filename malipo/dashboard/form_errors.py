@@ -60,7 +60,8 @@ SENTENCES = {
     "or more characters in the search.",
     "second_factor_required": "Type the code that your app shows.",
     "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
-    "too_many_codes": "Too many wrong codes. Wait an hour, or use a recovery code.",
+    "too_many_codes": "Too many wrong codes. Wait an hour, use a browser in which you have logged in before, or use a "
+    "recovery code.",
     "second_factor_exists": "Two-step log-in is set up already.",
     "second_factor_missing": "Two-step log-in is not set up.",
     "second_factor_own": "Your own is removed in your settings, with a code.",

@@ -126,7 +126,7 @@ class Login:
             return session_id
 
         return await self._second_step.finish(
-            token, typed, lambda person: second_factor.owner_of(person, address), proceed, now=now
+            token, typed, lambda person: second_factor.owner_of(person, address), proceed, now=now, browser=browser
         )
 
     async def _insert_session(
@@ -158,7 +158,7 @@ class Login:
             session.person,
             session.person.email,
             proof,
-            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now),
+            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now, browser=browser),
             lambda tx: sessions.confirm(tx, session.id, now=now),
             address=address,
             browser=browser,
@@ -184,7 +184,8 @@ class Login:
             raise WrongCurrentPassword
         # Before the code, which works once.
         await self._refuse_weak(person, new, field="newPassword")
-        await self._codes.check_if_enrolled(second_factor.owner_of(person, address), typed, now=now)
+        owner = second_factor.owner_of(person, address)
+        await self._codes.check_if_enrolled(owner, typed, now=now, browser=browser)
 
         async def require_unchanged(tx: Tx) -> None:
             if not await self._by_password.is_unchanged(tx, person):

@@ -113,7 +113,7 @@ class OperatorLogin:
             return session_id
 
         return await self._second_step.finish(
-            token, typed, lambda operator: second_factor.owner_of(operator, address), proceed, now=now
+            token, typed, lambda operator: second_factor.owner_of(operator, address), proceed, now=now, browser=browser
         )
 
     async def _insert_session(
@@ -157,7 +157,7 @@ class OperatorLogin:
             session.operator,
             session.operator.name,
             proof,
-            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now),
+            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now, browser=browser),
             lambda tx: sessions.confirm(tx, session.id, now=now),
             address=address,
             browser=browser,
