@@ -96,22 +96,21 @@ class ApproveBatch:
         batch = await batches.lock(tx, approval.merchant_id, approval.batch_id)
         if batch is None:
             return NoSuchBatch()
-        if (refusal := await self._why_not_two(tx, batch, approval.requester)) is not None:
-            return refusal
+        takes_two = (await approval_rules.get(tx, approval.merchant_id, now=self._clock())).takes_two
+        if takes_two and not are_two([], batch.maker, approval.requester.person):
+            return SecondPersonRequired()
         if batch.approved_at is not None:
             return Approved(batch)  # They have what they want.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
+        if takes_two and await self._is_one_waiting(tx, batch, approval.requester):
+            return SecondPersonWaits()
         return await self._open(tx, batch, approval.requester)
 
-    async def _why_not_two(self, tx: Tx, batch: Batch, requester: Requester) -> Refusal | None:
-        now = self._clock()
-        if not (await approval_rules.get(tx, batch.merchant_id, now=now)).takes_two:
-            return None
-        if not are_two([], batch.maker, requester.person):
-            return SecondPersonRequired()
-        resets = await vouching.find_open(tx, batch.merchant_id, now=now)
-        return None if are_two(resets, batch.maker, requester.person) else SecondPersonWaits()
+    async def _is_one_waiting(self, tx: Tx, batch: Batch, requester: Requester) -> bool:
+        """Whether one of the two may be somebody else, who has made or reset their account."""
+        resets = await vouching.find_open(tx, batch.merchant_id, now=self._clock())
+        return not are_two(resets, batch.maker, requester.person)
 
     async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
         lines = await items.find_all(tx, batch)
