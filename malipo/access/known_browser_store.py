@@ -17,6 +17,13 @@ async def is_known(connection: Conn, owner: Owner, account_id: str, browser_hash
     )
 
 
+async def is_known_to_account(connection: Conn, account_id: str, browser_hash: bytes) -> bool:
+    """Of a person or an operator: the two kinds never have the same id."""
+    return await is_known(connection, "person_id", account_id, browser_hash) or await is_known(
+        connection, "operator_id", account_id, browser_hash
+    )
+
+
 async def remember(
     tx: Tx,
     owner: Owner,

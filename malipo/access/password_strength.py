@@ -1,28 +1,55 @@
-"""What is wrong with a new password: its length, or that it would be guessed soon (zxcvbn). Pure, and slow.
+"""What is wrong with a new password: its length, or that it would be guessed soon. Pure, and slow.
+
+zxcvbn finds words, dates, rows of keys and repetitions in it, and says how many guesses each takes. We add what is
+guessed first here: the person's names, the business, phone numbers, Kiswahili (`guessed_words.py`). The password is as
+strong as the cheapest way to put it together from such pieces. zxcvbn's own sum is not used: it takes four pieces for
+strong whatever they are, so that a name, a sign, a year and a sign would do.
 
 Judging takes up to tenths of a second, so it runs off the event loop (`passwords.py`). Only the beginning is judged,
 with few kinds of symbols: zxcvbn tries every reading of symbols as letters, and 100 well-chosen ones keep it busy for
 minutes.
 """
 
+import math
+import re
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from zxcvbn import zxcvbn  # type: ignore[import-untyped]
+from zxcvbn import matching, scoring  # type: ignore[import-untyped]
 
+from malipo.access.guessed_words import WORDS
 from malipo.errors import Invalid
 
 LEAST = 10
 MOST = 200
 _MOST_JUDGED = 30
 _MOST_SYMBOLS = 3
-_LEAST_SCORE = 3  # of 4: it resists somebody who has the hash
+# Guesses, as powers of ten, from which on a password has this score. At 50 ms for each, which is what argon2 takes
+# here, 10^9 are a year and a half of a processor.
+_SCORES = (3.0, 6.0, 9.0, 12.0)
+BEST_SCORE = len(_SCORES)
+LEAST_SCORE = 3
+
+# Guesses for pieces of ours, as powers of ten.
+_OWN_WORD = 1.0  # one of a few
+_GUESSED_WORD = math.log10(len(WORDS))
+_NUMBER = 3.0  # a phone number: the person's own, or that of somebody near
+_LONG_NUMBER = 6.0  # of an account, a card, a register: others know it too
+_YEAR = 1.7
+
+_SHORTEST_WORD = 3
+_PHONE = re.compile(r"(?:\+?255|0)?[\s./-]*[67](?:[\s./-]*\d){8}")
+_LONG_DIGITS = re.compile(r"\d(?:\s?\d){6,}")
+_YEARS = re.compile(r"(?:19|20)\d\d")
+_LOOKALIKES = str.maketrans("@4301!$57", "aaeoiisst")
 
 
 class Weakness(StrEnum):
     LENGTH = "password_length"
     COMMON = "password_common"
     NAMES = "password_names"
+    NUMBER = "password_number"
     REPEATED = "password_repeated"
     SEQUENCE = "password_sequence"
     DATE = "password_date"
@@ -33,13 +60,15 @@ class Weakness(StrEnum):
 REASONS = {
     Weakness.LENGTH: f"must be {LEAST} to {MOST} characters",
     Weakness.COMMON: "is too easy to guess: it is like one that many people use",
-    Weakness.NAMES: "is too easy to guess: it is like your name, your email or the name of this service",
+    Weakness.NAMES: "is too easy to guess: it is like your name, your email, your business or the name of this service",
+    Weakness.NUMBER: "is too easy to guess: it is a number, such as that of a phone",
     Weakness.REPEATED: "is too easy to guess: it repeats itself",
     Weakness.SEQUENCE: "is too easy to guess: it is a row of letters, digits or keys",
     Weakness.DATE: "is too easy to guess: it is a date",
     Weakness.GUESSABLE: "is too easy to guess: use several words that do not belong together",
 }
 _PATTERNS = {
+    "dictionary": Weakness.COMMON,
     "repeat": Weakness.REPEATED,
     "sequence": Weakness.SEQUENCE,
     "spatial": Weakness.SEQUENCE,
@@ -48,27 +77,114 @@ _PATTERNS = {
 }
 
 
+class Weak(NamedTuple):
+    """Why a password will not do."""
+
+    reason: Weakness
+    score: int  # of BEST_SCORE
+
+    @property
+    def sentence(self) -> str:
+        """After the field's name, without the last stop."""
+        if self.reason is Weakness.LENGTH:
+            return REASONS[self.reason]
+        return f"{REASONS[self.reason]} (strength {self.score} of {BEST_SCORE}; it needs {LEAST_SCORE})"
+
+
 class WeakPassword(Invalid):
     code = "password_weak"
 
-    def __init__(self, field: str, weakness: Weakness) -> None:
-        sentence = f"{field} {REASONS[weakness]}."
-        super().__init__("The request has invalid fields.", details={field: [sentence]})
-        self.weakness = weakness
+    def __init__(self, field: str, weak: Weak) -> None:
+        super().__init__("The request has invalid fields.", details={field: [f"{field} {weak.sentence}."]})
+        self.weak = weak
 
 
-def weakness_of(password: str, *names: str) -> Weakness | None:
-    """None if it will do. `names` are of the person: whoever guesses tries them first."""
+def weakness_of(password: str, *names: str) -> Weak | None:
+    """None if it will do. `names` are of the person and the business: whoever guesses tries them first."""
     if not LEAST <= len(password) <= MOST:
-        return Weakness.LENGTH
-    judged = zxcvbn(_beginning(password), user_inputs=[*_parts(names), "malipo"])
-    return None if judged["score"] >= _LEAST_SCORE else _reason(judged["sequence"])
+        return Weak(Weakness.LENGTH, 0)
+    text = _beginning(password)
+    exponent, way = _cheapest(text, [*_own_pieces(text, names), *_zxcvbns_pieces(text)])
+    score = sum(exponent >= least for least in _SCORES)
+    return None if score >= LEAST_SCORE else Weak(_reason(way), score)
 
 
-def _parts(names: tuple[str, ...]) -> list[str]:
+class _Piece(NamedTuple):
+    """A part of the password that is not random: from where to where, and how many guesses it takes."""
+
+    begin: int
+    end: int  # behind its last character
+    exponent: float  # 10 to the power of this
+    kind: Weakness
+
+
+def _cheapest(text: str, pieces: Iterable[_Piece]) -> tuple[float, list[_Piece]]:
+    """The fewest guesses in which the whole is put together from pieces and single characters, and those pieces."""
+    ending: dict[int, list[_Piece]] = {}
+    for piece in pieces:
+        ending.setdefault(piece.end, []).append(piece)
+    best: list[tuple[float, list[_Piece]]] = [(0.0, [])]
+    for end, character in enumerate(text, start=1):
+        before, way = best[end - 1]
+        ways = [(before + _single(character), way)]
+        for piece in ending.get(end, ()):
+            before, way = best[piece.begin]
+            ways.append((before + piece.exponent, [*way, piece]))
+        best.append(min(ways, key=lambda each: each[0]))
+    return best[-1]
+
+
+def _single(character: str) -> float:
+    """A character that belongs to nothing."""
+    if character.isdigit():
+        return 1.0
+    return math.log10(26 if character.isalpha() else 33)
+
+
+def _own_pieces(text: str, names: tuple[str, ...]) -> Iterator[_Piece]:
+    own = _parts(names)
+    for places, folded in _readings(text):
+        for words, exponent, kind in ((own, _OWN_WORD, Weakness.NAMES), (WORDS, _GUESSED_WORD, Weakness.COMMON)):
+            for word in words:
+                begin = folded.find(word)
+                while begin >= 0:
+                    yield _Piece(places[begin], places[begin + len(word) - 1] + 1, exponent, kind)
+                    begin = folded.find(word, begin + 1)
+    for pattern, exponent, kind in (
+        (_PHONE, _NUMBER, Weakness.NUMBER),
+        (_LONG_DIGITS, _LONG_NUMBER, Weakness.NUMBER),
+        (_YEARS, _YEAR, Weakness.DATE),
+    ):
+        yield from (_Piece(*found.span(), exponent, kind) for found in pattern.finditer(text))
+
+
+def _readings(text: str) -> Iterator[tuple[list[int], str]]:
+    """Its letters and digits without what stands between them, as they are and with signs read as letters; and where
+    each of them stands in the text."""
+    for read in (text, text.translate(_LOOKALIKES)):
+        kept = [(place, character.casefold()[:1]) for place, character in enumerate(read) if character.isalnum()]
+        yield [place for place, _ in kept], "".join(character for _, character in kept)
+
+
+def _parts(names: tuple[str, ...]) -> set[str]:
     """Whole, and each word of them: an email has a name on both sides."""
-    words = [word for name in names for word in name.replace("@", " ").replace(".", " ").split()]
-    return [each for each in (*names, *words) if each]
+    words = [word for name in names for word in re.split(r"[\W_]+", name)]
+    joined = ["".join(each for each in name if each.isalnum()) for name in names]
+    return {each.casefold() for each in (*words, *joined, "malipo") if len(each) >= _SHORTEST_WORD}
+
+
+def _zxcvbns_pieces(text: str) -> Iterator[_Piece]:
+    for match in matching.omnimatch(text):
+        kind = _PATTERNS.get(match["pattern"])
+        if kind is not None:
+            exponent = math.log10(float(scoring.estimate_guesses(match, text)))
+            yield _Piece(match["i"], match["j"] + 1, exponent, _kind(match, kind))
+
+
+def _kind(match: dict[str, Any], kind: Weakness) -> Weakness:
+    # A year, and a date without anything between its parts, is what many numbers can be read as.
+    is_long_number = kind is Weakness.DATE and match["token"].isdigit() and len(match["token"]) > len("20261117")
+    return Weakness.NUMBER if is_long_number else kind
 
 
 def _beginning(password: str) -> str:
@@ -80,12 +196,6 @@ def _beginning(password: str) -> str:
     return "".join(each if each.isalnum() or each.isspace() or each in kept else "~" for each in begun)
 
 
-def _reason(matches: list[dict[str, Any]]) -> Weakness:
+def _reason(way: list[_Piece]) -> Weakness:
     """The longest piece that was recognised."""
-    known = [each for each in matches if each["pattern"] != "bruteforce"]
-    if not known:
-        return Weakness.GUESSABLE
-    longest = max(known, key=lambda each: len(each["token"]))
-    if longest["pattern"] == "dictionary":
-        return Weakness.NAMES if longest["dictionary_name"] == "user_inputs" else Weakness.COMMON
-    return _PATTERNS.get(longest["pattern"], Weakness.GUESSABLE)
+    return max(way, key=lambda piece: piece.end - piece.begin).kind if way else Weakness.GUESSABLE

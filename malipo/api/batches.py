@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from malipo.api.auth import header_of
+from malipo.api.auth import actor_of, header_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import Form, pagination, success
 from malipo.api.urls import id_in
@@ -87,7 +88,9 @@ async def list_items(service: Service, caller: Caller, request: Request) -> Resp
 
 
 async def approve(service: Service, caller: Caller, request: Request) -> Response:
-    approval = Approval(caller.merchant_id, id_in(request, NoSuchBatch), _requester(caller))
+    # It stands in the audit log as that of a person does: it sends the money.
+    requester = replace(_requester(caller), actor=actor_of(service, caller, request))
+    approval = Approval(caller.merchant_id, id_in(request, NoSuchBatch), requester)
     approved = await service.batches.approve(approval)
     return await _shown(service, caller, approved.id)
 

@@ -27,6 +27,11 @@ def is_person(name: str) -> bool:
     return "@" in name and not name.startswith(_NOT_PEOPLE)
 
 
+def plain_name(name: str) -> str:
+    """An actor's name, as it is stored, without the word that says that it is an operator."""
+    return name.removeprefix(_OPERATOR)
+
+
 def key_at(key_id: str, address: str) -> Actor:
     """A merchant's API key, where what it does is in the audit log."""
     return Actor(_KEY + key_id, address)

@@ -1,6 +1,6 @@
 """The SQL of the audit log. Entries are appended, never changed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -55,18 +55,32 @@ async def append(
     tx: Tx, actor: Actor, action: str, *, now: datetime, merchant_id: str | None = None, **details: object
 ) -> None:
     """Append an entry, in the commit that does what it says. Secrets are never handed to this function."""
+    await append_many(tx, actor, action, [details], now=now, merchant_id=merchant_id)
+
+
+async def append_many(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    details: Sequence[Mapping[str, object]],
+    *,
+    now: datetime,
+    merchant_id: str | None = None,
+) -> None:
+    """An entry for each of the details, all of the same act."""
     await tx.execute(
         """
         INSERT INTO audit_log (id, created_at, actor, address, action, merchant_id, details, os_user)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        SELECT entry.id, $3, $4, $5, $6, $7, entry.details::json, $8
+        FROM unnest($1::text[], $2::text[]) AS entry (id, details)
         """,
-        ids.mint(_PREFIX, now),
+        [ids.mint(_PREFIX, now) for _ in details],
+        [_encode(each).decode() for each in details],
         now,
         actor.name,
         actor.address,
         action,
         merchant_id,
-        _encode(details).decode(),
         actor.os_user,
     )
 

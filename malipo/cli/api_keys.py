@@ -10,7 +10,14 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
 from malipo.errors import Invalid
 from malipo.merchants import issue_api_keys, onboard
-from malipo.merchants.api_keys import AddressRange, Environment, NewKey, Permission, address_range_of
+from malipo.merchants.api_keys import (
+    UNNAMED_PERMISSIONS,
+    AddressRange,
+    Environment,
+    NewKey,
+    Permission,
+    address_range_of,
+)
 from malipo.merchants.store import api_keys
 from malipo.settings import Settings
 from malipo.validation.fields import Fields
@@ -28,9 +35,9 @@ def add_commands(commands: Any) -> None:
     create.add_argument("--name", default="API key", help="what the key is for (default: API key)")
     create.add_argument(
         "--permissions",
-        default=",".join(Permission),
+        default=",".join(UNNAMED_PERMISSIONS),
         metavar="LIST",
-        help="what it may do, with commas between (default: everything)",
+        help="what it may do, with commas between (default: everything but payouts.approve)",
     )
     create.add_argument(
         "--environment",

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from malipo import clock, ids
-from malipo.access.password_strength import REASONS, weakness_of
+from malipo.access.password_strength import weakness_of
 from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.cli import operator_login, terminal
@@ -85,7 +85,7 @@ def _password(arguments: argparse.Namespace, settings: Settings) -> int:
     if not arguments.stdin and password != terminal.secret(arguments, "Once more"):
         raise Invalid("That was not the same password twice.")
     if weakness := weakness_of(password, name):
-        raise Invalid(f"The password {REASONS[weakness]}.")
+        raise Invalid(f"The password {weakness.sentence}.")
 
     async def act(tx: Any, actor: Any, now: Any) -> bool:
         return await login.set_password(tx, name, await Passwords().hash(password), actor=actor, now=now)

@@ -57,4 +57,5 @@ def ask_code(arguments: argparse.Namespace) -> Typed:
 def login_service(database: Database, settings: Settings) -> OperatorLogin:
     """Codes are checked under MALIPO_SECRET_KEY. Without it only operators who have none can log in."""
     encryption = Encryption(*(settings.secret_keys or (randomness.token_hex(32),)))
-    return OperatorLogin(database, Passwords(), Codes(database, encryption), is_command_line=True)
+    codes = Codes(database, encryption, is_command_line=True)
+    return OperatorLogin(database, Passwords(), codes, is_command_line=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from malipo.access.password_strength import WeakPassword
+from malipo.access.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
@@ -20,6 +20,13 @@ SENTENCES = {
     "channel_invalid": "Choose a network.",
     "digits_lost": "The spreadsheet has shortened this, and digits may be lost. Compare it, and save it.",
     "second_person_required": "Somebody else must approve it: you have made it yourself.",
+    "second_person_waits": "One of the two was invited or reset by somebody else. Until an owner who had no part in it "
+    "vouches for it, or for 72 hours, they do not count as a second person.",
+    "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
+    "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
+    "rules_need_another_owner": "Only another owner confirms it: not who asked for it, and nobody who was invited or "
+    "reset by somebody else within 72 hours.",
+    "no_rules_wait": "No rules wait for that, or others do by now.",
     "batch_not_approvable": "It no longer awaits approval.",
     "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
     "text_too_long": "At most {most} characters.",
@@ -36,8 +43,10 @@ SENTENCES = {
     "password_length": "At least 10 characters, and at most 200.",
     "password_common": "Too easy to guess: it is like one that many people use. Use several words that do not belong "
     "together.",
-    "password_names": "Too easy to guess: it is like your name, your email or the name of this service. Use several "
-    "words that do not belong together.",
+    "password_names": "Too easy to guess: it is like your name, your email, your business or the name of this service. "
+    "Use several words that do not belong together.",
+    "password_number": "Too easy to guess: it is a number, such as that of a phone. Use several words that do not "
+    "belong together.",
     "password_repeated": "Too easy to guess: it repeats itself. Use several words that do not belong together.",
     "password_sequence": "Too easy to guess: it is a row of letters, digits or keys. Use several words that do not "
     "belong together.",
@@ -51,7 +60,8 @@ SENTENCES = {
     "or more characters in the search.",
     "second_factor_required": "Type the code that your app shows.",
     "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
-    "too_many_codes": "Too many wrong codes. Wait an hour, or use a recovery code.",
+    "too_many_codes": "Too many wrong codes. Wait an hour, use a browser in which you have logged in before, or use a "
+    "recovery code.",
     "second_factor_exists": "Two-step log-in is set up already.",
     "second_factor_missing": "Two-step log-in is not set up.",
     "second_factor_own": "Your own is removed in your settings, with a code.",
@@ -93,8 +103,18 @@ def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -
 def of_refusal(words: Words, refusal: Refusal) -> str:
     """The refusal of a use case. Without a translation, its own sentence is shown, in English."""
     if isinstance(refusal, WeakPassword):
-        return sentence(words, refusal.weakness)
+        return _of_weak(words, refusal.weak)
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
+
+
+def _of_weak(words: Words, weak: Weak) -> str:
+    said = sentence(words, weak.reason)
+    if weak.reason is Weakness.LENGTH:
+        return said
+    strength = words(
+        "Strength: {score} of {best}; it needs {least}.", score=weak.score, best=BEST_SCORE, least=LEAST_SCORE
+    )
+    return f"{said} {strength}"
 
 
 def status_of(refusal: Refusal) -> HTTPStatus:

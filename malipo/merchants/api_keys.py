@@ -31,6 +31,11 @@ class Permission(StrEnum):
     PAYOUTS_APPROVE = "payouts.approve"
 
 
+# What a key gets if nobody says what it may do. Approving is the second person's part: a key does it only if somebody
+# has named it.
+UNNAMED_PERMISSIONS = tuple(each for each in Permission if each is not Permission.PAYOUTS_APPROVE)
+
+
 class Environment(StrEnum):
     """A word in the key's prefix. Both run live: real money moves."""
 

@@ -126,7 +126,7 @@ class Login:
             return session_id
 
         return await self._second_step.finish(
-            token, typed, lambda person: second_factor.owner_of(person, address), proceed, now=now
+            token, typed, lambda person: second_factor.owner_of(person, address), proceed, now=now, browser=browser
         )
 
     async def _insert_session(
@@ -158,7 +158,7 @@ class Login:
             session.person,
             session.person.email,
             proof,
-            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now),
+            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now, browser=browser),
             lambda tx: sessions.confirm(tx, session.id, now=now),
             address=address,
             browser=browser,
@@ -183,8 +183,9 @@ class Login:
         ):
             raise WrongCurrentPassword
         # Before the code, which works once.
-        await self._passwords.refuse_weak(new, person.email, person.name, field="newPassword")
-        await self._codes.check_if_enrolled(second_factor.owner_of(person, address), typed, now=now)
+        await self._refuse_weak(person, new, field="newPassword")
+        owner = second_factor.owner_of(person, address)
+        await self._codes.check_if_enrolled(owner, typed, now=now, browser=browser)
 
         async def require_unchanged(tx: Tx) -> None:
             if not await self._by_password.is_unchanged(tx, person):
@@ -198,7 +199,7 @@ class Login:
             person = await password_links.find(connection, hash_of(link), now=now)
         if person is None:
             raise LinkNotGood
-        await self._passwords.refuse_weak(password, person.email, person.name)
+        await self._refuse_weak(person, password)
 
         async def use(tx: Tx) -> None:
             # In the order of a change of the password: the person first, then the links.
@@ -211,6 +212,11 @@ class Login:
             )
 
         await self._set(person, password, address=address, now=now, before=use)
+
+    async def _refuse_weak(self, person: Person, password: str, *, field: str = "password") -> None:
+        async with self._database.read() as connection:
+            business = await merchants.name_of(connection, person.merchant_id)
+        await self._passwords.refuse_weak(password, person.email, person.name, business, field=field)
 
     async def _set(
         self,

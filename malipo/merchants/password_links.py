@@ -3,11 +3,13 @@ the session in which it was made, and with any change of password, role or perso
 
 from datetime import datetime
 
+from malipo.access.credential_reset_store import PASSWORD
 from malipo.access.tokens import LINK_LIFE, hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Invalid
+from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.store import password_links, people
 from malipo.merchants.store.password_links import Maker
@@ -22,11 +24,15 @@ class LinkNotGood(Invalid):
 
 
 async def make_link(tx: Tx, person: Person, *, actor: Actor, now: datetime, session: Session | None = None) -> str:
-    """A one-time link. Whoever made it hands it over; we keep its hash. Without a session an operator makes it."""
+    """A one-time link. Whoever made it hands it over; we keep its hash. Without a session an operator makes it.
+
+    Whoever made it could use it, so the person counts as no second one until somebody else vouches.
+    """
     link = make_secret("mpl_")
     maker = Maker(operator=actor.name) if session is None else Maker(session.person.id, session.id)
     await people.lock(tx, person.id, *([maker.person_id] if maker.person_id is not None else []))
     await password_links.lock_all(tx, person.id)
     await password_links.insert(tx, hash_of(link), person.id, maker, now=now, expires_at=now + LINK_LIFE)
+    await vouching.note_reset(tx, person, PASSWORD, actor=actor, now=now)
     await audit_log.append(tx, actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email)
     return link

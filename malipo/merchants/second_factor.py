@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from malipo.access.credential_reset_store import SECOND_FACTOR
 from malipo.access.new_places import store as new_places
 from malipo.access.second_factor import enrol
 from malipo.access.second_factor.owner import Owner
@@ -10,6 +11,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden
+from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.store import merchants, sessions
 
@@ -54,6 +56,7 @@ async def end_trust(tx: Tx, person: Person) -> None:
 async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
     """By an owner or an operator, for who has lost the app and the recovery codes. Their sessions end."""
     await enrol.reset(tx, owner_of(person, actor.address), actor=actor, now=now)
+    await vouching.note_reset(tx, person, SECOND_FACTOR, actor=actor, now=now)
     await sessions.end_all(tx, now=now, person_id=person.id)
     await end_trust(tx, person)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from malipo import ids
 from malipo.access import known_browser_store
+from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.access.known_browsers import Browser
 from malipo.access.login_attempts import LoginAttempts
 from malipo.access.new_places.note_login import note_login
@@ -23,7 +24,6 @@ from malipo.db import Database, Tx, retry
 from malipo.errors import Missing, Unauthorized
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
-from malipo.operators.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.operators.store import Operator, Session
 
 SESSION_LIFE = timedelta(hours=12)
@@ -113,7 +113,7 @@ class OperatorLogin:
             return session_id
 
         return await self._second_step.finish(
-            token, typed, lambda operator: second_factor.owner_of(operator, address), proceed, now=now
+            token, typed, lambda operator: second_factor.owner_of(operator, address), proceed, now=now, browser=browser
         )
 
     async def _insert_session(
@@ -157,7 +157,7 @@ class OperatorLogin:
             session.operator,
             session.operator.name,
             proof,
-            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now),
+            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now, browser=browser),
             lambda tx: sessions.confirm(tx, session.id, now=now),
             address=address,
             browser=browser,

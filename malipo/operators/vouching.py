@@ -1,22 +1,22 @@
-"""One operator alone must not be two. Whoever sets another operator's password, or resets their second factor, may log
-in as that operator. So an operator with such a reset counts for no decision that takes two: until a third operator, who
-had no part in it, vouches for it, or until the cooling time is over, in which every operator sees it on every page.
+"""Operators whose password or second factor another operator has reset: they count for no decision that takes two,
+until a third operator vouches for it, or until the cooling time is over. The rule itself is in `access/vouching.py`.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from malipo import ids
+from malipo.access import credential_reset_store as resets
+from malipo.access import vouching
+from malipo.access.credential_reset_store import CredentialReset
+from malipo.access.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden
-from malipo.operators import credential_reset_store as resets
-from malipo.operators.credential_reset_store import CredentialReset
 from malipo.operators.store import Operator
 
-# Long enough for a weekend. A constant: whoever gives a command can set a variable.
-COOLING_TIME = timedelta(hours=72)
+__all__ = ["COOLING_TIME", "find_open", "last_of_each", "may_vouch", "note_reset", "require_two", "vouch"]
 
 SAME = "Whoever proposed it cannot approve it: it takes two operators."
 NOT_VOUCHED_FOR = (
@@ -40,42 +40,30 @@ async def require_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetim
     """That the one who proposes and the one who approves are two people, as far as it can be told."""
     if proposed_by == approver.name:
         raise Forbidden(SAME)
-    waiting = {_actor_name(each.name) for each in await find_open(tx, now=now)}
-    if waiting & {proposed_by, approver.name}:
+    if not vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name):
         raise Forbidden(NOT_VOUCHED_FOR)
 
 
 async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: str | None = None) -> None:
-    """All open resets of this operator were right: the password and the second factor are theirs alone.
-
-    A page names the last one that it showed: nobody vouches for what they have not seen.
-    """
+    """All open resets of this operator were right: the password and the second factor are theirs alone."""
     found = await find_open(tx, now=now)
-    own = [each for each in found if each.name == name]
-    if not own or last_seen not in (None, own[-1].id):
+    own = vouching.open_of(found, _actor_name(name), last_seen)
+    if not own:
         raise Conflict(NOTHING_OPEN)
     if not may_vouch(found, name, actor):
         raise Forbidden(NOT_THIRD)
-    await resets.end(tx, [each.id for each in own], vouched_by=actor.name, now=now)
-    by = sorted({each.reset_by for each in own})
+    by = await vouching.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(tx, actor, "operator.vouched_for", now=now, name=name, resets_by=by)
 
 
 def may_vouch(found: list[CredentialReset], name: str, actor: Actor) -> bool:
-    """Nobody for what they did or for themselves. Nor anybody with an open reset of their own: whoever did that one may
-    be them, and have done the others too."""
-    parties = {each.reset_by for each in found if each.name == name} | {_actor_name(each.name) for each in found}
-    return actor.is_operator and actor.name not in parties
+    """A third operator, and never the user of a machine."""
+    return actor.is_operator and vouching.may_vouch(found, _actor_name(name), actor.name)
 
 
 async def find_open(connection: Conn, *, now: datetime) -> list[CredentialReset]:
     """Resets that nobody has vouched for, of the cooling time; the oldest first."""
     return await resets.find_open(connection, since=now - COOLING_TIME)
-
-
-def last_of_each(found: list[CredentialReset]) -> list[CredentialReset]:
-    """The last open reset of each operator: from then on the cooling time counts."""
-    return list({each.name: each for each in found}.values())
 
 
 def _actor_name(operator_name: str) -> str:

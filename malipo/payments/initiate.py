@@ -22,6 +22,7 @@ from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of, refusal_of_repeat
 from malipo.payments.payout_sums import Limits, PayoutSums
+from malipo.payments.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store import batch_read, idempotency_keys, transactions
@@ -52,7 +53,12 @@ class Order(msgspec.Struct, frozen=True):
     request_hash: bytes
     actor: Actor | None = None  # a person; what API keys do is not in the audit log
     payout_limits: Limits | None = None  # of who makes it, if there are any
+    approval_limit: PersonLimit | None = None  # what they may pay out without a second person
     scope: str | None = None  # of the idempotency key, if it is not that of the type
+
+    @property
+    def limits(self) -> list[Limits]:
+        return [each for each in (self.approval_limit, self.payout_limits) if each is not None]
 
     @property
     def idempotency_key(self) -> IdempotencyKey | None:
@@ -90,7 +96,7 @@ class Initiate:
         used = await idempotency_keys.find(tx, rest) if rest else {}
         # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.
         written = await transactions.find_written(tx, drafts) if again else {}
-        limits = [order.payout_limits for order in orders if order.type is Type.DISBURSEMENT]
+        limits = [each for order in orders if order.type is Type.DISBURSEMENT for each in order.limits]
         sums = await PayoutSums.find(tx, limits, now=self._clock())
         decision = _Decision(dict(needed.wallets), used, needed.bands, written, sums, reservations)
         answers = [decision.on(order) for order in orders]
@@ -168,7 +174,7 @@ class _Decision:
         if order.draft is None:
             assert order.problem is not None
             return order.problem
-        answer = self._open(order.draft, order.payout_limits)
+        answer = self._open(order.draft, order.limits)
         if key is not None and isinstance(answer, Initiated):
             self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
@@ -185,7 +191,7 @@ class _Decision:
             refusal = refusal_of(order.request_hash, claim.request_hash)
         return refusal or Initiated(transaction, is_replay=True)
 
-    def _open(self, draft: Transaction, limits: Limits | None) -> Answer:
+    def _open(self, draft: Transaction, limits: Sequence[Limits]) -> Answer:
         if draft.id in self._written:
             return Initiated(self._written[draft.id])
         if draft.refund_of is not None:
@@ -198,12 +204,13 @@ class _Decision:
         if posting := posting_of(transaction):
             # Only payouts move money when they are created.
             wallet = self._wallets[draft.merchant_id]
-            if limits is not None and (refusal := self._sums.refusal_of(limits, draft.amount)):
-                return refusal
+            for each in limits:
+                if refusal := self._sums.refusal_of(each, draft.amount):
+                    return refusal
             if not wallet.can_spend(posting.moves):
                 return InsufficientBalance(transaction.amount + transaction.fee, wallet)
-            if limits is not None:
-                self._sums.add(limits, draft.amount)
+            for each in limits:
+                self._sums.add(each, draft.amount)
             self._wallets[draft.merchant_id] = wallet.after(posting.moves)
         if draft.refund_of is not None:
             self._reservations.add(transaction)

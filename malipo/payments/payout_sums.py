@@ -23,14 +23,14 @@ class PayoutSums:
         self._people = people
 
     @classmethod
-    async def find(cls, tx: Tx, limits: Iterable[Limits | None], *, now: datetime) -> "PayoutSums":
+    async def find(cls, tx: Tx, limits: Iterable[Limits], *, now: datetime) -> "PayoutSums":
         """The caller has locked the wallets. Keys without a daily limit, which are most, need no statement."""
         keys: set[str] = set()
         people: dict[PersonLimit, None] = {}  # in their order
         for each in limits:
             if isinstance(each, PersonLimit):
                 people[each] = None
-            elif each is not None and each.daily is not None:
+            elif each.daily is not None:
                 keys.add(each.key_id)
         stored = await key_payouts.find(tx, keys) if keys else {}
         return cls(

@@ -4,6 +4,7 @@ A day is one of Dar es Salaam. Everything that was asked counts, whatever the ne
 that nobody can copy a network's directory of names.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 
 from malipo import clock
@@ -13,6 +14,7 @@ from malipo.db import Tx
 from malipo.errors import TooMany
 from malipo.networks.connector import Channel
 
+# Of the second kind is what an older version has written for a batch: only how many they were.
 ACTIONS = ("recipient.looked_up", "recipients.looked_up")
 
 
@@ -31,26 +33,23 @@ class LookupsUsedUp(TooMany):
 async def admit(
     tx: Tx,
     merchant_id: str,
-    asked: int,
+    numbers: Sequence[tuple[Channel, str]],
     *,
     most: int,
     actor: Actor,
     now: datetime,
-    of: tuple[Channel, str] | None = None,  # the number, if it is one
 ) -> int:
-    """How many of the asked may be looked up, and an entry in the audit log for them; 0 for `most` is no limit.
+    """How many of the numbers, from the first on, may be looked up; 0 for `most` is no limit. Each of them has an entry
+    in the audit log, also those of a batch: whoever asks whether a number was looked up finds it.
 
     They are counted under a lock, so that look-ups that come at once do not all get the last one.
     """
-    admitted = asked
+    admitted = len(numbers)
     if most:
         used = await audit_log.sum_of_day(tx, merchant_id, ACTIONS, since=_day(now))
-        admitted = min(asked, max(most - used, 0))
-    if admitted and of is not None:
-        details = {"count": 1, "channel": of[0], "phone": of[1]}
-        await audit_log.append(tx, actor, "recipient.looked_up", now=now, merchant_id=merchant_id, **details)
-    elif admitted:
-        await audit_log.append(tx, actor, "recipients.looked_up", now=now, merchant_id=merchant_id, count=admitted)
+        admitted = min(admitted, max(most - used, 0))
+    details = [{"count": 1, "channel": channel, "phone": phone} for channel, phone in numbers[:admitted]]
+    await audit_log.append_many(tx, actor, "recipient.looked_up", details, now=now, merchant_id=merchant_id)
     return admitted
 
 

@@ -56,9 +56,9 @@ async def look_up(service: Service, merchant_id: str, line: Line, *, actor: Acto
     if not service.networks.names.can_look_up(line.channel):
         raise LookupUnavailable(line.channel)
     now = service.clock()
-    most, of = service.settings.recipient_lookups_daily, (line.channel, line.phone)
+    most, numbers = service.settings.recipient_lookups_daily, [(line.channel, line.phone)]
     try:
-        admitted = await service.write(lambda tx: admit(tx, merchant_id, 1, most=most, actor=actor, now=now, of=of))
+        admitted = await service.write(lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now))
     except OutcomeUnknown:
         raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
     if not admitted:
@@ -86,9 +86,7 @@ async def look_up_many(
     admitted = 0
     if numbers:
         try:
-            admitted = await service.write(
-                lambda tx: admit(tx, merchant_id, len(numbers), most=most, actor=actor, now=now)
-            )
+            admitted = await service.write(lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now))
         except (Unavailable, ConnectionLost, Contention):
             return [NameCheck() for _ in lines]  # What cannot be counted is not asked.
     found = await names.look_up_many(whose(merchant_id, actor), numbers[:admitted], seconds=seconds, now=now)

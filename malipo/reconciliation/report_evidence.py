@@ -115,8 +115,9 @@ def is_different(evidence: Evidence, settled: Settled) -> bool:
 def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
     """A hint has another id: it tells the payment nothing but that its network is to be queried."""
     is_paid = evidence.role == "payment"
+    which = f"{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}"
     return Report(
-        id=f"{'sth' if is_hint else 'stl'}_{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}",
+        id=f"{'sth' if is_hint else 'stl'}_{which}",
         channels=[evidence.channel],
         key=evidence.network_key,
         received=ReceivedAnswer(

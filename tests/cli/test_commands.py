@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from malipo.cli import parser
+from malipo.merchants.api_keys import Permission
 from tests.conftest import SECRET_KEY
 from tests.journeys.operator_commands import run_in
 
@@ -54,6 +55,7 @@ def test_a_merchant_and_a_key_are_made_on_an_embedded_database_that_ends_with_th
 async def test_the_key_itself_is_stored_nowhere(database_url: str) -> None:
     merchant = json.loads(malipo("merchant", "create", "Duka", "--json", database_url=database_url).stdout)
     key = json.loads(malipo("key", "create", merchant["id"], "--json", database_url=database_url).stdout)
+    assert set(key["permissions"]) == set(Permission) - {"payouts.approve"}, "a key approves only if that was named"
 
     connection = await asyncpg.connect(database_url)
     stored = str([tuple(row) for row in await connection.fetch("SELECT * FROM api_keys")])

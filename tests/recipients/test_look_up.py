@@ -201,8 +201,20 @@ async def test_the_lines_of_a_batch_are_told_in_their_order_and_each_number_is_a
     close, unknown, match, differs = Comparison.CLOSE, Comparison.UNKNOWN, Comparison.MATCH, Comparison.DIFFERS
     assert [each.comparison for each in found] == [close, unknown, match, differs]
     assert _asked(server) == 2
-    [entry] = await _entries(database, merchant)
-    assert (entry.action, entry.details) == ("recipients.looked_up", {"count": 2})
+
+
+async def test_whoever_looks_names_up_by_a_batch_leaves_each_number_in_the_audit_log(
+    service: Service, server: ScriptedServer, merchant: Merchant, database: Database
+) -> None:
+    """A line that says "900 numbers" tells nobody whose names were copied."""
+    lines = [_line(n) for n in (3, 1, 2, 1)]
+    _answer(server, lines)
+    await look_up_many(service, merchant.id, lines, actor=ASHA)
+    entries = await _entries(database, merchant)
+    assert {(each.actor, each.action) for each in entries} == {("asha@example.com", "recipient.looked_up")}
+    told = sorted(str(each.details["phone"]) for each in entries)
+    assert told == sorted({line.phone for line in lines})
+    assert all(each.details["count"] == 1 and each.details["channel"] == "AIRTEL_MONEY" for each in entries)
 
 
 async def test_lines_above_the_limit_are_unknown_and_say_so(

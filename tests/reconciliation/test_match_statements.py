@@ -173,7 +173,7 @@ async def test_operators_who_end_a_payment_otherwise_than_its_statement_says_are
     await statements.take(line, reversal_of(line))
     async with statements.database.begin() as tx:
         finding = Finding(outcome, "The statement of that day", is_despite_waiting=True)
-        await propose_case(tx, payment.reference, finding, actor=ASHA, now=clock.now())
+        await propose_case(tx, payment.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     async with statements.database.begin() as tx:
         await approve_case(tx, payment.reference, actor=JUMA, now=clock.now())
     for _ in range(2):

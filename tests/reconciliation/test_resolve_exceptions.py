@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock
+from malipo.access.credential_reset_store import insert as insert_reset
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Refusal
-from malipo.operators.credential_reset_store import insert as insert_reset
 from malipo.operators.store import insert_operator
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type

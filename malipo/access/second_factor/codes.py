@@ -1,15 +1,23 @@
 """Codes that somebody has typed, checked against their second factor. Each works once, also if it comes twice at once.
 
-An attempt is committed before the code is checked, so that many guesses at once are as many attempts. Codes of the app
-are limited for the account, from wherever they come: six digits can be guessed. Recovery codes cannot, and are limited
-by address (/64 of IPv6), so that nobody else can lock out who has one.
+An attempt is committed before the code is checked, so that many guesses at once are as many attempts.
+
+Six digits can be guessed, so codes of the app are limited for the account; but whoever knows the password must not be
+able to lock its owner out. So each browser in which the account has logged in before counts apart from everything else,
+and of other places each address (/64 of IPv6) has a limit of its own, below that of all of them together. Whoever
+guesses from unknown places has 40 guesses a day, and 3 codes of a million are valid at a time: even odds after 16
+years. Recovery codes cannot be guessed, and are limited by address alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from malipo.access import known_browser_store
 from malipo.access import store as attempts
 from malipo.access.failed_logins import FailedLogins
+from malipo.access.known_browsers import Browser
 from malipo.access.login_attempts import counted_address
 from malipo.access.second_factor import recovery_codes, totp
 from malipo.access.second_factor.owner import Owner
@@ -19,8 +27,21 @@ from malipo.db import Database, Tx
 from malipo.encryption import Encryption
 from malipo.errors import TooMany, Unauthorized
 
-_SPAN = timedelta(hours=1)
-_MOST = 10
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_MOST_RECOVERY_CODES = 10  # from one address in an hour
+# Codes of the app, in an hour and in a day.
+MOST_IN_KNOWN_BROWSER = (10, 40)
+MOST_FROM_ADDRESS = (5, 10)
+MOST_ELSEWHERE_A_DAY = 40  # from everywhere but known browsers
+_A_PROGRAM = Browser()
+
+
+class _Limit(NamedTuple):
+    """So many attempts for a subject within a span."""
+
+    subject: str
+    most: int
+    span: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +76,39 @@ class TooManyCodes(TooMany):
 
 
 class Codes:
-    def __init__(self, database: Database, encryption: Encryption) -> None:
+    def __init__(self, database: Database, encryption: Encryption, *, is_command_line: bool = False) -> None:
         self._database = database
         self._encryption = encryption
+        # Apart from the pages, which anybody can reach: strangers lock no operator out of the command line.
+        self._kind = "code at the command line" if is_command_line else "code"
         self._failed = FailedLogins(database, "code", "second_factor.code_failed")
 
     async def is_enrolled(self, account_id: str) -> bool:
         async with self._database.read() as connection:
             return await factors.find(connection, account_id) is not None
 
-    async def check_if_enrolled(self, owner: Owner, typed: Typed, *, now: datetime) -> None:
+    async def check_if_enrolled(
+        self, owner: Owner, typed: Typed, *, now: datetime, browser: Browser = _A_PROGRAM
+    ) -> None:
         """Of somebody who confirms that it is them: without a second factor the password was enough."""
         if not await self.is_enrolled(owner.id):
             return
         if not typed:
             raise CodeRequired
-        await self.check(owner, typed, now=now)
+        await self.check(owner, typed, now=now, browser=browser)
 
-    async def check(self, owner: Owner, typed: Typed, *, now: datetime) -> None:
+    async def check(self, owner: Owner, typed: Typed, *, now: datetime, browser: Browser = _A_PROGRAM) -> None:
         """Use the code up, or refuse it."""
-        subject = _subject(owner, typed)
+        own, *shared = await self._limits(owner, typed, browser)
         try:
-            await self._note_attempt(subject, now)
+            await self._note_attempt([own, *shared], now)
         except TooManyCodes:
             await self._note_failure(owner, typed, is_throttled=True, now=now)
             raise
         async with self._database.begin() as tx:
             if await self._use(tx, owner, typed, now):
-                await attempts.forget_all(tx, subject)
+                await attempts.forget_all(tx, own.subject)
+                await attempts.forget_one(tx, [each.subject for each in shared], at=now)
                 return
         await self._note_failure(owner, typed, is_throttled=False, now=now)
         raise WrongCode
@@ -98,9 +124,31 @@ class Codes:
             kind="recovery code" if typed.recovery_code else "code",
         )
 
-    async def _note_attempt(self, subject: str, now: datetime) -> None:
+    async def _limits(self, owner: Owner, typed: Typed, browser: Browser) -> list[_Limit]:
+        """The first is that of this place alone."""
+        place = f"address {counted_address(owner.actor.address)}"
+        if typed.recovery_code:
+            return [_Limit(f"recovery {self._kind} {owner.id} {place}", _MOST_RECOVERY_CODES, _HOUR)]
+        if browser.hash is not None and await self._is_known(owner, browser.hash):
+            subject, (hourly, daily) = f"{self._kind} {owner.id} browser {browser.hash.hex()}", MOST_IN_KNOWN_BROWSER
+            return [_Limit(subject, hourly, _HOUR), _Limit(f"{subject} a day", daily, _DAY)]
+        subject, (hourly, daily) = f"{self._kind} {owner.id} {place}", MOST_FROM_ADDRESS
+        return [
+            _Limit(subject, hourly, _HOUR),
+            _Limit(f"{subject} a day", daily, _DAY),
+            _Limit(f"{self._kind} {owner.id} elsewhere a day", MOST_ELSEWHERE_A_DAY, _DAY),
+        ]
+
+    async def _is_known(self, owner: Owner, browser_hash: bytes) -> bool:
+        async with self._database.read() as connection:
+            return await known_browser_store.is_known_to_account(connection, owner.id, browser_hash)
+
+    async def _note_attempt(self, limits: Sequence[_Limit], now: datetime) -> None:
+        """In the order of the limits, of one place first: what is refused there counts for nobody else."""
         async with self._database.begin() as tx:
-            free_at = await attempts.note(tx, [(subject, _MOST)], now=now, span=_SPAN)
+            free_at = None
+            for each in limits:
+                free_at = free_at or await attempts.note(tx, [(each.subject, each.most)], now=now, span=each.span)
         if free_at is not None:
             seconds = max(-int((now - free_at).total_seconds() // 1), 1)
             raise TooManyCodes(f"Too many wrong codes. Try again in {seconds} seconds.", retry_after_seconds=seconds)
@@ -129,9 +177,3 @@ class Codes:
             left=found.recovery_codes_left,
         )
         return True
-
-
-def _subject(owner: Owner, typed: Typed) -> str:
-    if typed.recovery_code:
-        return f"recovery code {owner.id} address {counted_address(owner.actor.address)}"
-    return f"code {owner.id}"

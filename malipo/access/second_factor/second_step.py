@@ -54,6 +54,7 @@ class SecondStep(Generic[SomeAccount]):
         insert_session: Callable[[Tx, SomeAccount], Awaitable[str]],
         *,
         now: datetime,
+        browser: Browser,
     ) -> str:
         """The id of a new session, if the code is right. The fifth wrong one ends it."""
         async with self._database.begin() as tx:
@@ -61,7 +62,7 @@ class SecondStep(Generic[SomeAccount]):
         if account is None:
             raise PendingLoginOver
         try:
-            await self._codes.check(owner_of(account), typed, now=now)
+            await self._codes.check(owner_of(account), typed, now=now, browser=browser)
         except WrongCode:
             if await self.waits(token, now=now):
                 raise

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, static_files
 from malipo.dashboard.language import Words
+from malipo.dashboard.merchant import vouch
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
 from malipo.dashboard.merchant.second_factor import OWN
@@ -34,6 +35,8 @@ class Dashboard(Site[Page, MerchantRequest]):
             browser_request.session = await self._service.sessions.live_session(session_id, now=self._service.clock())
         if browser_request.session is not None and browser_request.session.has_alerts:
             browser_request.alerts = await find_alerts(browser_request)
+        if browser_request.session is not None and browser_request.session.has_resets:
+            await vouch.find_resets(browser_request)
 
     async def _open(self, page: Page, browser_request: MerchantRequest) -> Response:
         if page.right is None:

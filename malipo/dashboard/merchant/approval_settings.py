@@ -1,21 +1,25 @@
 """The rules of approval, which an owner changes with the password: who approves a batch, and which payouts need it."""
 
 from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
 
 from starlette.responses import Response
 
 from malipo import money
+from malipo.access import vouching as pairs
+from malipo.access.credential_reset_store import CredentialReset
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant import people as people_pages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict
-from malipo.merchants import manage_people
-from malipo.merchants.change_approval_rules import change_approval_rules
+from malipo.errors import Conflict, Refusal
+from malipo.merchants import manage_people, vouching
+from malipo.merchants.change_approval_rules import NothingWaits, change_approval_rules, confirm_approval_rules
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
 from malipo.merchants.store import approval_rules, people
-from malipo.merchants.store.approval_rules import ApprovalRules
+from malipo.merchants.store.approval_rules import ApprovalRules, Standing
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of
 
@@ -34,9 +38,26 @@ async def change(request: MerchantRequest) -> Response:
     if fields.mistakes:
         return await _page(request, typed, form_errors.in_words(request.words, fields))
     rules, now = ApprovalRules(typed["takesTwo"] == "yes", above), request.service.clock()
-    await request.service.write(
+    holds = await request.service.write(
         lambda tx: change_approval_rules(tx, request.merchant_id, rules, actor=request.actor, now=now)
     )
+    return request.go(PATH, "approval-changed" if holds else "approval-waits")
+
+
+async def confirm(request: MerchantRequest) -> Response:
+    """A second owner agrees with weaker rules that the first has asked for."""
+    form = await request.form()
+    now = request.service.clock()
+    try:
+        seen = datetime.fromisoformat(form.text("seen"))
+        await request.service.write(
+            lambda tx: confirm_approval_rules(tx, request.merchant_id, seen, actor=request.actor, now=now)
+        )
+    except ValueError:
+        return await _page(request, problem=form_errors.sentence(request.words, NothingWaits.code), status=409)
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await _page(request, problem=problem, status=form_errors.status_of(refusal))
     return request.go(PATH, "approval-changed")
 
 
@@ -56,21 +77,48 @@ async def allow(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}#people", "approval-changed")
 
 
-async def _page(
-    request: MerchantRequest, typed: Mapping[str, str] | None = None, problems: Mapping[str, str] | None = None
-) -> Response:
-    async def find(connection: Conn) -> tuple[ApprovalRules, list[Person]]:
-        rules = await approval_rules.get(connection, request.merchant_id)
-        return rules, await people.find_all(connection, request.merchant_id)
+class _Known(NamedTuple):
+    standing: Standing
+    people: list[Person]
+    resets: list[CredentialReset]
 
-    rules, found = await request.service.read_snapshot(find)
-    above = "" if rules.above is None else f"{rules.above:,}"
+
+async def _page(
+    request: MerchantRequest,
+    typed: Mapping[str, str] | None = None,
+    problems: Mapping[str, str] | None = None,
+    *,
+    problem: str | None = None,
+    status: int = 200,
+) -> Response:
+    now = request.service.clock()
+
+    async def find(connection: Conn) -> _Known:
+        return _Known(
+            await approval_rules.find(connection, request.merchant_id, now=now),
+            await people.find_all(connection, request.merchant_id),
+            await vouching.find_open(connection, request.merchant_id, now=now),
+        )
+
+    known = await request.service.read_snapshot(find)
+    rules, waiting = known.standing
+    may_confirm = waiting is not None and pairs.are_two(known.resets, waiting.requested_by, request.person.email)
     return render.page(
         request,
         "merchant/settings/approval.html",
-        status=400 if problems else 200,
-        typed=typed or {"takesTwo": "yes" if rules.takes_two else "no", "above": above},
+        status=400 if problems else status,
+        typed=typed or {"takesTwo": "yes" if rules.takes_two else "no", "above": _amount(rules)},
         problems=problems or {},
-        people=[each for each in found if each.role is not Role.VIEWER],
-        approvers=sum(each.may(Right.APPROVE) for each in found),
+        problem=problem,
+        held={"takesTwo": "yes" if rules.takes_two else "no", "above": _amount(rules)},
+        waiting=waiting,
+        may_confirm=may_confirm,
+        people=[each for each in known.people if each.role is not Role.VIEWER],
+        not_counted=pairs.waiting(known.resets),
+        approvers=sum(each.may(Right.APPROVE) for each in known.people),
+        owners=len(vouching.owners_who_count(known.people, known.resets)),
     )
+
+
+def _amount(rules: ApprovalRules) -> str:
+    return "" if rules.above is None else f"{rules.above:,}"

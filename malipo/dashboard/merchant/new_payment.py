@@ -6,6 +6,7 @@ again are the same request, and make the same payment.
 
 from collections.abc import Mapping
 from dataclasses import replace as with_changes
+from datetime import datetime
 
 from msgspec.structs import replace
 from starlette.responses import Response
@@ -36,6 +37,7 @@ from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
 from malipo.payments.payment_request import order_of
+from malipo.payments.person_limits import ApprovalRequired, PersonLimit
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Line
@@ -94,8 +96,11 @@ async def _decide(
     request: MerchantRequest, order: Order, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
+    made, submitted, quote, limit = await request.service.read_snapshot(
+        lambda connection: _look(connection, order, draft, now=request.service.clock())
+    )
+    order = replace(order, approval_limit=limit)
     assert order.key is not None
-    made, submitted, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
     if made is not None:
         return await _again(request, typed, *made)
     if submitted is not None:
@@ -112,6 +117,9 @@ async def _decide(
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
         return asked or await _decide(request, replace(order, payout_limits=None), draft, typed, is_meant=True)
+    except ApprovalRequired:
+        # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
+        return request.go(*await single_payout.submit(request, order))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         return await _decide(request, order, draft, typed, is_meant=False)
@@ -135,10 +143,10 @@ async def _again(
 
 
 async def _look(
-    connection: Conn, order: Order, draft: Transaction
-) -> tuple[tuple[Transaction, bool] | None, str | None, Quote]:
+    connection: Conn, order: Order, draft: Transaction, *, now: datetime
+) -> tuple[tuple[Transaction, bool] | None, str | None, Quote, PersonLimit | None]:
     """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
-    approval; and what it would cost."""
+    approval; and what it would cost, and what this person may pay out alone."""
     key, place = order.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
     assert key is not None
     assert order.key is not None
@@ -148,7 +156,12 @@ async def _look(
     made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
     submitted = await single_payout.find_submitted(connection, draft.merchant_id, order.key)
     quote = quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
-    return made, submitted, with_changes(quote, needs_approval=await single_payout.needs_approval(connection, draft))
+    if draft.type is not Type.DISBURSEMENT:
+        return made, submitted, quote, None
+    assert draft.created_by is not None, "a form is somebody's"
+    allowance = await single_payout.find_allowance(connection, draft.merchant_id, draft.created_by, now=now)
+    quote = with_changes(quote, needs_approval=not allowance.is_enough_for(draft.amount))
+    return made, submitted, quote, allowance.limit
 
 
 async def _form(

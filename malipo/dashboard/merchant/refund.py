@@ -6,6 +6,7 @@ collection decides: then nothing is refunded, and the collection's page shows wh
 
 from collections.abc import Mapping
 from dataclasses import replace as with_changes
+from datetime import datetime
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
+from malipo.dashboard.merchant.batches.single_payout import Allowance
 from malipo.dashboard.merchant.payment_forms import (
     IN_DOUBT,
     Quote,
@@ -31,12 +33,12 @@ from malipo.errors import Conflict, Invalid, Unavailable
 from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
-from malipo.merchants.store import approval_rules
-from malipo.merchants.store.approval_rules import ApprovalRules
+from malipo.merchants.people import Person
 from malipo.payments import idempotency
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_order_of
@@ -56,7 +58,7 @@ class Known(NamedTuple):
     refunded: Refunded
     wallet: Wallet
     bands: list[Band]
-    rules: ApprovalRules
+    allowance: Allowance
     made: tuple[bytes, str] | None  # what this form has made already: the hash of its request, and the refund
     submitted: str | None  # the page of what this form has submitted for approval
 
@@ -111,6 +113,7 @@ async def _decide(
     is_meant: bool,
 ) -> Response:
     """Ask for confirmation, or make it; unless the payment or the wallet has changed."""
+    order = replace(order, approval_limit=known.allowance.limit)
     assert order.key is not None
     amount = known.amount(draft.amount or None)
     if isinstance(amount, Conflict):
@@ -119,7 +122,7 @@ async def _decide(
         return _form(request, known, typed, order.key, problems={"amount": _said(request, amount, known)})
     draft = replace(draft, amount=amount)
     quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
-    quote = with_changes(quote, needs_approval=known.rules.needs_approval(amount))
+    quote = with_changes(quote, needs_approval=not known.allowance.is_enough_for(amount))
     if quote.leaves > quote.wallet.spendable:
         return _form(request, known, typed, order.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
@@ -135,6 +138,9 @@ async def _decide(
             return asked
         confirmed = replace(order, payout_limits=None)
         return await _decide(request, known, confirmed, draft, typed, is_meant=True)
+    except ApprovalRequired:
+        # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
+        return request.go(*await single_payout.submit(request, replace(order, draft=draft)))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         known = await _look(request, key=None)
@@ -156,15 +162,16 @@ def _said(request: MerchantRequest, refusal: Invalid, known: Known) -> str:
 
 
 async def _look(request: MerchantRequest, *, key: str | None) -> Known:
-    name = name_in(request)
+    name, now = name_in(request), request.service.clock()
     known = await request.service.read_snapshot(
-        lambda connection: _find(connection, request.merchant_id, name, key=key)
+        lambda connection: _find(connection, request.person, name, key=key, now=now)
     )
     note_transaction(known.collection.id)
     return known
 
 
-async def _find(connection: Conn, merchant_id: str, name: str, *, key: str | None) -> Known:
+async def _find(connection: Conn, person: Person, name: str, *, key: str | None, now: datetime) -> Known:
+    merchant_id = person.merchant_id
     named = await transactions.get(connection, merchant_id, name)
     if named is None:
         raise NoSuchTransaction
@@ -175,9 +182,9 @@ async def _find(connection: Conn, merchant_id: str, name: str, *, key: str | Non
     scoped = (merchant_id, SCOPE, key or "")
     used = (await idempotency_keys.find(connection, [scoped])).get(scoped)
     made = None if used is None else (used[0].request_hash, used[1].id)
-    rules = await approval_rules.get(connection, merchant_id)
+    allowance = await single_payout.find_allowance(connection, merchant_id, person.email, now=now)
     submitted = await single_payout.find_submitted(connection, merchant_id, key) if key else None
-    return Known(found, wallet, list(bands), rules, made, submitted)
+    return Known(found, wallet, list(bands), allowance, made, submitted)
 
 
 def _values(typed: Mapping[str, str]) -> dict[str, int | str]:

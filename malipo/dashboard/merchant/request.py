@@ -1,17 +1,20 @@
 """One request of the browser of a merchant's person."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from malipo.access.credential_reset_store import CredentialReset
 from malipo.access.reauthentication import Proof
 from malipo.access.second_factor.codes import Typed
 from malipo.access.second_factor.owner import Owner
+from malipo.access.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.user_agents import device_of
+from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.second_factor import owner_of
@@ -26,6 +29,9 @@ class MerchantRequest(BrowserRequest):
     browser_cookie: ClassVar[SessionCookie] = cookies.BROWSER
 
     session: Session | None = None
+    resets: list[CredentialReset] = field(
+        default_factory=list
+    )  # that nobody has vouched for: owners see them everywhere
 
     @property
     def session_id(self) -> str | None:
@@ -70,7 +76,7 @@ class MerchantRequest(BrowserRequest):
         return self.session
 
     def without_session(self) -> Self:
-        return replace(self, session=None)
+        return replace(self, session=None, resets=[])
 
     @property
     def frame(self) -> dict[str, Any]:
@@ -80,8 +86,16 @@ class MerchantRequest(BrowserRequest):
             "is_confined": self.session is not None and self.session.must_enrol,
             "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
             "account": "/dashboard/settings",
+            "people_resets": self._shown_resets(),
             "may": lambda right: self.session is not None and self.may(right),
         }
+
+    def _shown_resets(self) -> list[tuple[CredentialReset, datetime, bool]]:
+        """The last of each person, until when they are no second one, and whether this owner may vouch."""
+        return [
+            (each, each.reset_at + COOLING_TIME, vouching.may_vouch(self.resets, each.account, self.person))
+            for each in last_of_each(self.resets)
+        ]
 
     @property
     def person(self) -> Person:

@@ -24,6 +24,7 @@ from malipo.dashboard.merchant import (
     transaction_csv,
     transaction_detail,
     transaction_list,
+    vouch,
     wallet,
     webhooks,
 )
@@ -131,6 +132,10 @@ PAGES = [
     Page("GET", "/dashboard/settings/activity", audit_log.show, Right.ADMINISTER),
     Page("GET", approval_settings.PATH, approval_settings.show, Right.ADMINISTER),
     Page("POST", approval_settings.PATH, approval_settings.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page(
+        "POST", f"{approval_settings.PATH}/confirm", approval_settings.confirm, Right.ADMINISTER, SensitiveAct.APPROVAL
+    ),
+    Page("POST", vouch.PATH, vouch.vouch, Right.ADMINISTER, SensitiveAct.APPROVAL),
     Page("GET", payment_settings.PATH, payment_settings.show, Right.ADMINISTER),
     Page(
         "POST",

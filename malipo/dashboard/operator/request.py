@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from malipo.access.credential_reset_store import CredentialReset
 from malipo.access.reauthentication import Proof
 from malipo.access.second_factor.codes import Typed
 from malipo.access.second_factor.owner import Owner
@@ -14,7 +15,6 @@ from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.user_agents import device_of
 from malipo.installation.state import Installation
 from malipo.operators import vouching
-from malipo.operators.credential_reset_store import CredentialReset
 from malipo.operators.login import actor_of
 from malipo.operators.second_factor import owner_of
 from malipo.operators.store import Session

@@ -26,6 +26,10 @@ async def is_active(connection: Conn, merchant_id: str) -> bool:
     return bool(await connection.fetchval("SELECT is_active FROM merchants WHERE id = $1", merchant_id))
 
 
+async def name_of(connection: Conn, merchant_id: str) -> str:
+    return str(await connection.fetchval("SELECT name FROM merchants WHERE id = $1", merchant_id))
+
+
 async def find_by_name(connection: Conn, name: str) -> list[str]:
     rows = await connection.fetch("SELECT id FROM merchants WHERE name = $1 ORDER BY id", name)
     return [row["id"] for row in rows]

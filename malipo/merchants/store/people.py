@@ -65,6 +65,12 @@ async def lock_all(tx: Tx, merchant_id: str) -> list[Person]:
     return [person_of(row) for row in rows]
 
 
+async def has_any_password(connection: Conn, merchant_id: str) -> bool:
+    """Whether anybody of the merchant can log in."""
+    sql = "SELECT EXISTS (SELECT FROM people WHERE merchant_id = $1 AND password_hash IS NOT NULL)"
+    return bool(await connection.fetchval(sql, merchant_id))
+
+
 async def lock_password_hash(tx: Tx, person_id: str) -> str | None:
     """It does not change before the commit. Locked as for a change: some who ask go on to change it."""
     sql = "SELECT password_hash FROM people WHERE id = $1 FOR NO KEY UPDATE"

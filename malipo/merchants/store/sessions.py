@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from malipo.access.vouching import COOLING_TIME
 from malipo.db import Conn, Tx
 from malipo.merchants.people import Person
 from malipo.merchants.store.people import person_of
@@ -18,6 +19,7 @@ class Session:
     has_second_factor: bool = False
     must_enrol: bool = False  # the merchant requires a second factor, and there is none
     has_alerts: bool = False  # about log-ins from a new place
+    has_resets: bool = False  # somebody of the merchant waits for an owner who vouches
 
 
 async def insert(
@@ -53,12 +55,15 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
         SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at, p.may_approve,
                m.name AS business, m.requires_second_factor, s.confirmed_at, s.last_used_at,
                EXISTS (SELECT FROM second_factors f WHERE f.account_id = p.id) AS has_second_factor,
-               EXISTS (SELECT FROM new_place_alerts a WHERE a.account_id = p.id AND a.read_at IS NULL) AS has_alerts
+               EXISTS (SELECT FROM new_place_alerts a WHERE a.account_id = p.id AND a.read_at IS NULL) AS has_alerts,
+               EXISTS (SELECT FROM credential_resets r
+                       WHERE r.merchant_id = p.merchant_id AND r.vouched_at IS NULL AND r.reset_at > $3) AS has_resets
         FROM sessions s JOIN people p ON p.id = s.person_id JOIN merchants m ON m.id = p.merchant_id
         WHERE s.id = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND m.is_active
         """,
         session_id,
         now,
+        now - COOLING_TIME,
     )
     if row is None:
         return None
@@ -71,6 +76,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
         row["has_second_factor"],
         row["requires_second_factor"] and not row["has_second_factor"],
         row["has_alerts"],
+        row["has_resets"],
     )
 
 

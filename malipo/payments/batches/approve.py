@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo import ids
+from malipo.access.vouching import are_two
 from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx
@@ -18,6 +19,7 @@ from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.installation.state import Closed
 from malipo.installation.store import installation
 from malipo.ledger.store import wallets as ledger
+from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
 from malipo.payments.batches import limits
@@ -35,6 +37,16 @@ class SecondPersonRequired(Forbidden):
 
     def __init__(self) -> None:
         super().__init__("Somebody else must approve it: not who made it, nor an API key that they made.")
+
+
+class SecondPersonWaits(Forbidden):
+    code = "second_person_waits"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Somebody else has invited one of the two people, made a link for their password or reset their second "
+            "factor. Until an owner who had no part in it vouches for it, or for 72 hours, they are no second person."
+        )
 
 
 class NotApprovable(Conflict):
@@ -84,14 +96,21 @@ class ApproveBatch:
         batch = await batches.lock(tx, approval.merchant_id, approval.batch_id)
         if batch is None:
             return NoSuchBatch()
-        takes_two = (await approval_rules.get(tx, approval.merchant_id)).takes_two
-        if takes_two and not _are_two(batch.maker, approval.requester.person):
+        takes_two = (await approval_rules.get(tx, approval.merchant_id, now=self._clock())).takes_two
+        if takes_two and not are_two([], batch.maker, approval.requester.person):
             return SecondPersonRequired()
         if batch.approved_at is not None:
             return Approved(batch)  # They have what they want.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
+        if takes_two and await self._is_one_waiting(tx, batch, approval.requester):
+            return SecondPersonWaits()
         return await self._open(tx, batch, approval.requester)
+
+    async def _is_one_waiting(self, tx: Tx, batch: Batch, requester: Requester) -> bool:
+        """Whether one of the two may be somebody else, who has made or reset their account."""
+        resets = await vouching.find_open(tx, batch.merchant_id, now=self._clock())
+        return not are_two(resets, batch.maker, requester.person)
 
     async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
         lines = await items.find_all(tx, batch)
@@ -191,8 +210,3 @@ async def _with_refunds(tx: Tx, payouts: Sequence[Transaction]) -> list[Transact
         else:
             opened.append(payout)
     return opened
-
-
-def _are_two(maker: str | None, approver: str | None) -> bool:
-    """Whether these are two people for certain."""
-    return maker is not None and approver is not None and maker != approver

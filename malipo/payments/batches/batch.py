@@ -28,7 +28,7 @@ class Requester(msgspec.Struct, frozen=True):
 
     id: str  # of an API key; of a person the email
     person: str | None  # the email; of a key: who made the key. None: not known
-    actor: Actor | None = None  # a person; what API keys do is not in the audit log
+    actor: Actor | None = None  # for the audit log: a person, or an API key that approves
     payout_limits: PayoutLimits | None = None  # of an API key
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from malipo.db import Conn, Tx
+from malipo.db import Conn
 from malipo.payments.person_limits import PersonLimit
 
 
@@ -29,24 +29,26 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Creat
     return None if row is None else Creator(*row)
 
 
-async def find_sums(tx: Tx, limits: Sequence[PersonLimit]) -> dict[PersonLimit, int]:
+async def find_sums(tx: Conn, limits: Sequence[PersonLimit]) -> dict[PersonLimit, int]:
     """What each person has paid out since then, whatever became of it.
 
-    The caller has locked the merchants' wallets, so no payout of theirs is under way. The last condition is that of the
-    index, in which only people are: they have emails.
+    A caller who decides by it has locked the merchants' wallets, so no payout of theirs is under way. The condition
+    about emails is that of the index, in which only people are.
     """
     rows = await tx.fetch(
         """
         SELECT coalesce(sum(t.amount), 0)::bigint
-        FROM unnest($1::text[], $2::text[], $3::timestamptz[])
-             WITH ORDINALITY AS asked (merchant_id, person, since, number)
+        FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::boolean[])
+             WITH ORDINALITY AS asked (merchant_id, person, since, is_of_approval, number)
         LEFT JOIN transactions t
              ON t.merchant_id = asked.merchant_id AND t.created_by = asked.person AND t.created_at >= asked.since
              AND t.type = 'DISBURSEMENT' AND t.created_by LIKE '%@%'
+             AND NOT (asked.is_of_approval AND t.batch_id IS NOT NULL)
         GROUP BY asked.number ORDER BY asked.number
         """,
         [each.merchant_id for each in limits],
         [each.person for each in limits],
         [each.since for each in limits],
+        [each.is_of_approval for each in limits],
     )
     return {limit: row[0] for limit, row in zip(limits, rows, strict=True)}

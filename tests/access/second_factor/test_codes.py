@@ -1,23 +1,37 @@
 """Codes on a real database: each works once, also when it comes many times at once, and guesses are limited."""
 
 import asyncio
+import math
+import secrets
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
 
 from malipo import clock
-from malipo.access import failed_logins
+from malipo.access import failed_logins, known_browser_store
+from malipo.access.known_browsers import Browser
 from malipo.access.second_factor import enrol, totp
-from malipo.access.second_factor.codes import CodeRequired, Codes, TooManyCodes, Typed, WrongCode
+from malipo.access.second_factor.codes import (
+    MOST_ELSEWHERE_A_DAY,
+    MOST_FROM_ADDRESS,
+    MOST_IN_KNOWN_BROWSER,
+    CodeRequired,
+    Codes,
+    TooManyCodes,
+    Typed,
+    WrongCode,
+)
 from malipo.access.second_factor.owner import Owner
 from malipo.access.second_factor.store import factors
+from malipo.access.tokens import hash_of
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.encryption import CannotDecrypt, Encryption
 from tests.authenticator_app import AuthenticatorApp, enrolled
-from tests.conftest import SECRET_KEY
+from tests.conftest import SECRET_KEY, make_merchant
+from tests.dashboard.page_client import add_person
 
 OWNER = Owner("per_1", "asha@example.com", Actor("asha@example.com", "10.0.0.1"), "mer_1")
 ELSEWHERE = Owner("per_1", "asha@example.com", Actor("asha@example.com", "10.9.9.9"), "mer_1")
@@ -58,8 +72,8 @@ async def test_a_code_from_before_the_last_one_is_refused_and_a_later_one_is_not
 @pytest.mark.parametrize("kind", ["code", "recovery code"])
 async def test_the_same_code_many_times_at_once_works_once(codes: Codes, app: AuthenticatorApp, kind: str) -> None:
     typed, now = Typed(app.code()) if kind == "code" else Typed(recovery_code=app.recovery_codes[0]), clock.now()
-    found = await asyncio.gather(*(outcome(codes.check(OWNER, typed, now=now)) for _ in range(8)))
-    assert sorted(found) == ["right"] + ["second_factor_wrong"] * 7
+    found = await asyncio.gather(*(outcome(codes.check(OWNER, typed, now=now)) for _ in range(5)))
+    assert sorted(found) == ["right"] + ["second_factor_wrong"] * 4
 
 
 async def test_each_recovery_code_works_once(codes: Codes, app: AuthenticatorApp, database: Database) -> None:
@@ -108,7 +122,7 @@ async def test_another_persons_codes_are_worth_nothing(codes: Codes, app: Authen
     )
 
 
-async def test_ten_guesses_in_an_hour_are_all_also_when_they_come_at_once_and_from_everywhere(
+async def test_five_guesses_in_an_hour_from_an_address_are_all_also_when_they_come_at_once(
     codes: Codes, app: AuthenticatorApp, database: Database
 ) -> None:
     now, guess = clock.now(), Typed(app.wrong_code())
@@ -120,6 +134,75 @@ async def test_ten_guesses_in_an_hour_are_all_also_when_they_come_at_once_and_fr
     async with database.read() as connection:
         entries = await audit_log.find(connection, merchant_id="mer_1", limit=100)
     assert [each.action for each in entries].count("second_factor.code_failed") == 10, "the log cannot be filled"
+
+
+async def test_whoever_knows_the_password_locks_nobody_out_of_another_place(
+    codes: Codes, app: AuthenticatorApp
+) -> None:
+    now, guess = clock.now(), Typed(app.wrong_code())
+    for _ in range(30):
+        await outcome(codes.check(ELSEWHERE, guess, now=now))
+    assert await outcome(codes.check(ELSEWHERE, guess, now=now)) == "too_many_codes"
+    assert await outcome(codes.check(OWNER, Typed(app.code()), now=now)) == "right"
+
+
+async def test_guesses_from_everywhere_are_forty_a_day_and_a_known_browser_is_let_in_all_the_same(
+    codes: Codes, app: AuthenticatorApp, database: Database
+) -> None:
+    merchant = await make_merchant(database)
+    person = await add_person(database, merchant.id, f"asha+{secrets.token_hex(6)}@example.com")
+    app, browser = await enrolled(database, person.id), Browser(token="mbr_known")
+    async with database.begin() as tx:
+        await known_browser_store.remember(
+            tx,
+            "person_id",
+            person.id,
+            before=None,
+            after=hash_of("mbr_known"),
+            address="10.0.0.1",
+            user_agent="",
+            now=clock.now(),
+        )
+
+    def seen_from(address: str) -> Owner:
+        return Owner(person.id, person.email, Actor(person.email, address), merchant.id)
+
+    now, guess = clock.now(), Typed(app.wrong_code())
+    found = [
+        await outcome(codes.check(seen_from(f"10.0.{network}.1"), guess, now=now + timedelta(hours=hour)))
+        for hour in range(4)
+        for network in range(8)
+        for _ in range(6)
+    ]
+    assert found.count("second_factor_wrong") == MOST_ELSEWHERE_A_DAY == 40
+    later = now + timedelta(hours=4)
+    code = Typed(totp.code_at(app.secret, totp.step_at(later)))
+    assert await outcome(codes.check(seen_from("10.1.1.1"), code, now=later)) == "too_many_codes"
+    stranger = Browser(token="mbr_unknown")
+    assert await outcome(codes.check(seen_from("10.1.1.1"), code, now=later, browser=stranger)) == "too_many_codes"
+    assert await outcome(codes.check(seen_from("10.1.1.1"), code, now=later, browser=browser)) == "right"
+    found = [
+        await outcome(codes.check(seen_from("10.1.1.1"), guess, now=later + timedelta(hours=hour), browser=browser))
+        for hour in range(8)
+        for _ in range(11)
+    ]
+    assert (found[:11].count("second_factor_wrong"), found.count("second_factor_wrong")) == MOST_IN_KNOWN_BROWSER
+
+
+def test_a_code_is_not_guessed_within_ten_years() -> None:
+    """Three codes are valid at a time, of a million. Whoever has the password, and uses every guess of every day from
+    unknown places, has even odds after 16 years; and each day stands in the audit log."""
+    secret, now = totp.new_secret(), clock.now()
+    valid = {totp.code_at(secret, totp.step_at(now) + step) for step in range(-3, 4)}
+    accepted = sum(totp.step_of(secret, code, now=now) is not None for code in valid)
+    a_day = MOST_ELSEWHERE_A_DAY * accepted / 10**6
+    years_to_even_odds = math.log(2) / -math.log(1 - a_day) / 365
+    assert accepted <= 3
+    assert years_to_even_odds > 10
+
+
+def test_one_address_cannot_use_up_what_all_have() -> None:
+    assert MOST_FROM_ADDRESS[1] * 4 <= MOST_ELSEWHERE_A_DAY
 
 
 async def test_who_was_locked_out_by_guesses_comes_in_with_a_recovery_code(codes: Codes, app: AuthenticatorApp) -> None:
@@ -162,10 +245,10 @@ async def test_wrong_codes_from_many_networks_do_not_fill_the_audit_log_and_are_
 
 async def test_guesses_are_forgotten_after_a_right_code_and_after_an_hour(codes: Codes, app: AuthenticatorApp) -> None:
     now, guess = clock.now(), Typed(app.wrong_code())
-    for _ in range(9):
+    for _ in range(4):
         assert await outcome(codes.check(OWNER, guess, now=now)) == "second_factor_wrong"
     assert await outcome(codes.check(OWNER, Typed(app.code()), now=now)) == "right"
-    for _ in range(10):
+    for _ in range(5):
         assert await outcome(codes.check(OWNER, guess, now=now)) == "second_factor_wrong"
     for minutes in (0, 59):
         assert await outcome(codes.check(OWNER, guess, now=now + timedelta(minutes=minutes))) == "too_many_codes"

@@ -7,6 +7,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from malipo import clock
+from malipo.access import credential_reset_store
+from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status
@@ -75,6 +78,36 @@ async def test_a_key_of_who_made_it_does_not_approve_it(keys: Keys) -> None:
     answer = await keys.maker("POST", f"{PATH}/{batch['id']}/approve")
     assert (answer.status, answer.code) == (403, "second_person_required")
     assert (await keys.maker("GET", f"{PATH}/{batch['id']}")).body["batch"]["status"] == "AWAITING_APPROVAL"
+
+
+@pytest.mark.parametrize("waiting", ["asha@duka.example", "juma@duka.example"])
+async def test_a_key_of_somebody_whom_another_has_reset_neither_makes_nor_approves(
+    keys: Keys, database: Database, merchant: Merchant, waiting: str
+) -> None:
+    batch = await made(keys.maker)
+    async with database.begin() as tx:
+        await credential_reset_store.insert_of_person(
+            tx, f"crs_{batch['id']}", merchant.id, waiting, "password", reset_by="neema@duka.example", now=clock.now()
+        )
+    answer = await keys.approver("POST", f"{PATH}/{batch['id']}/approve")
+    assert (answer.status, answer.code) == (403, "second_person_waits")
+    async with database.begin() as tx:
+        await credential_reset_store.end(tx, [f"crs_{batch['id']}"], vouched_by="rehema", now=clock.now())
+    assert (await keys.approver("POST", f"{PATH}/{batch['id']}/approve")).status == 200
+
+
+async def test_an_approval_by_a_key_is_in_the_audit_log_as_that_of_a_person_is(
+    keys: Keys, database: Database, merchant: Merchant
+) -> None:
+    batch = await made(keys.maker)
+    for _ in range(2):  # The second changes nothing, and is no second entry.
+        assert (await keys.approver("POST", f"{PATH}/{batch['id']}/approve")).status == 200
+    async with database.read() as connection:
+        found = await audit_log.find(connection, merchant_id=merchant.id, limit=20)
+    [entry] = [each for each in found if each.action.startswith("batch.")]
+    assert (entry.action, entry.address) == ("batch.approved", "127.0.0.1")
+    assert entry.actor.startswith("key key_")
+    assert entry.details == {"batch": batch["id"], "items": 3, "amount": batch["amount"]}
 
 
 async def test_a_key_needs_the_permission_to_approve(api: Client, database: Database, merchant: Merchant) -> None:

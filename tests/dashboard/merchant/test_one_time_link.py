@@ -39,6 +39,7 @@ async def test_a_one_time_link_lets_a_person_choose_a_password_once(business: Bu
 WEAK = [
     ("short", "short", "At least 10 characters"),
     ("aaaaaaaaaaaa", "aaaaaaaaaaaa", "Too easy to guess: it repeats itself."),
+    ("0754000100", "0754000100", "do not belong together. Strength: 1 of 4; it needs 3."),
     ("password123", "password123", "Too easy to guess: it is like one that many people use."),
     ("nyumba ya mbali 9", "nyumba ya mbali", "This is not the same password."),
 ]

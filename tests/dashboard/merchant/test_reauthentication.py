@@ -27,6 +27,8 @@ ACTS = {
     ("GET", "/dashboard/batches/{id}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/dashboard/batches/{id}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/dashboard/settings/approval"): SensitiveAct.PEOPLE,
+    ("POST", "/dashboard/settings/approval/confirm"): SensitiveAct.APPROVAL,
+    ("POST", "/dashboard/settings/vouch"): SensitiveAct.APPROVAL,
     ("POST", "/dashboard/settings/people/{id}/approval"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people"): SensitiveAct.PEOPLE,
     ("GET", "/dashboard/settings/people/new"): SensitiveAct.PEOPLE,

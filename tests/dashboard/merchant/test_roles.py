@@ -114,6 +114,8 @@ GET   /dashboard/settings/payments                                      o
 POST  /dashboard/settings/payments/idempotency-key                      o
 GET   /dashboard/settings/approval                                      o
 POST  /dashboard/settings/approval                                      o
+POST  /dashboard/settings/approval/confirm                              o
+POST  /dashboard/settings/vouch                                         o
 POST  /dashboard/settings/people/{person}/approval                      o
 GET   /dashboard/settings/people                                        o
 POST  /dashboard/settings/people                                        o

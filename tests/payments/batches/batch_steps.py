@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.access.vouching import COOLING_TIME
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants.change_approval_rules import change_approval_rules
@@ -90,11 +91,10 @@ class BatchSteps:
             return await progress.find_lines(connection, current, first=0, limit=current.item_count)
 
     async def set_rules(self, *, takes_two: bool = True, above: int | None = None) -> None:
+        """As they are when what is weaker has waited."""
+        rules, owner = ApprovalRules(takes_two, above), Actor("owner@duka.example", "10.0.0.3")
         async with self.database.begin() as tx:
-            rules = ApprovalRules(takes_two, above)
-            await change_approval_rules(
-                tx, self.merchant_id, rules, actor=Actor("owner@duka.example", "10.0.0.3"), now=clock.now()
-            )
+            await change_approval_rules(tx, self.merchant_id, rules, actor=owner, now=clock.now() - COOLING_TIME)
 
     async def claim(self, most: int = 1000, pairs: Sequence[tuple[Channel, Type]] = PAIRS) -> Claimed:
         return await self.service.claim_for_sending(a_claim(most=most, pairs=pairs))

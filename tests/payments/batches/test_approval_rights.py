@@ -8,7 +8,7 @@ from malipo.audit_log.actor import Actor
 from malipo.merchants import manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
-from malipo.merchants.store import approval_rules, people
+from malipo.merchants.store import people
 from malipo.payments.batches.request import batch_order_of_one
 from malipo.payments.transaction import Type
 from tests.journeys import database_facts
@@ -73,16 +73,6 @@ async def test_it_ends_with_the_role_and_does_not_come_back_with_it(batches: Bat
 async def test_only_staff_can_be_allowed_it(batches: BatchSteps, role: Role) -> None:
     with pytest.raises(manage_people.ApprovalFixed):
         await _allow(batches, await _add(batches, role))
-
-
-@pytest.mark.parametrize(("above", "amount", "awaits"), [(None, 10**9, False), (5000, 5000, False), (5000, 5001, True)])
-async def test_a_payout_by_hand_awaits_approval_above_the_amount(
-    batches: BatchSteps, above: int | None, amount: int, awaits: bool
-) -> None:
-    await batches.set_rules(above=above)
-    async with batches.database.read() as connection:
-        rules = await approval_rules.get(connection, batches.merchant_id)
-    assert rules.needs_approval(amount) is awaits
 
 
 async def test_a_payout_by_hand_becomes_a_batch_of_one_and_the_same_form_makes_no_second(batches: BatchSteps) -> None:

@@ -101,7 +101,9 @@ async def test_an_owner_may_switch_the_second_person_off(batches: BatchSteps) ->
     assert (await batches.approve(batch, ASHA)).status is BatchStatus.RUNNING
 
     async with batches.database.read() as connection:
-        row = await connection.fetchrow("SELECT actor, details FROM audit_log WHERE action = 'approval.rules_changed'")
+        row = await connection.fetchrow(
+            "SELECT actor, details FROM audit_log WHERE action = 'approval.rules_requested'"
+        )
     assert row is not None
     assert (row["actor"], row["details"]) == ("owner@duka.example", '{"takes_two":false}')
 

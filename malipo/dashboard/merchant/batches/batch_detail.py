@@ -6,6 +6,8 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
 
+from malipo.access import vouching
+from malipo.access.credential_reset_store import CredentialReset
 from malipo.dashboard import render
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -18,6 +20,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
+from malipo.merchants.vouching import find_open
 from malipo.payments.batches import progress, views
 from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, NoSuchBatch
 from malipo.payments.batches.store import payouts
@@ -36,6 +39,7 @@ class Found:
     rules: ApprovalRules
     people: Sequence[Person]
     wallet: Wallet
+    resets: Sequence[CredentialReset] = ()  # of people, that nobody has vouched for
 
     @property
     def approvers(self) -> list[Person]:
@@ -44,7 +48,12 @@ class Found:
 
     def may_be_approved_by(self, person: Person) -> bool:
         """As far as two people are needed. The use case decides."""
-        return not self.rules.takes_two or (self.batch.maker is not None and self.batch.maker != person.email)
+        return not self.rules.takes_two or vouching.are_two(self.resets, self.batch.maker, person.email)
+
+    @property
+    def is_maker_waiting(self) -> bool:
+        """Whether nobody can approve it before an owner vouches for who made it."""
+        return self.rules.takes_two and self.batch.maker in vouching.waiting(self.resets)
 
     def warnings_of(self, index: int) -> list[tuple[str, str]]:
         return [(each.code, each.other) for each in self.batch.warnings if each.index == index]
@@ -84,14 +93,16 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
     batch, counts = progressed.batch, progressed.counts
     indexes = await _indexes(connection, batch, status)
     wallet, _ = await wallets.get(connection, batch.merchant_id)
+    now = request.service.clock()
     return Found(
         batch,
         counts,
         await _lines(connection, batch, indexes[(page - 1) * PER_PAGE : page * PER_PAGE]),
         len(indexes),
-        await approval_rules.get(connection, batch.merchant_id),
+        await approval_rules.get(connection, batch.merchant_id, now=now),
         await people.find_all(connection, batch.merchant_id),
         wallet,
+        await find_open(connection, batch.merchant_id, now=now),
     )
 
 

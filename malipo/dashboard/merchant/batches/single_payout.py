@@ -1,21 +1,44 @@
 """A single payout that somebody makes in the dashboard and that another must approve: a batch of one item."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.access.vouching import waiting
 from malipo.dashboard.merchant.batches.decide import requester_of
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
+from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments.batches.request import batch_order_of_one
 from malipo.payments.batches.store import batches
 from malipo.payments.initiate import Order
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.person_limits import PersonLimit, approval_limit_of
+from malipo.payments.store import creators
 
 
-async def needs_approval(connection: Conn, draft: Transaction) -> bool:
-    """Whether the merchant's rule says that it takes another person."""
-    if draft.type is not Type.DISBURSEMENT:
-        return False
-    return (await approval_rules.get(connection, draft.merchant_id)).needs_approval(draft.amount)
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What somebody may pay out without another person: a limit, if there is one, and what they have paid out of it."""
+
+    limit: PersonLimit | None = None
+    paid_out: int = 0
+
+    def is_enough_for(self, amount: int) -> bool:
+        """As far as it can be told now. The limit is compared again under the lock of the wallet."""
+        return self.limit is None or self.paid_out + amount <= self.limit.most
+
+
+async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now: datetime) -> Allowance:
+    """By the merchant's rule. Somebody who is no second person yet has none of their own: else each account that an
+    owner makes would be another amount."""
+    above = (await approval_rules.get(connection, merchant_id, now=now)).above
+    if above is None:
+        return Allowance()
+    if person in waiting(await vouching.find_open(connection, merchant_id, now=now)):
+        above = 0
+    limit = approval_limit_of(merchant_id, person, above=above, now=now)
+    return Allowance(limit, (await creators.find_sums(connection, [limit]))[limit])
 
 
 async def submit(request: MerchantRequest, order: Order) -> tuple[str, str]:

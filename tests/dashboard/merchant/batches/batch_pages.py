@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from malipo import clock, ids
+from malipo.access.vouching import COOLING_TIME
 from malipo.db import Database
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
@@ -66,6 +67,15 @@ class Office:
         seen = await self.submit(await self.draft(content))
         assert seen.status == 303, seen.words
         return seen.to
+
+    async def wait_for_rules(self) -> None:
+        """Weaker rules that were asked for have waited."""
+        async with self.database.begin() as tx:
+            await tx.execute(
+                "UPDATE approval_rule_changes SET requested_at = requested_at - $2::interval WHERE merchant_id = $1",
+                self.merchant_id,
+                COOLING_TIME,
+            )
 
     async def made(self) -> list[Batch]:
         async with self.database.snapshot() as connection:

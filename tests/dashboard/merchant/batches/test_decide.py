@@ -80,6 +80,7 @@ async def test_without_the_money_nothing_happens_and_the_page_says_why(office: O
 async def test_the_maker_approves_where_the_owner_has_switched_the_second_person_off(office: Office) -> None:
     page = await office.submitted()
     await office.owner.post("/dashboard/settings/approval", {"takesTwo": "no", "above": ""})
+    await office.wait_for_rules()
     assert (await office.clerk.post(f"{page}/approve")).status == 403, "staff still need to be allowed it"
     await office.owner.post(f"/dashboard/settings/people/{await _clerk_id(office)}/approval", {"allowed": "yes"})
     assert (await office.clerk.post(f"{page}/approve")).status == 303

@@ -10,7 +10,7 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
-from tests.dashboard.merchant.new_payment.payment_form import PaymentForm, hidden_in, key_in
+from tests.dashboard.merchant.new_payment.payment_form import PAYOUT, TYPED, PaymentForm, hidden_in, key_in
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
 from tests.dashboard.page_client import Seen
@@ -150,3 +150,19 @@ async def test_above_the_merchants_amount_it_awaits_approval(
     assert (await steps.seen(collection)).refunds == (), "nothing is paid before it is approved"
     below = await send(payment_form, collection, key_in(asked) + "-2", "pay", amount="4,000")
     assert below.to.startswith("/dashboard/transactions/txn_")
+
+
+async def test_refunds_and_payouts_of_a_day_count_together(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    async with payment_form.database.begin() as tx:
+        await approval_rules.save(tx, payment_form.merchant_id, ApprovalRules(takes_two=True, above=5000))
+    first = await send(payment_form, collection, "form-1", "pay", amount="3,000")
+    assert first.to.startswith("/dashboard/transactions/txn_")
+    paid = await payment_form.surfer.post(PAYOUT, TYPED | {"amount": "2,001", "key": "form-2", "step": "pay"})
+    assert paid.to.startswith("/dashboard/batches/bat_"), "3,000 were refunded before"
+    paid = await payment_form.surfer.post(PAYOUT, TYPED | {"amount": "2,000", "key": "form-3", "step": "pay"})
+    assert paid.to.startswith("/dashboard/transactions/txn_")
+    another = await steps.collected(5000)
+    refunded = await send(payment_form, another, "form-4", "pay", amount="500")
+    assert refunded.to.startswith("/dashboard/batches/bat_"), "5,000 have gone"

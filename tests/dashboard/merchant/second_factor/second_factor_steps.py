@@ -1,7 +1,7 @@
 """The owner of a business with an authenticator app, and what they do with it in a browser."""
 
+import itertools
 import re
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -20,6 +20,7 @@ from tests.dashboard.page_client import PASSWORD, Seen, Surfer, surfing
 # The page that never ends comes last: where another one is open too, a test fails and does not hang.
 PAGES_IN_ORDER = sorted(PAGES, key=lambda page: page.path == "/dashboard/live")
 PATH = "/dashboard/settings/second-factor"
+numbers = itertools.count(1)
 CODE = "/dashboard/login/code"
 _ENROLMENT = re.compile(r'name="enrolment" value="([^"]+)"')
 _KEY = re.compile(r"<code>((?:[A-Z2-7]{4} ){7}[A-Z2-7]{4})</code>")
@@ -38,9 +39,11 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
         yield stack
 
 
-async def password_typed(running: Running, stack: AsyncExitStack, email: str) -> Surfer:
-    """Another browser, in which only the code is missing."""
-    surfer = await stack.enter_async_context(surfing(running.url, seen_from=f"10.77.{secrets.randbelow(250)}.7"))
+async def password_typed(running: Running, stack: AsyncExitStack, email: str, *, address: str | None = None) -> Surfer:
+    """Another browser, at another address if none is given, in which only the code is missing."""
+    number = next(numbers)
+    address = address or f"10.{77 + number // 250}.{number % 250}.7"
+    surfer = await stack.enter_async_context(surfing(running.url, seen_from=address))
     seen = await surfer.post("/dashboard/login", {"email": email, "password": PASSWORD})
     assert (seen.status, seen.to) == (303, f"{CODE}?next=/dashboard"), seen.words
     return surfer

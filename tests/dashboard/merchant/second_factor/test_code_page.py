@@ -107,15 +107,41 @@ async def test_new_log_ins_do_not_give_new_guesses_without_end_and_a_recovery_co
     business: Business, app: AuthenticatorApp, running: Running, stack: AsyncExitStack
 ) -> None:
     for _ in range(2):
-        surfer = await password_typed(running, stack, business.owner.email)
+        surfer = await password_typed(running, stack, business.owner.email, address="10.99.0.1")
         for _ in range(5):
             await surfer.post(CODE, {"code": app.wrong_code()})
-    surfer = await password_typed(running, stack, business.owner.email)
+    surfer = await password_typed(running, stack, business.owner.email, address="10.99.0.1")
     refused = await surfer.post(CODE, {"code": app.code()})
     assert refused.status == 429
     assert 0 < int(refused.headers["Retry-After"]) <= 3600
     assert (await surfer.post(CODE, {"recovery": app.recovery_codes[3]})).status == 303
     assert await is_in(surfer)
+
+
+async def test_whoever_has_the_password_and_guesses_codes_does_not_keep_its_owner_out(
+    business: Business, app: AuthenticatorApp, running: Running, stack: AsyncExitStack
+) -> None:
+    """From eight networks, more than anybody may guess in a day: then only the owner's own browser is let in."""
+    known = await password_typed(running, stack, business.owner.email, address="10.98.1.1")
+    assert (await known.post(CODE, {"code": app.code(-1)})).status == 303
+    await known.post("/dashboard/logout")
+
+    async def guess(networks: range) -> None:
+        for network in networks:
+            surfer = await password_typed(running, stack, business.owner.email, address=f"10.97.{network}.1")
+            for _ in range(5):
+                await surfer.post(CODE, {"code": app.wrong_code()})
+
+    await guess(range(2))  # Ten wrong ones, as in the attack.
+    elsewhere = await password_typed(running, stack, business.owner.email, address="10.98.2.1")
+    assert (await elsewhere.post(CODE, {"code": app.code()})).status == 303, "also in a new browser"
+
+    await guess(range(2, 9))
+    new = await password_typed(running, stack, business.owner.email, address="10.98.3.1")
+    assert (await new.post(CODE, {"code": app.code(1)})).status == 429
+    await known.post("/dashboard/login", {"email": business.owner.email, "password": PASSWORD})
+    assert (await known.post(CODE, {"code": app.code(1)})).status == 303
+    assert await is_in(known)
 
 
 async def test_a_log_in_waits_ten_minutes(

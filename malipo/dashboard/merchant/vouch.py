@@ -1,0 +1,47 @@
+"""An owner vouches for somebody whom another has invited or reset. Every page shows owners who waits for that."""
+
+from starlette.responses import Response
+
+from malipo.access.credential_reset_store import CredentialReset
+from malipo.dashboard import form_errors
+from malipo.dashboard.merchant import people as people_pages
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.db import Conn, Tx
+from malipo.errors import Refusal
+from malipo.merchants import vouching
+from malipo.merchants.roles import Right
+from malipo.merchants.store import people
+
+PATH = "/dashboard/settings/vouch"
+
+
+async def find_resets(request: MerchantRequest) -> None:
+    """For an owner, of everybody who is still there."""
+    if not request.may(Right.ADMINISTER):
+        return
+    now = request.service.clock()
+
+    async def find(connection: Conn) -> list[CredentialReset]:
+        there = {each.email for each in await people.find_all(connection, request.merchant_id)}
+        found = await vouching.find_open(connection, request.merchant_id, now=now)
+        return [each for each in found if each.account in there]
+
+    request.resets = await request.service.read(find)
+
+
+async def vouch(request: MerchantRequest) -> Response:
+    form = await request.form()
+    email, last_seen, now = form.text("email"), form.text("reset"), request.service.clock()
+
+    async def act(tx: Tx) -> None:
+        person = await people.find_by_email(tx, email)
+        if person is None or person.merchant_id != request.merchant_id:
+            raise vouching.NothingOpen
+        await vouching.vouch(tx, person, request.person, actor=request.actor, now=now, last_seen=last_seen)
+
+    try:
+        await request.service.write(act)
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await people_pages.page_of_all(request, problem=problem, status=form_errors.status_of(refusal))
+    return request.go(people_pages.PATH, "person-vouched-for")

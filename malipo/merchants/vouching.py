@@ -1,0 +1,81 @@
+"""People of a merchant whom somebody else has invited, given a link for a password, or whose second factor somebody
+else has reset: they are neither of the two people whom a payout takes, until an owner who had no part in it vouches, or
+until the cooling time is over. The rule itself is in `access/vouching.py`.
+
+It names people by their emails, as batches and keys do, and outlives them: somebody who was invited, made a batch and
+was removed again is no second person either. An API key counts as the person who made it.
+"""
+
+from datetime import datetime
+
+from malipo import ids
+from malipo.access import credential_reset_store as resets
+from malipo.access import vouching
+from malipo.access.credential_reset_store import CredentialReset
+from malipo.access.vouching import COOLING_TIME
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Forbidden
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
+from malipo.merchants.store import people
+
+
+class NotAParty(Forbidden):
+    code = "vouching_needs_another_owner"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Only an owner vouches for it who had no part in it: not who invited them or did the reset, not whose it "
+            "is, and nobody who waits for the same."
+        )
+
+
+class NothingOpen(Conflict):
+    code = "nothing_to_vouch_for"
+
+    def __init__(self) -> None:
+        super().__init__("Nothing of this person waits for that, or something else does by now.")
+
+
+async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, now: datetime) -> bool:
+    """Whether somebody must vouch for it. Not for what people do to their own; nor for the first people of a merchant,
+    while none of them has a password: whoever takes the merchant in says who they are."""
+    if actor.name == person.email or not await people.has_any_password(tx, person.merchant_id):
+        return False
+    id_ = ids.mint("crs_", now)
+    await resets.insert_of_person(tx, id_, person.merchant_id, person.email, credential, reset_by=actor.name, now=now)
+    return True
+
+
+async def find_open(connection: Conn, merchant_id: str, *, now: datetime) -> list[CredentialReset]:
+    """Resets that nobody has vouched for, of the cooling time; the oldest first."""
+    return await resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
+
+
+def may_vouch(found: list[CredentialReset], email: str, voucher: Person) -> bool:
+    return voucher.role is Role.OWNER and vouching.may_vouch(found, email, voucher.email)
+
+
+async def vouch(
+    tx: Tx, person: Person, voucher: Person, *, actor: Actor, now: datetime, last_seen: str | None = None
+) -> None:
+    """All open resets of this person were right: the account is theirs alone."""
+    found = await find_open(tx, person.merchant_id, now=now)
+    own = vouching.open_of(found, person.email, last_seen)
+    if not own:
+        raise NothingOpen
+    if not may_vouch(found, person.email, voucher):
+        raise NotAParty
+    by = await vouching.end(tx, own, voucher=voucher.email, now=now)
+    merchant_id = person.merchant_id
+    await audit_log.append(
+        tx, actor, "person.vouched_for", now=now, merchant_id=merchant_id, email=person.email, resets_by=by
+    )
+
+
+def owners_who_count(everybody: list[Person], found: list[CredentialReset]) -> list[Person]:
+    """With fewer than two, the rule of two people holds nobody back for longer than the cooling time."""
+    waiting = vouching.waiting(found)
+    return [each for each in everybody if each.role is Role.OWNER and each.email not in waiting and each.password_hash]

@@ -1,0 +1,224 @@
+"""One person of a merchant does not become two by inviting another, or by resetting another's password or second factor."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import pytest
+
+from malipo import clock
+from malipo.access.second_factor.store import factors
+from malipo.access.vouching import COOLING_TIME
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
+from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.password_links import make_link
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
+from malipo.merchants.store import people
+from malipo.payments.batches.approve import SecondPersonRequired, SecondPersonWaits
+from malipo.payments.batches.batch import Requester
+from malipo.service import Service
+from tests.conftest import Merchant, make_merchant
+from tests.dashboard.page_client import add_person
+from tests.payments.batches.batch_steps import BatchSteps
+
+OPERATOR = Actor("operator juma", "test")
+
+
+@dataclass
+class Shop(BatchSteps):
+    """asha, neema and rehema are owners of long standing; baraka is of the staff."""
+
+    async def person(self, name: str) -> Person:
+        async with self.database.read() as connection:
+            found = await people.find_by_email(connection, self.email(name))
+        assert found is not None
+        return found
+
+    def email(self, name: str) -> str:
+        return f"{name}+{self.merchant_id[-12:]}@duka.example"
+
+    def actor(self, name: str) -> Actor:
+        return Actor(self.email(name), "10.0.0.1")
+
+    def requester(self, name: str) -> Requester:
+        return Requester(self.email(name), self.email(name), self.actor(name))
+
+    async def are_two(self, maker: str, approver: str) -> bool:
+        """Whether one approves what the other made. What is refused pays nothing."""
+        batch = await self.make(2, requester=self.requester(maker))
+        try:
+            await self.approve(batch, self.requester(approver))
+        except SecondPersonWaits:
+            assert (await self.look(batch)).batch.approved_at is None
+            return False
+        return True
+
+    async def vouch(self, name: str, *, by: str) -> None:
+        person, voucher = await self.person(name), await self.person(by)
+        async with self.database.begin() as tx:
+            await vouching.vouch(tx, person, voucher, actor=self.actor(by), now=clock.now())
+
+
+@pytest.fixture
+async def shop(service: Service) -> Shop:
+    merchant: Merchant = await make_merchant(service.database, wallet=10_000_000)
+    shop = Shop(service, merchant.id)
+    for name in ("asha", "neema", "rehema"):
+        await add_person(service.database, merchant.id, shop.email(name))
+    await add_person(service.database, merchant.id, shop.email("baraka"), Role.STAFF)
+    return shop
+
+
+async def invite(shop: Shop, name: str, *, by: Actor, now: datetime | None = None) -> None:
+    """A new account, whose link `by` has."""
+    now = now or clock.now()
+    async with shop.database.begin() as tx:
+        person = await manage_people.add_person(
+            tx, shop.merchant_id, email=shop.email(name), name=name, role=Role.OWNER, actor=by, now=now
+        )
+        await make_link(tx, person, actor=by, now=now)
+
+
+async def give_link(shop: Shop, name: str, *, by: Actor, now: datetime | None = None) -> None:
+    async with shop.database.begin() as tx:
+        await make_link(tx, await shop.person(name), actor=by, now=now or clock.now())
+
+
+async def reset_second_factor(shop: Shop, name: str, *, by: Actor, now: datetime | None = None) -> None:
+    person = await shop.person(name)
+    async with shop.database.begin() as tx:
+        await factors.insert(tx, person.id, b"encrypted", used_step=1, now=clock.now())
+        await second_factor.reset(tx, person, actor=by, now=now or clock.now())
+
+
+class Help(Protocol):
+    """What one does for another."""
+
+    async def __call__(self, shop: Shop, name: str, *, by: Actor, now: datetime | None = None) -> None: ...
+
+
+HELPS: list[tuple[Help, str]] = [(invite, "colleague"), (give_link, "baraka"), (reset_second_factor, "baraka")]
+
+
+@pytest.mark.parametrize(("help_", "name"), HELPS)
+@pytest.mark.parametrize("by", ["asha", "operator"])
+async def test_whoever_was_invited_or_reset_is_neither_of_the_two(shop: Shop, help_: Help, name: str, by: str) -> None:
+    await help_(shop, name, by=OPERATOR if by == "operator" else shop.actor(by))
+    assert not await shop.are_two(name, "asha"), "as the maker"
+    assert not await shop.are_two("asha", name), "as the approver"
+    assert not await shop.are_two("neema", name), "also with somebody who had no part in it"
+    assert await shop.are_two("asha", "neema"), "the others are two as before"
+
+
+@pytest.mark.parametrize(("help_", "name"), HELPS)
+async def test_an_owner_who_had_no_part_in_it_vouches_and_then_they_are_two(shop: Shop, help_: Help, name: str) -> None:
+    await help_(shop, name, by=shop.actor("asha"))
+    for voucher in ("asha", "baraka"):
+        with pytest.raises(vouching.NotAParty):
+            await shop.vouch(name, by=voucher)
+    await shop.vouch(name, by="neema")
+    assert await shop.are_two(name, "asha")
+    async with shop.database.read() as connection:
+        found = await audit_log.find(connection, merchant_id=shop.merchant_id, limit=50)
+    [deed] = [each for each in found if each.action == "person.vouched_for"]
+    assert (deed.actor, deed.details["email"]) == (shop.email("neema"), shop.email(name))
+    assert deed.details["resets_by"] == [shop.email("asha")]
+    with pytest.raises(vouching.NothingOpen):
+        await shop.vouch(name, by="neema")
+
+
+async def test_owners_whom_one_has_made_vouch_for_nobody(shop: Shop) -> None:
+    """asha could be all three."""
+    await invite(shop, "one", by=shop.actor("asha"))
+    await invite(shop, "two", by=shop.actor("asha"))
+    with pytest.raises(vouching.NotAParty):
+        await shop.vouch("one", by="two")
+    assert not await shop.are_two("one", "two")
+
+
+async def test_whoever_made_the_link_does_not_vouch_for_a_later_reset_by_another(shop: Shop) -> None:
+    await give_link(shop, "baraka", by=shop.actor("asha"))
+    await reset_second_factor(shop, "baraka", by=shop.actor("neema"))
+    for voucher in ("asha", "neema"):
+        with pytest.raises(vouching.NotAParty):
+            await shop.vouch("baraka", by=voucher)
+    await shop.vouch("baraka", by="rehema")
+    assert await shop.are_two("baraka", "asha")
+
+
+async def test_where_nobody_vouches_72_hours_are_enough_and_not_less(shop: Shop) -> None:
+    assert timedelta(hours=72) == COOLING_TIME
+    await give_link(shop, "baraka", by=shop.actor("asha"), now=clock.now() - COOLING_TIME + timedelta(minutes=1))
+    assert not await shop.are_two("baraka", "asha")
+    async with shop.database.begin() as tx:
+        await tx.execute(
+            "UPDATE credential_resets SET reset_at = reset_at - interval '1 minute' WHERE merchant_id = $1",
+            shop.merchant_id,
+        )
+    assert await shop.are_two("baraka", "asha")
+
+
+async def test_an_account_that_made_a_batch_and_was_removed_is_no_second_person_either(shop: Shop) -> None:
+    """asha invites a colleague, makes a batch as them, removes them, and approves it."""
+    await invite(shop, "colleague", by=shop.actor("asha"))
+    batch = await shop.make(2, requester=shop.requester("colleague"))
+    person = await shop.person("colleague")
+    async with shop.database.begin() as tx:
+        await manage_people.remove_person(tx, person, actor=shop.actor("asha"), now=clock.now())
+    with pytest.raises(SecondPersonWaits):
+        await shop.approve(batch, shop.requester("asha"))
+
+
+async def test_a_key_counts_as_who_made_it_also_here(shop: Shop) -> None:
+    await invite(shop, "colleague", by=shop.actor("asha"))
+    async with shop.database.begin() as tx:
+        key = await issue_api_keys.create_key(
+            tx,
+            shop.merchant_id,
+            name="approves",
+            permissions=[Permission.PAYOUTS_APPROVE],
+            environment=Environment.LIVE,
+            brand="mlp",
+            actor=shop.actor("colleague"),
+            now=clock.now(),
+        )
+    batch = await shop.make(2, requester=shop.requester("asha"))
+    with pytest.raises(SecondPersonWaits):
+        await shop.approve(batch, Requester(key.id, key.created_by))
+
+
+async def test_the_same_person_is_never_two_whoever_vouches(shop: Shop) -> None:
+    batch = await shop.make(2, requester=shop.requester("asha"))
+    with pytest.raises(SecondPersonRequired):
+        await shop.approve(batch, shop.requester("asha"))
+
+
+async def test_a_link_that_somebody_makes_for_themselves_changes_nothing(shop: Shop) -> None:
+    await give_link(shop, "asha", by=shop.actor("asha"))
+    assert await shop.are_two("neema", "asha")
+
+
+async def test_the_first_people_of_a_merchant_count_at_once(service: Service) -> None:
+    """Whoever takes the merchant in says who its people are. From the first password on, they do not."""
+    merchant = await make_merchant(service.database, wallet=10_000_000)
+    shop = Shop(service, merchant.id)
+    for name in ("asha", "neema"):
+        await invite(shop, name, by=OPERATOR)
+    assert await shop.are_two("asha", "neema")
+    async with shop.database.begin() as tx:
+        await people.set_password(tx, (await shop.person("asha")).id, "hash")
+    await invite(shop, "rehema", by=OPERATOR)
+    assert not await shop.are_two("asha", "rehema")
+
+
+async def test_another_merchants_resets_are_their_own(shop: Shop, service: Service) -> None:
+    other = Shop(service, (await make_merchant(service.database)).id)
+    await add_person(service.database, other.merchant_id, other.email("asha"))
+    await invite(other, "neema", by=other.actor("asha"))
+    async with shop.database.read() as connection:
+        assert await vouching.find_open(connection, shop.merchant_id, now=clock.now()) == []
+    with pytest.raises(vouching.NothingOpen):
+        await shop.vouch("neema", by="asha")
