@@ -178,8 +178,11 @@ def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
         if at is None:
             raise Stopped("damaged", "it has no sheet")
         exact = inexact_cells(archive, at)
-        for number, row in enumerate(book.get_sheet_by_index(at).iter_rows()):
-            cells = [value_of(cell) for cell in row]
+        sheet = book.get_sheet_by_index(at)
+        # Rows begin with the first column that has anything, and columns are counted from A.
+        left = [None] * (sheet.start[1] if sheet.start else 0)
+        for number, row in enumerate(sheet.iter_rows()):
+            cells = [*left, *(value_of(cell) for cell in row)]
             for column, text in exact.get(number, ()):
                 cells += [None] * (column + 1 - len(cells))
                 cells[column] = text

@@ -42,8 +42,9 @@ class FilesBeingRead(Unavailable):
 
 
 class ReadingTurns:
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *, tries: int = _TRIES) -> None:
         self._folder = data_dir / _FOLDER
+        self._tries = tries
 
     async def read(self, who: str, act: Callable[[], Read]) -> Read:
         """Do this in a thread, when it is the turn. If nobody waits any more, the reading process is killed."""
@@ -78,7 +79,7 @@ class ReadingTurns:
     @asynccontextmanager
     async def _locked(self, names: list[str], refusal: Exception) -> AsyncIterator[None]:
         """One of these. The file is removed with the lock: a merchant leaves nothing behind."""
-        for _ in range(_TRIES):
+        for _ in range(self._tries):
             for name in names:
                 if (fd := _lock(self._folder / name)) is not None:
                     try:
