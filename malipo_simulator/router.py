@@ -3,7 +3,8 @@
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -13,13 +14,16 @@ from starlette.types import Receive, Scope, Send
 
 from malipo_simulator import account_api, api
 from malipo_simulator.api import Handler
+from malipo_simulator.app import TRANSPORT
+from malipo_simulator.host_check import is_own, name_in
 from malipo_simulator.pages import render, views
 from malipo_simulator.simulator import Simulator
 
 
 class WebRouter:
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: Simulator, hosts: Collection[str] = ()) -> None:
         self._simulator = simulator
+        self._hosts = {each.lower() for each in hosts}
         by_path: dict[str, dict[str, Handler]] = defaultdict(dict)
         for method, path, handler in (*api.ROUTES, *account_api.ROUTES, *views.ROUTES):
             by_path[path][method] = handler
@@ -36,6 +40,7 @@ class WebRouter:
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         try:
+            self._check_host(scope)
             await self._router(scope, receive, send)
         except ClientDisconnect:
             pass
@@ -44,9 +49,20 @@ class WebRouter:
             response.headers.update(error.headers or {})
             await response(scope, receive, send)
         except Exception:
+            if scope[TRANSPORT].is_closing():
+                return  # Whoever asked was too slow, and is gone.
             traceback.print_exc(file=sys.stderr)
             response = _refusal(scope["path"], 500, "The simulator has failed; it printed why.")
             await response(scope, receive, send)
+
+    def _check_host(self, scope: Scope) -> None:
+        name = name_in(next((value for key, value in scope["headers"] if key == b"host"), b""))
+        local = scope.get("server")
+        if not is_own(name, configured=self._hosts, local_address=local[0] if local else None):
+            raise HTTPException(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "The simulator does not answer to this name. Open it as localhost, or start it with --allowed-host.",
+            )
 
 
 def _refusal(path: str, status: int, text: str) -> Response:

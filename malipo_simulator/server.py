@@ -6,8 +6,9 @@ import logging
 import os
 import signal
 import socket
+import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from malipo_simulator.simulator import Simulator
 
 # Longer than clients' keep-alive, so that a request is never sent on a connection that we are just closing.
 _KEEP_ALIVE_SECONDS = 75
+# So long a request may take to arrive, and its answer to be read. As malipo's own server.
+SLOW_SECONDS = 30.0
 _STDIN = 0
 
 
@@ -28,9 +31,28 @@ class CannotListen(Exception):  # noqa: N818
     """The address is in use, or not on this machine."""
 
 
-def run(*, host: str, port: int, state: Path | None, speed: float, with_stdin: bool = False) -> None:
+def run(
+    *,
+    host: str,
+    port: int,
+    state: Path | None,
+    speed: float,
+    allowed_hosts: Sequence[str] = (),
+    slow_seconds: float = SLOW_SECONDS,
+    with_stdin: bool = False,
+) -> None:
+    work = serve(
+        host=host,
+        port=port,
+        state=state,
+        speed=speed,
+        allowed_hosts=allowed_hosts,
+        slow_seconds=slow_seconds,
+        with_stdin=with_stdin,
+        on_ready=_say_so,
+    )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(host=host, port=port, state=state, speed=speed, with_stdin=with_stdin, on_ready=_say_so))
+        runner.run(work)
 
 
 def _say_so(url: str) -> None:
@@ -43,6 +65,8 @@ async def serve(
     port: int,
     state: Path | None = None,
     speed: float = 1.0,
+    allowed_hosts: Sequence[str] = (),
+    slow_seconds: float = SLOW_SECONDS,
     with_stdin: bool = False,
     on_ready: Callable[[str], None],
 ) -> None:
@@ -51,8 +75,8 @@ async def serve(
     # Errors in a request are printed where they happen; uvicorn's other messages are about bad clients.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
-        App(simulator.network, simulator.gateways, simulator.seen, WebRouter(simulator)),
-        http=SimulatorProtocol,
+        App(simulator.network, simulator.gateways, simulator.seen, WebRouter(simulator, [host, *allowed_hosts])),
+        http=type("Protocol", (SimulatorProtocol,), {"slow_seconds": slow_seconds}),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -94,11 +118,64 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class SimulatorProtocol(HttpToolsProtocol):
-    """uvicorn's, with the connection in the application's reach, so that it can be cut."""
+    """uvicorn's, with the connection in the application's reach, so that it can be cut; slow ones are closed."""
+
+    slow_seconds = SLOW_SECONDS
+    _arrival: asyncio.TimerHandle | None = None  # until the request is there
+    _reading: asyncio.TimerHandle | None = None  # until the client has read enough of the answer
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_arrival()
+
+    def data_received(self, data: bytes) -> None:
+        # Also for bytes that begin no request, such as empty lines: uvicorn takes them for one.
+        if self.cycle is None or self.cycle.response_complete:
+            self._await_arrival()
+        super().data_received(data)
+
+    def _await_arrival(self) -> None:
+        if self._arrival is None:
+            self._arrival = self.loop.call_later(self.slow_seconds, self._close_slow)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._await_arrival()
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self._arrival is not None:
+            self._arrival.cancel()
+            self._arrival = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reading = self.loop.call_later(self.slow_seconds, self._abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._arrival, self._reading):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def _close_slow(self) -> None:
+        # Closing would first wait until the client has read what is left.
+        if self.transport.get_write_buffer_size():
+            self._abort()
+        else:
+            self.transport.close()
+
+    def _abort(self) -> None:
+        # At once: the system would otherwise keep what was not read, and go on offering it.
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
 
 class _Server(uvicorn.Server):

@@ -1,17 +1,24 @@
-"""Passwords: argon2id, off the event loop, two at a time (`hashing_turns.py`).
+"""Passwords: argon2id, in threads of their own, two at a time (`hashing_turns.py`).
 
 Checking one takes tens of milliseconds and 19 MiB on purpose; more than two at once would make the process large
 and slow for everybody else.
 """
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
-from malipo.access.hashing_turns import HashingTurns
+from malipo.access.hashing_turns import AT_ONCE, HashingTurns
 from malipo.access.password_strength import WeakPassword, weakness_of
 
+Result = TypeVar("Result")
+
+# Of their own: whatever fills the threads that all others share, people can log in.
+_threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="password")
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 # An unknown email is checked against this, so that it takes as long as a known one. It is the hash of random bytes that
 # were thrown away.
@@ -24,17 +31,21 @@ class Passwords:
 
     async def hash(self, password: str) -> str:
         async with self._turns.turn(is_first=True):
-            return await asyncio.to_thread(_hasher.hash, password)
+            return await _in_thread(lambda: _hasher.hash(password))
 
     async def refuse_weak(self, password: str, *names: str, field: str = "password") -> None:
         async with self._turns.turn(is_first=True):
-            weakness = await asyncio.to_thread(weakness_of, password, *names)
+            weakness = await _in_thread(lambda: weakness_of(password, *names))
         if weakness is not None:
             raise WeakPassword(field, weakness)
 
     async def is_right(self, password: str, password_hash: str | None, *, is_first: bool = False) -> bool:
         async with self._turns.turn(is_first=is_first):
-            return await asyncio.to_thread(_is_right, password, password_hash)
+            return await _in_thread(lambda: _is_right(password, password_hash))
+
+
+async def _in_thread(act: Callable[[], Result]) -> Result:
+    return await asyncio.get_running_loop().run_in_executor(_threads, act)
 
 
 def _is_right(password: str, password_hash: str | None) -> bool:

@@ -4,8 +4,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.client_disconnect import while_connected
 from malipo.api.responses import success
+from malipo.client_disconnect import while_connected
 from malipo.db import Conn
 from malipo.installation import feed_cursors
 from malipo.installation.feed_cursors import cursor_of

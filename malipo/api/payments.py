@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from malipo.accept_language import Language, preferred
 from malipo.api.auth import header_of
-from malipo.api.client_disconnect import while_connected
 from malipo.api.request_body import object_of, optional_object_of
 from malipo.api.responses import pagination, success
+from malipo.client_disconnect import while_connected
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.merchants.authenticate import Caller

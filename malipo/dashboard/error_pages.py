@@ -13,6 +13,7 @@ from malipo.dashboard.form_errors import SENTENCES as SPOKEN
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
 from malipo.installation.state import Closed
+from malipo.table_files.turns import FilesBeingRead
 
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "That did not work",
@@ -72,7 +73,7 @@ def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
             return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
         case Refusal():
             return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
-        case Closed() | QueryTimeout():
+        case Closed() | QueryTimeout() | FilesBeingRead():
             return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.code]
         case Unavailable() | ConnectionLost() | Contention():
             return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW

@@ -58,6 +58,8 @@ SENTENCES = {
     "rate_limited": "You opened very many pages in a short time. Wait a moment, then try again.",
     "query_timeout": "This took too long and was stopped. Nothing was changed. Ask for less: a shorter range of time, "
     "or more characters in the search.",
+    "file_being_read": "Another file of yours is being read. Wait until it has ended, then send this one again.",
+    "files_being_read": "Several files are being read at this moment. Try again in a few seconds.",
     "second_factor_required": "Type the code that your app shows.",
     "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
     "too_many_codes": "Too many wrong codes. Wait an hour, use a browser in which you have logged in before, or use a "

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-Cell = str | int | float | datetime | None
+from malipo.table_files.rows import Cell
 
 # What nearly every amount is. A file has millions of them, and the exact patterns take twice as long.
 _PLAIN = re.compile(r"(-?\d{1,3}(?:,\d{3})*|-?\d+)(?:\.00?)?", re.ASCII)

@@ -4,16 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from malipo.network_statements.cell_values import (
-    DECIMAL_MARKS,
-    TIME_FORMATS,
-    Cell,
-    Unreadable,
-    cents_of,
-    text_of,
-    times,
-)
+from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS, Unreadable, cents_of, text_of, times
 from malipo.network_statements.profile import DONE, FAILED, Field, SignRule, folded
+from malipo.table_files.rows import Cell
 
 # Words of headers, the most telling first. A column is taken by the first field that claims it.
 _WORDS: dict[Field, str] = {

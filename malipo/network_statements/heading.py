@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from malipo.network_statements.cell_values import TIME_FORMATS, Cell, Unreadable, cents_of, is_day, text_of, times
+from malipo.network_statements.cell_values import TIME_FORMATS, Unreadable, cents_of, is_day, text_of, times
 from malipo.network_statements.profile import Labels, Profile, folded
+from malipo.table_files.rows import Cell
 
 # As exports and banks name them, whatever the layout is. A layout's own labels come first.
 _COMMON = Labels(

@@ -12,12 +12,12 @@ import msgspec
 
 from malipo import money
 from malipo.errors import Refusal
-from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
+from malipo.network_statements.cell_values import Unreadable, cents_of, text_of, times
 from malipo.network_statements.heading import Heading, balances_in, read_heading
 from malipo.network_statements.profile import Field, Profile, SignRule
 from malipo.network_statements.statement_line import BadLine, Line, LineKind
 from malipo.network_statements.status_words import Statuses
-from malipo.network_statements.table import rows_of
+from malipo.table_files.rows import Cell, rows_of
 
 Read = TypeVar("Read")
 

@@ -11,13 +11,13 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Refusal
-from malipo.network_statements.cell_values import Cell, text_of
+from malipo.network_statements.cell_values import text_of
 from malipo.network_statements.mapped_profile import with_carrier, with_current_words, with_status_words
 from malipo.network_statements.profile import Profile, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
-from malipo.network_statements.table import rows_of
 from malipo.networks.connector import Channel
 from malipo.reconciliation.store import statements as store
+from malipo.table_files.rows import Cell, rows_of
 
 
 class NoProfileFits(Refusal):

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
+from malipo.network_statements.cell_values import Unreadable, cents_of, text_of, times
+from malipo.table_files.rows import Cell
 
 MORNING = datetime(2026, 11, 1, 6, 5, 9, tzinfo=UTC)
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from malipo.network_statements.cell_values import Cell
 from malipo.network_statements.guess_profile import Guess, guess
 from malipo.network_statements.profile import Field, SignRule
-from malipo.network_statements.table import rows_of
+from malipo.table_files.rows import Cell, rows_of
 
 FILES = Path(__file__).parent / "files"
 

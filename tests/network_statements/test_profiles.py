@@ -10,7 +10,7 @@ from malipo.network_statements.heading import Heading
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import Statement, UnknownLayout, read_statement
 from malipo.network_statements.statement_line import BadLine, Line, LineKind
-from malipo.network_statements.table import NotATable
+from malipo.table_files.rows import NotATable
 
 FILES = Path(__file__).parent / "files"
 MONEY, FEE, SWEEP, REVERSAL = LineKind.MONEY, LineKind.FEE, LineKind.SWEEP, LineKind.REVERSAL

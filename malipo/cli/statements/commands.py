@@ -16,7 +16,6 @@ from malipo.cli.statements.progress_bar import ProgressBar
 from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
 from malipo.network_statements.profile import Profile
-from malipo.network_statements.table import line_count
 from malipo.networks.connector import Channel
 from malipo.reconciliation.choose_profile import (
     NoProfileFits,
@@ -36,6 +35,7 @@ from malipo.reconciliation.import_statement import (
 from malipo.reconciliation.store import statements as store
 from malipo.reconciliation.typed_period import period_of
 from malipo.settings import Settings
+from malipo.table_files.rows import line_count
 
 _MOST_FILES = 100
 

@@ -56,7 +56,7 @@ async def send(
     """As the form sends it: the fields first, then the file. A line is of one account, so its receipt names that."""
     surfer = operator.surfer
     content = re.sub(rb"^([A-Z]\w*),(?=20)", rb"\1-" + account[5:].encode() + b",", content, flags=re.MULTILINE)
-    form = aiohttp.FormData()
+    form = aiohttp.FormData(quote_fields=False)  # A browser sends names as they are.
     form.add_field("token", surfer.token if token is None else token)
     form.add_field("channel", channel)
     form.add_field("account", account)

@@ -211,3 +211,13 @@ async def test_the_name_of_a_file_leads_nowhere_else(operator_pages: OperatorPag
     asha = await operator_pages.operator("asha")
     page = await sent(asha, generic([("R1", 1)]), account=an_account(), name=name)
     assert (await import_from(asha, page)).status == 303
+
+
+@pytest.mark.parametrize("name", ["😀" * 90 + ".csv", "😀" * 400, "é" * 300 + ".csv", "\u202e" * 90], ids=range(4))
+async def test_a_long_name_in_any_alphabet_is_cut_and_kept(operator_pages: OperatorPages, name: str) -> None:
+    asha = await operator_pages.operator("asha")
+    page = await sent(asha, generic([("R1", 5000)]), account=an_account(), name=name)
+    seen = await asha.surfer.get(page)
+    assert seen.status == 200
+    if name.endswith(".csv"):
+        assert name[-30:] in seen.words

@@ -1,5 +1,7 @@
 """A HaloPesa collection above MALIPO_HALOPESA_REVIEW_AMOUNT that a callback calls paid is credited by an operator."""
 
+from typing import Any
+
 from starlette.requests import Request
 
 from malipo.api import callbacks
@@ -23,7 +25,9 @@ from tests.payments.resolving import COLLECTION, propose, unsettled
 TOKEN = "9d0f6c1e5b7a48f3c2d1e0b4a6f5c3d2e1b0a9f8"
 
 
-def halopesa(database: Database, review_amount: int | None) -> Service:
+def halopesa(database: Database, review_amount: int | None = None) -> Service:
+    """None: as it is where nobody has set it."""
+    chosen: dict[str, Any] = {} if review_amount is None else {"halopesa_review_amount": review_amount}
     settings = Settings(
         **NO_LIMITS,
         halopesa_url="https://halopesa.example.co.tz",
@@ -33,7 +37,7 @@ def halopesa(database: Database, review_amount: int | None) -> Service:
         halopesa_account="620000001",
         halopesa_callback_token=TOKEN,
         halopesa_callback_networks=networks("41.59.0.0/24"),
-        halopesa_review_amount=review_amount,
+        **chosen,
     )
     return Service.assemble(settings, database)
 
@@ -92,8 +96,19 @@ async def test_above_the_amount_an_operator_credits_it_and_below_the_callback_do
     await database_facts.assert_clean(database)
 
 
-async def test_without_the_setting_every_callback_counts(database: Database, merchant: Merchant) -> None:
-    service = halopesa(database, None)
-    made = await sent(service, merchant, 900_000)
-    await say_paid(service, made)
-    assert await PaymentSteps(service, merchant.id).status(made) is Status.COMPLETED
+async def test_without_the_setting_a_callback_credits_no_more_than_a_hundred_thousand(
+    database: Database, merchant: Merchant
+) -> None:
+    service = halopesa(database)
+    steps = PaymentSteps(service, merchant.id)
+    made = {amount: await sent(service, merchant, amount) for amount in (100_000, 100_001, 9_000_000)}
+    before, _ = await database_facts.wallet(database, merchant.id)
+    for each in made.values():
+        await say_paid(service, each)
+    assert {amount: await steps.status(each) for amount, each in made.items()} == {
+        100_000: Status.COMPLETED,
+        100_001: Status.PROCESSING,
+        9_000_000: Status.PROCESSING,
+    }
+    assert (await database_facts.wallet(database, merchant.id))[0] == before + 100_000
+    assert set(await unsettled(steps)) == {made[100_001].id, made[9_000_000].id}

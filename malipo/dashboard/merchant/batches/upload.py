@@ -9,14 +9,14 @@ from pathlib import Path
 from starlette.responses import Response
 
 from malipo import ids
+from malipo.client_disconnect import while_connected
 from malipo.csv_export import csv_lines
-from malipo.dashboard import render
+from malipo.dashboard import form_errors, render
 from malipo.dashboard.file_upload import receive_upload
 from malipo.dashboard.merchant.batches.line_names import look_up_lines
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.errors import Invalid
-from malipo.network_statements.table import NotATable
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits
 from malipo.payments.batches.spreadsheet.read_sheet import (
     MOST_FILE_BYTES,
@@ -27,6 +27,8 @@ from malipo.payments.batches.spreadsheet.read_sheet import (
     read_sheet,
 )
 from malipo.payments.batches.store import drafts
+from malipo.table_files.rows import LimitMet, NotATable
+from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead, ReadingTurns
 
 PATH = "/dashboard/batches"
 NEW = f"{PATH}/new"
@@ -40,6 +42,14 @@ SENTENCES = {
     "no_lines": "There is no line in this file. Payouts stand on its first sheet, one below the other.",
     "too_many_lines": "These are more than 5,000 lines. Part them into several files.",
     "too_large": "The file is larger than 4 MB. Keep only the sheet with the payouts, without pictures.",
+    # By the limit that it met when it was read.
+    "memory": "This file needs too much memory to be read. Keep only the sheet with the payouts, and save it as CSV.",
+    "seconds": "This file takes too long to be read. Keep only the sheet with the payouts, and save it as CSV.",
+    "unpacked_bytes": "Unpacked, this file is larger than 64 MB. Keep only the sheet with the payouts.",
+    "rows": "There are lines below row 20,000 of this file. Put the payouts at its top.",
+    "columns": "This file has too many columns. Keep only those of the payouts.",
+    "cells": "This file has too many cells. Keep only those of the payouts.",
+    "characters": "There is too much text in this file. Keep only the columns of the payouts.",
 }
 # What people without a file of their own begin with. The headers are those that the API has.
 SAMPLES: tuple[tuple[str | int, ...], ...] = (
@@ -75,7 +85,13 @@ async def take(request: MerchantRequest) -> Response:
         return _form(request, "no_file", HTTPStatus.BAD_REQUEST)
     filename = safe_name(upload.filename)
     try:
-        sheet = await asyncio.to_thread(_read, upload.content)
+        sheet = await _read(request, upload.content)
+    except OwnFileBeingRead as busy:
+        return _busy(request, busy, HTTPStatus.TOO_MANY_REQUESTS)
+    except FilesBeingRead as busy:
+        return _busy(request, busy, HTTPStatus.SERVICE_UNAVAILABLE)
+    except LimitMet as met:
+        return _form(request, met.limit, HTTPStatus.BAD_REQUEST)
     except NotATable:
         return _form(request, "not_a_table", HTTPStatus.BAD_REQUEST)
     except NoLines:
@@ -97,19 +113,31 @@ async def take(request: MerchantRequest) -> Response:
     return request.go(f"{DRAFTS}/{draft.id}")
 
 
-def _read(content: bytes) -> Sheet:
+async def _read(request: MerchantRequest, content: bytes) -> Sheet:
+    """When it is this merchant's turn, and for as long as somebody waits for it."""
+    turns = ReadingTurns(request.service.settings.data_dir)
     with tempfile.TemporaryDirectory(prefix="malipo-") as folder:
         path = Path(folder) / "sheet"
-        path.write_bytes(content)
-        return read_sheet(path)
+        await asyncio.to_thread(path.write_bytes, content)
+        return await while_connected(request.http, turns.read(request.merchant_id, lambda: read_sheet(path)))
+
+
+def _busy(request: MerchantRequest, busy: OwnFileBeingRead | FilesBeingRead, status: HTTPStatus) -> Response:
+    response = _page(request, form_errors.SENTENCES[busy.code], status)
+    response.headers["Retry-After"] = str(busy.retry_after_seconds)
+    return response
 
 
 def _form(request: MerchantRequest, problem: str | None = None, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    return _page(request, None if problem is None else SENTENCES[problem], status)
+
+
+def _page(request: MerchantRequest, sentence: str | None, status: HTTPStatus) -> Response:
     return render.page(
         request,
         "merchant/batches/new.html",
         status=status,
-        problem=None if problem is None else request.words(SENTENCES[problem]),
+        problem=None if sentence is None else request.words(sentence),
         most_lines=MOST_LINES,
         most_megabytes=_MOST_MEGABYTES,
     )

@@ -20,6 +20,7 @@ _ABOUT = "about.json"
 _LIFE = timedelta(hours=1)
 _MOST_KEPT = 20
 _MOST_NAME = 100
+_MOST_NAME_BYTES = 200  # File systems take 255.
 _ID = re.compile(r"upl_[0-9a-z]{26}")
 
 
@@ -91,4 +92,8 @@ def safe_name(sent: str) -> str:
     """The file's own name, as it can stand in a folder and on a page."""
     name = re.split(r"[/\\]", sent)[-1]
     name = "".join(each for each in name if each.isprintable()).strip().lstrip(".")[-_MOST_NAME:]
+    while (
+        len(name.encode()) > _MOST_NAME_BYTES
+    ):  # A letter may take four. The end stays: it says what kind of file it is.
+        name = name[1:]
     return name if name and name != _ABOUT else "statement.csv"

@@ -1,10 +1,12 @@
 """A new statement: an operator sends a file, looks at how it is read, and imports it.
 
-Sending a file does nothing but keep it, so no form has to wait for a large body while it acts. Importing reads the file
-in a thread, with an event loop and a database connection of its own: payments are answered meanwhile.
+Sending a file does nothing but keep it, so no form has to wait for a large body while it acts. The file is read in a
+process of its own. Importing runs in a thread, with an event loop and a database connection of its own: payments are
+answered meanwhile.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from malipo.client_disconnect import while_connected
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import column_mapping, problem_sentences, run_import, statement_preview
@@ -31,6 +34,7 @@ from malipo.reconciliation.doubt_statement import Disagrees, ImportedElsewhere
 from malipo.reconciliation.import_statement import find_same_elsewhere
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.typed_period import period_of
+from malipo.table_files.turns import ReadingTurns
 
 NEW = f"{PATH}/new"
 _MOST_ACCOUNT = 60
@@ -97,6 +101,12 @@ async def take(request: OperatorRequest) -> Response:
     return request.go(f"{NEW}/{received.upload}")
 
 
+async def _look(request: OperatorRequest, act: Callable[[], Preview]) -> Preview:
+    """Read the beginning of a file, when it is this operator's turn, and for as long as they wait for it."""
+    turns = ReadingTurns(request.service.settings.data_dir)
+    return await while_connected(request.http, turns.read(request.owner.id, act))
+
+
 def _files(request: OperatorRequest) -> KeptFiles:
     return KeptFiles(request.service.settings.data_dir)
 
@@ -142,9 +152,9 @@ async def _page(
         return await _form(request, status=HTTPStatus.NOT_FOUND, errors={"file": request.words(gone.message)})
     profiles = await request.service.read(all_profiles)
     if values and column_mapping.CORRECTED in values:
-        seen = await asyncio.to_thread(statement_preview.preview_mapped, path, about.channel, values)
+        seen = await _look(request, lambda: statement_preview.preview_mapped(path, about.channel, values))
     else:
-        seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+        seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
     if against is None and seen.mapped is not None:
         against = await request.service.read(
             lambda connection: find_same_elsewhere(connection, path, about.channel, about.account)
@@ -190,7 +200,7 @@ async def save_layout(request: OperatorRequest) -> Response:
         path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
     except NotKept:
         return await _page(request)
-    seen = await asyncio.to_thread(statement_preview.preview_mapped, path, about.channel, values)
+    seen = await _look(request, lambda: statement_preview.preview_mapped(path, about.channel, values))
     taken = await request.service.read(all_profiles)
     if seen.profile is None or seen.mapped is None or not is_free_name(name) or name in taken:
         errors = {} if seen.profile is None else {"name": column_mapping.name_mistake(request.words)}
@@ -216,7 +226,7 @@ async def say_words(request: OperatorRequest) -> Response:
     except NotKept:
         return await _page(request)
     profiles = await request.service.read(all_profiles)
-    seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+    seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
     said = {each.word: form.text(f"word-{number}") for number, each in enumerate(seen.unknown) if each.word}
     if seen.profile is None or seen.mapped is not None or not set(said.values()) <= {"moved", "not-moved"}:
         return await _page(request, status=HTTPStatus.BAD_REQUEST, problem=_say(request, "unknown_words"))
@@ -243,7 +253,7 @@ async def import_(request: OperatorRequest) -> Response:
     try:
         path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
         profiles = await request.service.read(all_profiles)
-        seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+        seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
         if seen.profile is None or seen.mapped is not None or seen.unknown:
             return await _page(request, status=HTTPStatus.BAD_REQUEST)
         done = await run_import.run_import(

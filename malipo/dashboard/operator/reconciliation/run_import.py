@@ -25,6 +25,7 @@ from malipo.reconciliation.matching_summary import match_and_note
 from malipo.reconciliation.typed_period import period_of
 from malipo.service import EVENTS_TOPIC
 from malipo.settings import Settings
+from malipo.table_files.turns import ReadingTurns
 
 __all__ = ["BadLines", "Busy", "DoesNotAddUp", "NothingKnown", "UnknownStatuses", "run_import"]
 
@@ -70,7 +71,7 @@ async def run_import(
         finally:
             await database.close()
 
-    async with _turn:
+    async with _turn, ReadingTurns(service.settings.data_dir).turn(request.owner.id, is_long=True):
         done = await asyncio.to_thread(lambda: asyncio.run(work()))
     service.notifier.notify(EVENTS_TOPIC)
     return done

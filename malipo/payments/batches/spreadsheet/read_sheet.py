@@ -10,17 +10,15 @@ from pathlib import Path
 import msgspec
 
 from malipo.errors import Invalid
-from malipo.network_statements.cell_values import Cell, text_of
-from malipo.network_statements.table import DELIMITERS, NotATable, rows_of
+from malipo.network_statements.cell_values import text_of
 from malipo.payments.batches.spreadsheet.cell_values import Quality, amount_cell, phone_cell
 from malipo.payments.batches.spreadsheet.columns import Column, delimiter_score, find_header, guess_columns
+from malipo.table_files.limits import PAYOUTS
+from malipo.table_files.rows import DELIMITERS, Cell, NotATable, rows_of
 
 MOST_LINES = 5000
 MOST_FILE_BYTES = 4 * 1024 * 1024
-_MOST_UNPACKED_BYTES = 64 * 1024 * 1024
-_MOST_ROWS = 20_000  # empty ones too: a file can say that its only line is the billionth
-_MOST_COLUMNS = 40
-_MOST_CELL = 300
+_MOST_COLUMNS = PAYOUTS.columns
 _LETTER = re.compile(r"[^\W\d_]")
 _TOTAL = re.compile(r"(grand )?total|sub ?total|jumla( kuu)?|sum", re.IGNORECASE)
 
@@ -64,29 +62,24 @@ def read_sheet(path: Path) -> Sheet:
 
 def _filled_rows(path: Path) -> list[Row]:
     rows: list[Row] = []
-    found = rows_of(
-        path, most_bytes=_MOST_UNPACKED_BYTES, most_columns=_MOST_COLUMNS, choose_delimiter=_choose_delimiter
-    )
-    for number, cells in enumerate(found, 1):
-        texts = [_text(each) for each in cells[:_MOST_COLUMNS]]
+    for number, cells in enumerate(rows_of(path, PAYOUTS, choose_delimiter=_choose_delimiter), 1):
+        texts = [_text(each) for each in cells]
         while texts and not texts[-1]:
             texts.pop()
         if texts:
             rows.append(Row(number, texts))
         if len(rows) > MOST_LINES + 100:
             raise TooManyLines
-        if number > _MOST_ROWS:
-            break
     return rows
 
 
 def _text(cell: Cell) -> str:
-    """A number without the fraction that spreadsheets give it; a cell that no field could hold is cut."""
+    """A number without the fraction that spreadsheets give it."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     if isinstance(cell, datetime):
         return cell.isoformat(" ")
-    return text_of(cell).replace("\0", "")[:_MOST_CELL]
+    return text_of(cell).replace("\0", "")
 
 
 def _choose_delimiter(sample: str) -> str:
@@ -94,7 +87,7 @@ def _choose_delimiter(sample: str) -> str:
 
     def score(delimiter: str) -> tuple[int, int]:
         try:
-            return delimiter_score(list(csv.reader(io.StringIO(lines), delimiter=delimiter)))
+            return delimiter_score(list(csv.reader(io.StringIO(lines, newline=""), delimiter=delimiter)))
         except csv.Error:
             return 0, 0
 

@@ -1,0 +1,1 @@
+"""CSV and XLSX files from outside, read in a process of their own."""

@@ -1,0 +1,316 @@
+"""Reads one CSV or XLSX file in a process of its own, and writes its rows to standard output.
+
+The file is standard input, so this process opens nothing by name. It imports nothing of malipo and gets no environment:
+no secret and no database connection can be reached from here. It limits its own memory and time before it looks at the
+file; what a limit ends, `rows.py` reports. Each piece of rows is a length of four bytes, and JSON.
+"""
+
+import csv
+import json
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime
+from itertools import islice
+from typing import Any
+
+# A piece has at most so many rows, and about so many characters: the parent's memory stays flat.
+_ROWS_A_PIECE = 500
+_MOST_PIECE = 2 * 1024 * 1024
+_MOST_EMPTY_ROWS = 1_048_576  # after the limit of rows: as many as a sheet can have that was formatted to its end
+_NICENESS = 10  # Log-ins and payments come first. A large file comes from a command, which nobody calls by the dozen.
+# Cells that the workbook reader does not give as they are: errors such as #N/A, which it leaves out, and whole numbers
+# of more than 15 digits, which it rounds. Both are rare, so the sheet is searched before it is parsed again.
+_INEXACT = re.compile(rb"""\st\s*=\s*["']e["']|>\s*-?[0-9]{16,}\s*<""")
+_WHOLE = re.compile(r"-?[0-9]{16,}")
+_OVERLAP = 64  # so that a match across two reads is found
+_MOST_INEXACT = 100_000
+
+
+class Stopped(Exception):  # noqa: N818 - the parent makes a refusal of it.
+    """Why the file is not read further: the name of a limit, or `damaged`."""
+
+    def __init__(self, why: str, detail: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.detail = detail
+
+
+def main() -> None:
+    order = json.loads(sys.argv[1])
+    limit_process(order)
+    sys.path.insert(0, order["packages"])  # Python was started without them, which is faster.
+    try:
+        send_all(workbook_rows(order) if order["is_workbook"] else text_rows(order), order)
+        send({"is_last": True})
+    except Stopped as stopped:
+        send({"is_last": True, "stopped": stopped.why, "detail": stopped.detail})
+    except MemoryError:
+        send({"is_last": True, "stopped": "memory"})
+    except BrokenPipeError:
+        pass  # Nobody waits any more.
+    except (csv.Error, UnicodeDecodeError) as error:
+        send({"is_last": True, "stopped": "damaged", "detail": str(error)[:200]})
+    except BaseException as error:  # A damaged workbook can raise anything, also a panic of the reader.
+        send({"is_last": True, "stopped": "damaged", "detail": str(error)[:200]})
+
+
+def limit_process(order: dict[str, Any]) -> None:
+    if not order["is_large"]:
+        os.nice(_NICENESS)
+    for kind, soft, hard in (
+        (resource.RLIMIT_AS, order["memory_bytes"], order["memory_bytes"]),
+        (resource.RLIMIT_CPU, order["seconds"], order["seconds"] + 1),
+        (resource.RLIMIT_FSIZE, 0, 0),  # It writes no file.
+        (resource.RLIMIT_CORE, 0, 0),
+    ):
+        resource.setrlimit(kind, (soft, hard))
+    csv.field_size_limit(order["cell_characters"])
+
+
+def send(message: dict[str, Any]) -> None:
+    _write(json.dumps(message).encode())
+
+
+def _write(content: bytes) -> None:
+    left = memoryview(len(content).to_bytes(4, "big") + content)
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def send_all(rows: Iterator[list[Any]], order: dict[str, Any]) -> None:
+    """In pieces, until a limit is met. Empty rows after the last that may have something count for nothing."""
+    left_rows, left_cells, left_text = order["rows"], order["cells"], order["characters"]
+    most_columns, cuts, left_empty = order["columns"], order["cuts"], _MOST_EMPTY_ROWS
+    encode, has_dates = _encoder(order), order["is_workbook"]
+    while piece := list(islice(rows, _ROWS_A_PIECE)):
+        if cuts is not None:
+            piece = [[each[:cuts] if type(each) is str else each for each in row[:most_columns]] for row in piece]
+        elif any(len(row) > most_columns and any(row[most_columns:]) for row in piece):
+            raise Stopped("columns")
+        if len(piece) > left_rows:
+            left_empty -= len(piece)
+            if left_empty < 0 or any(cell for row in piece[left_rows:] for cell in row):
+                raise Stopped("rows")
+            piece = piece[:left_rows]
+        left_rows -= len(piece)
+        left_cells -= sum(map(len, piece))
+        if left_cells < 0:
+            raise Stopped("cells")
+        if piece:
+            left_text -= send_piece(piece, left_text, encode, has_dates=has_dates)
+
+
+def _encoder(order: dict[str, Any]) -> Callable[[Any], bytes]:
+    """Of a large file the faster one, which takes a while to import."""
+    if order["is_large"]:
+        import msgspec
+
+        return msgspec.json.encode
+    return lambda message: json.dumps(message, ensure_ascii=False).encode(errors="replace")
+
+
+def send_piece(piece: list[list[Any]], most: int, encode: Callable[[Any], bytes], *, has_dates: bool) -> int:
+    """How many characters it had, about: marks between cells count, and letters that take several bytes do so too."""
+    dates = _take_dates(piece) if has_dates else []
+    content = encode({"rows": piece, "dates": dates})
+    if len(content) > most:
+        raise Stopped("characters")
+    if len(content) > _MOST_PIECE and len(piece) > 1:
+        for number, column, moment in dates:
+            piece[number][column] = datetime.fromisoformat(moment)
+        half = len(piece) // 2
+        sent = send_piece(piece[:half], most, encode, has_dates=has_dates)
+        return sent + send_piece(piece[half:], most - sent, encode, has_dates=has_dates)
+    if len(content) > 4 * _MOST_PIECE:
+        raise Stopped("characters")
+    _write(content)
+    return len(content)
+
+
+def _take_dates(piece: list[list[Any]]) -> list[tuple[int, int, str]]:
+    """JSON has no times: they stand beside the rows."""
+    dates = []
+    for number, row in enumerate(piece):
+        for column, cell in enumerate(row):
+            if isinstance(cell, datetime):
+                dates.append((number, column, cell.isoformat()))
+                row[column] = None
+    return dates
+
+
+def text_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
+    encoding = order["encoding"] or _encoding()
+    os.lseek(0, 0, os.SEEK_SET)
+    with open(0, encoding=encoding, newline="", closefd=False) as file:
+        yield from csv.reader(file, delimiter=order["delimiter"])
+
+
+def _encoding() -> str:
+    """Old spreadsheets write the Windows code page; everything else is UTF-8, perhaps with a mark."""
+    os.lseek(0, 0, os.SEEK_SET)
+    with open(0, encoding="utf-8", closefd=False) as file:
+        try:
+            while file.read(1 << 20):
+                pass
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8-sig"
+
+
+def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
+    """Those of the first sheet."""
+    import zipfile
+
+    from python_calamine import CalamineWorkbook, SheetTypeEnum
+
+    with open(0, "rb", closefd=False) as file:
+        archive = zipfile.ZipFile(file)
+        if sum(each.file_size for each in archive.infolist()) > order["unpacked_bytes"]:
+            raise Stopped("unpacked_bytes")
+        file.seek(0)
+        book = CalamineWorkbook.from_filelike(file)
+        at = next(
+            (number for number, each in enumerate(book.sheets_metadata) if each.typ == SheetTypeEnum.WorkSheet), None
+        )
+        if at is None:
+            raise Stopped("damaged", "it has no sheet")
+        exact = inexact_cells(archive, at)
+        sheet = book.get_sheet_by_index(at)
+        # Rows begin with the first column that has anything, and columns are counted from A.
+        left = [None] * (sheet.start[1] if sheet.start else 0)
+        for number, row in enumerate(sheet.iter_rows()):
+            cells = [*left, *(value_of(cell) for cell in row)]
+            for column, text in exact.get(number, ()):
+                cells += [None] * (column + 1 - len(cells))
+                cells[column] = text
+            yield cells
+
+
+def value_of(cell: Any) -> Any:
+    """As a statement or a list of payouts means it: texts, numbers, times, and None for an empty cell."""
+    if type(cell) is str:
+        return cell or None
+    if type(cell) is float:
+        if abs(cell) >= 1e15 or cell != cell:  # Not exact any more: it must not pass for one that is.
+            return repr(cell)
+        return int(cell) if cell.is_integer() else cell
+    if isinstance(cell, datetime):
+        return cell
+    if isinstance(cell, date):
+        return datetime(cell.year, cell.month, cell.day)
+    return str(cell)
+
+
+def inexact_cells(archive: Any, at: int) -> dict[int, list[tuple[int, str]]]:
+    """By row from 0: the column and the text of each cell that the workbook reader would change."""
+    name = _part_of(archive, at)
+    if name is None or not _has_inexact(archive, name):
+        return {}
+    found: dict[int, list[tuple[int, str]]] = {}
+    for row, column, text in _texts(archive, name):
+        found.setdefault(row, []).append((column, text))
+    return found
+
+
+def _has_inexact(archive: Any, name: str) -> bool:
+    with archive.open(name) as file:
+        before = b""
+        while piece := file.read(1 << 18):
+            if not before and not piece.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
+                return True  # Another encoding: the parser below knows it.
+            if _INEXACT.search(before + piece):
+                return True
+            before = piece[-_OVERLAP:]
+    return False
+
+
+def _parse(archive: Any, name: str, begin: Callable[[str, dict[str, str]], None], **more: Any) -> None:
+    from xml.parsers import expat
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler = begin
+    for handler, function in more.items():
+        setattr(parser, handler, function)
+    # Entities are of no use in a sheet, and can name each other without end.
+    parser.EntityDeclHandler = _refuse_entity
+    with archive.open(name) as file:
+        parser.ParseFile(file)
+
+
+def _refuse_entity(*arguments: Any) -> None:
+    raise Stopped("damaged", "it declares entities")
+
+
+def _part_of(archive: Any, at: int) -> str | None:
+    """The part of the archive that is this sheet."""
+    sheets: list[str] = []
+    targets: dict[str, str] = {}
+
+    def sheet(name: str, fields: dict[str, str]) -> None:
+        if name.endswith(" sheet"):
+            sheets.append(next((fields[key] for key in fields if key.endswith("relationships id")), ""))
+
+    def relation(name: str, fields: dict[str, str]) -> None:
+        if name.endswith(" Relationship"):
+            targets[fields.get("Id", "")] = fields.get("Target", "")
+
+    _parse(archive, "xl/workbook.xml", sheet)
+    _parse(archive, "xl/_rels/workbook.xml.rels", relation)
+    if at >= len(sheets):
+        return None
+    target = targets.get(sheets[at], "")
+    name = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+    return name if name in archive.namelist() else None
+
+
+def _texts(archive: Any, name: str) -> Iterable[tuple[int, int, str]]:
+    found: list[tuple[int, int, str]] = []
+    row = column = -1
+    kind, text, is_value = "", "", False
+
+    def begin(element: str, fields: dict[str, str]) -> None:
+        nonlocal row, column, kind, text, is_value
+        tag = element.rpartition(" ")[2]
+        if tag == "row":
+            row, column = int(fields["r"]) - 1 if "r" in fields else row + 1, -1
+        elif tag == "c":
+            column = _column(fields["r"]) if "r" in fields else column + 1
+            kind, text = fields.get("t", "n"), ""
+        elif tag == "v":
+            is_value = kind in ("e", "n")
+
+    def hear(piece: str) -> None:
+        nonlocal text
+        if is_value and len(text) < 100:
+            text += piece
+
+    def end(element: str) -> None:
+        nonlocal is_value
+        if not is_value or not element.endswith(" v"):
+            return
+        is_value = False
+        if kind == "e" or _WHOLE.fullmatch(text.strip()):
+            found.append((row, column, text.strip()))
+            if len(found) > _MOST_INEXACT:
+                raise Stopped("cells")
+
+    _parse(archive, name, begin, CharacterDataHandler=hear, EndElementHandler=end)
+    return found
+
+
+def _column(reference: str) -> int:
+    """`B7` is 1."""
+    number = 0
+    for letter in reference:
+        if not letter.isalpha():
+            break
+        number = number * 26 + ord(letter.upper()) - 64
+    return number - 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""The rows of a CSV or XLSX file, one after another, however many there are.
+
+A file from outside is read in a process of its own (`reader_process.py`), with limits of memory, time and size. This
+process looks at the beginning of the file only, and gets the rows in pieces of bounded size.
+"""
+
+import csv
+import io
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from datetime import datetime
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from malipo.errors import Refusal
+from malipo.table_files.limits import STATEMENT, Limits
+
+Cell = str | int | float | datetime | None
+
+_READER = Path(__file__).with_name("reader_process.py")
+_SAMPLE_BYTES = 64 * 1024
+_MOST_PIECE_BYTES = 32 * 1024 * 1024  # The reader sends less; more would be a fault of it.
+_WAIT_SECONDS = 60.0  # for the next piece: a reader that is only slow has met its limit of processor time long before
+_MEGABYTE = 1024 * 1024
+_LARGE_BYTES = 10 * _MEGABYTE  # Pages take no such file: only the command line does.
+DELIMITERS = ",;\t|"
+
+
+class NotATable(Refusal):
+    """The file is neither CSV nor XLSX, or it is damaged, or larger than what is read."""
+
+
+class LimitMet(NotATable):
+    """Reading was ended by a limit, or would have been. `limit` is its name in `Limits`."""
+
+    def __init__(self, name: str, limit: str, sentence: str) -> None:
+        super().__init__(f"{name} {sentence}")
+        self.limit = limit
+
+
+class Stop:
+    """Ends the reading that a thread does for somebody who no longer waits for it."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def attach(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        if self._is_set:
+            process.kill()
+
+    def set(self) -> None:
+        self._is_set = True
+        if self._process is not None:
+            self._process.kill()
+
+
+# Of the thread that reads. A reading has no other parameter for it, since only pages can be left by who waits.
+CURRENT_STOP: ContextVar[Stop | None] = ContextVar("CURRENT_STOP", default=None)
+
+
+class _Order(msgspec.Struct):
+    """What the reader is told."""
+
+    is_workbook: bool
+    is_large: bool
+    encoding: str | None  # None: UTF-8 if all of it is, else the Windows code page
+    delimiter: str
+    packages: str
+    memory_bytes: int
+    seconds: int
+    unpacked_bytes: int
+    rows: int
+    columns: int
+    cells: int
+    characters: int
+    cell_characters: int
+    cuts: int | None
+
+
+class _Piece(msgspec.Struct):
+    rows: list[list[str | int | float | None]] = []
+    dates: list[tuple[int, int, datetime]] = []  # row and column in this piece: JSON has no times
+    is_last: bool = False
+    stopped: str | None = None
+    detail: str = ""
+
+
+_decode = msgspec.json.Decoder(_Piece).decode
+
+
+def rows_of(
+    path: Path, limits: Limits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
+) -> Iterator[list[Cell]]:
+    """`choose_delimiter` looks at the beginning of a CSV file."""
+    with path.open("rb") as file:
+        beginning = file.read(_SAMPLE_BYTES)
+    if not beginning.strip():
+        raise NotATable(f"{path.name} is empty.")
+    if beginning.startswith(b"PK\x03\x04"):
+        return _read(path, limits, is_workbook=True)
+    encoding = _wide_encoding(beginning)
+    if beginning.startswith((b"\xd0\xcf\x11\xe0", b"<", b"%PDF")) or (b"\x00" in beginning and encoding is None):
+        raise NotATable(f"{path.name} is not CSV or XLSX. Open it in a spreadsheet, and save it as one of these.")
+    sample = beginning.decode(encoding or _encoding_of_sample(beginning), "replace")
+    return _read(path, limits, encoding=encoding, delimiter=(choose_delimiter or _delimiter)(sample))
+
+
+def line_count(path: Path) -> int | None:
+    """About as many lines as a CSV file has, before it is read; None if that cannot be told."""
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":
+            return None
+        file.seek(0)
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+
+
+def _wide_encoding(beginning: bytes) -> str | None:
+    """Two bytes a letter, as spreadsheet programs write "Unicode text": by its mark, or where no other is possible.
+
+    Without a mark, every second byte of what is mostly English is 0, and none of the others is.
+    """
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    even, odd = beginning[0::2], beginning[1::2]
+    for encoding, letters, zeros in (("utf-16-le", even, odd), ("utf-16-be", odd, even)):
+        if len(beginning) >= 8 and b"\x00" not in letters and zeros.count(0) >= 0.9 * len(zeros):
+            return encoding
+    return None
+
+
+def _encoding_of_sample(beginning: bytes) -> str:
+    """For the delimiter only. The sample may end within a letter."""
+    try:
+        beginning.decode()
+    except UnicodeDecodeError as error:
+        return "cp1252" if error.start < len(beginning) - 3 else "utf-8-sig"
+    return "utf-8-sig"
+
+
+def _delimiter(sample: str) -> str:
+    """What divides most lines into the same number of cells; a heading has fewer."""
+
+    def cells(delimiter: str) -> int:
+        try:
+            counts = [len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)]
+        except csv.Error:
+            return 0
+        return sum(count for count in counts if count > 2)
+
+    return max(DELIMITERS, key=cells)
+
+
+def _read(
+    path: Path, limits: Limits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
+) -> Iterator[list[Cell]]:
+    # What grows with the file may take longer; what grows inside a small one may not.
+    size = path.stat().st_size
+    seconds = limits.seconds + size // _MEGABYTE
+    order = _Order(
+        is_workbook=is_workbook,
+        is_large=size > _LARGE_BYTES,
+        encoding=encoding,
+        delimiter=delimiter,
+        packages=_packages(),
+        **{**msgspec.structs.asdict(limits), "seconds": seconds},
+    )
+    with path.open("rb") as file:
+        process = _start(file, order)
+    if (stop := CURRENT_STOP.get()) is not None:
+        stop.attach(process)
+    assert process.stdout is not None
+    try:
+        for piece in _pieces(process.stdout):
+            for number, column, moment in piece.dates:
+                piece.rows[number][column] = moment  # type: ignore[call-overload]
+            yield from piece.rows  # type: ignore[misc]
+            if piece.stopped is not None:
+                raise _refusal(path.name, piece.stopped, piece.detail, limits, seconds, is_workbook=is_workbook)
+            if piece.is_last:
+                return
+        raise _refusal(path.name, _cause_of_death(process), "", limits, seconds, is_workbook=is_workbook)
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+@cache
+def _packages() -> str:
+    """Where the workbook reader is installed."""
+    found = find_spec("python_calamine")
+    assert found is not None
+    assert found.origin is not None
+    return str(Path(found.origin).parent.parent)
+
+
+def _start(file: IO[bytes], order: _Order) -> subprocess.Popen[bytes]:
+    """A new interpreter: a copy of this process would have its memory, its secrets, its connections and its locks."""
+    return subprocess.Popen(  # noqa: S603 - our own program.
+        [sys.executable, "-I", "-S", "-X", "utf8", str(_READER), msgspec.json.encode(order).decode()],
+        stdin=file,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={},
+        cwd="/",
+    )
+
+
+def _pieces(output: IO[bytes]) -> Iterator[_Piece]:
+    """Until the reader ends, or says nothing for too long."""
+    fd = output.fileno()
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+
+        def exactly(size: int) -> bytes | None:
+            content = bytearray()
+            while len(content) < size:
+                if not selector.select(_WAIT_SECONDS) or not (read := os.read(fd, min(size - len(content), 1 << 20))):
+                    return None
+                content += read
+            return bytes(content)
+
+        while (head := exactly(4)) is not None:
+            size = int.from_bytes(head, "big")
+            if size > _MOST_PIECE_BYTES or (body := exactly(size)) is None:
+                return
+            yield _decode(body)
+
+
+def _cause_of_death(process: subprocess.Popen[bytes]) -> str:
+    """Which limit ended the reader, which could not say so itself."""
+    try:
+        code = process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        return "seconds"  # It lives, and says nothing.
+    # The kernel ends it for its time; a library that gets no memory ends itself.
+    return "seconds" if -code in (signal.SIGXCPU, signal.SIGKILL) else "memory"
+
+
+def _refusal(name: str, why: str, detail: str, limits: Limits, seconds: int, *, is_workbook: bool) -> NotATable:
+    if why == "damaged":
+        return NotATable(f"{name} cannot be read as {'XLSX' if is_workbook else 'CSV'}: {detail}.")
+    megabytes = f"{limits.memory_bytes // _MEGABYTE} MB"
+    what = {
+        "memory": f"needs more than {megabytes} of memory to be read.",
+        "seconds": f"takes longer than {seconds} seconds to be read.",
+        "unpacked_bytes": f"is larger than {limits.unpacked_bytes // _MEGABYTE} MB when it is unpacked.",
+        "rows": f"has more than {limits.rows:,} rows.",
+        "columns": f"has more than {limits.columns:,} columns.",
+        "cells": f"has more than {limits.cells:,} cells.",
+        "characters": f"has more than {limits.characters:,} characters.",
+    }[why]
+    return LimitMet(name, why, f"{what} Keep only the sheet with the lines, and save it as CSV.")

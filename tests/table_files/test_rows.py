@@ -1,0 +1,176 @@
+"""Files from outside are read in a process of their own: with limits, without secrets, and no longer than needed."""
+
+import os
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from openpyxl import Workbook
+
+from malipo.table_files.limits import PAYOUTS, STATEMENT, Limits
+from malipo.table_files.rows import Cell, LimitMet, NotATable, rows_of
+from tests.table_files import hostile_workbooks
+from tests.table_files.hostile_workbooks import workbook
+
+MEGABYTE = 1024 * 1024
+
+
+def written(folder: Path, content: bytes, name: str = "file") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def readers() -> list[int]:
+    """The processes of ours that read a file now."""
+    mine = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    children = [int(each) for task in mine for each in task.read_text().split()]
+    return [each for each in children if b"reader_process.py" in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+MANY = b"a,b,c\n" * 400_000
+
+
+@pytest.mark.parametrize(
+    ("content", "limits", "limit", "words"),
+    [
+        (hostile_workbooks.shared_text(14_000), PAYOUTS, "memory", "needs more than 256 MB of memory"),
+        (hostile_workbooks.shared_text(14_000), STATEMENT, "memory", "needs more than 512 MB of memory"),
+        (hostile_workbooks.far_cell(), PAYOUTS, "memory", "needs more than 256 MB of memory"),
+        (hostile_workbooks.shared_text(300), PAYOUTS, "characters", "has more than 6,000,000 characters"),
+        (b"x" * 200 * MEGABYTE, replace(PAYOUTS, seconds=1), "memory", "needs more than 256 MB of memory"),
+        (
+            workbook("<row/>" * 5_000_000),
+            replace(PAYOUTS, seconds=1, memory_bytes=2**31),
+            "seconds",
+            "takes longer than",
+        ),
+        (workbook("<row/>" * 12_000_000), PAYOUTS, "unpacked_bytes", "is larger than 64 MB when it is unpacked"),
+        (MANY, replace(STATEMENT, rows=399_999), "rows", "has more than 399,999 rows"),
+        (MANY, replace(STATEMENT, cells=1_000_000), "cells", "has more than 1,000,000 cells"),
+        (MANY, replace(STATEMENT, characters=1_000_000), "characters", "has more than 1,000,000 characters"),
+        (MANY, replace(STATEMENT, columns=2), "columns", "has more than 2 columns"),
+    ],
+    ids=lambda each: each if isinstance(each, str) and " " not in each else "",
+)
+def test_the_limit_that_was_met_is_named(
+    tmp_path: Path, content: bytes, limits: Limits, limit: str, words: str
+) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(LimitMet) as refused:
+        for _ in rows_of(path, limits):
+            pass
+    assert (refused.value.limit, words in refused.value.message) == (limit, True), refused.value.message
+    assert readers() == []
+
+
+def test_a_cell_that_is_too_long_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, b"a,b\n" + b"c" * 40_000)
+    with pytest.raises(NotATable, match="field larger than field limit"):
+        list(rows_of(path))
+
+
+def test_rows_come_in_pieces_and_a_reader_that_is_left_is_killed(tmp_path: Path) -> None:
+    rows = rows_of(written(tmp_path, MANY))
+    assert next(rows) == ["a", "b", "c"]
+    (reader,) = readers()
+    # It has written as much as the pipe holds, and waits: it does not read ahead.
+    assert os.stat(f"/proc/{reader}/fd/0").st_size == len(MANY)
+    del rows
+    assert readers() == []
+
+
+def test_the_reader_has_no_secret_and_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALIPO_SECRET_KEY", "the secret")
+    listener = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(listener, True)
+    rows = rows_of(written(tmp_path, MANY))
+    next(rows)
+    (reader,) = readers()
+    assert b"MALIPO" not in Path(f"/proc/{reader}/environ").read_bytes()
+    assert sorted(os.listdir(f"/proc/{reader}/fd")) == ["0", "1", "2"], "the file, the pipe and /dev/null"
+    limits = Path(f"/proc/{reader}/limits").read_text()
+    assert f"Max address space         {STATEMENT.memory_bytes}" in limits
+    assert "Max file size             0 " in limits
+    os.close(listener)
+
+
+def _values(folder: Path, fill: Callable[[Workbook], None]) -> list[list[Cell]]:
+    book = Workbook()
+    fill(book)
+    book.save(folder / "book.xlsx")
+    return list(rows_of(folder / "book.xlsx"))
+
+
+def test_cells_are_what_they_are(tmp_path: Path) -> None:
+    at = datetime(2026, 11, 15, 14, 5, 33)
+
+    def fill(book: Workbook) -> None:
+        sheet = book.worksheets[0]
+        for column, value in enumerate(["0754", 255754000100, 59.4, at, datetime(2026, 11, 15), None, True, -5], 2):
+            sheet.cell(3, column, value)
+
+    (first, second, third) = _values(tmp_path, fill)
+    assert not any(first)
+    assert not any(second)
+    assert third == [None, "0754", 255754000100, 59.4, at, datetime(2026, 11, 15), None, "True", -5]
+
+
+def test_an_error_and_a_long_number_are_not_lost(tmp_path: Path) -> None:
+    """The workbook reader leaves errors out, and rounds: an amount of #N/A must not become none."""
+    rows = (
+        '<row r="2"><c r="B2" t="inlineStr"><is><t>R1</t></is></c><c r="D2" t="e"><v>#N/A</v></c>'
+        '<c r="E2"><v>12345678901234567890</v></c><c><v>1E18</v></c></row>'
+        '<row r="3"><c r="B3"><v>7</v></c><c t = "e"><v>#REF!</v></c></row>'
+        '<row r="4"><c r="A4" t="e"><v>#DIV/0!</v></c></row>'
+    )
+    read = list(rows_of(written(tmp_path, workbook(rows))))
+    assert read[1] == [None, "R1", None, "#N/A", "12345678901234567890", "1e+18"]
+    assert read[2][:3] == [None, 7, "#REF!"]
+    assert read[3][0] == "#DIV/0!"
+
+
+def test_the_first_sheet_is_read_and_not_a_chart_before_it(tmp_path: Path) -> None:
+    def fill(book: Workbook) -> None:
+        book.worksheets[0]["A1"] = "of the first"
+        book.create_sheet("second")["A1"] = "of the second"
+        book.create_chartsheet("chart", 0)
+
+    assert _values(tmp_path, fill) == [["of the first"]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_encodings_are_recognised(tmp_path: Path, encoding: str) -> None:
+    text = "Jina,Kiasi\nAndré,1000\n" * 40_000
+    read = rows_of(written(tmp_path, text.encode(encoding)))
+    assert [next(read), next(read)] == [["Jina", "Kiasi"], ["André", "1000"]]
+
+
+def test_empty_rows_at_the_end_are_not_too_many(tmp_path: Path) -> None:
+    content = b"a,b,c\n" + b",,\n" * (PAYOUTS.rows + 5000)
+    assert next(rows_of(written(tmp_path, content), PAYOUTS)) == ["a", "b", "c"]
+    assert len(list(rows_of(written(tmp_path, content), PAYOUTS))) == PAYOUTS.rows
+    with pytest.raises(LimitMet, match="rows"):
+        list(rows_of(written(tmp_path, content + b"1,2,3\n"), PAYOUTS))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    book = Workbook()
+    for number in range(100):
+        book.worksheets[0].append([f"Person {number}", f"07540{number:05}", "M-Pesa", 1000 + number])
+    book.save(tmp_path / "small.xlsx")
+    return tmp_path / "small.xlsx"
+
+
+def test_an_ordinary_file_costs_little_more_than_starting_python(small: Path) -> None:
+    """No absolute times: the machine may be busy. A process that is started for each file must stay a small one."""
+    took = []
+    for _ in range(5):
+        began = time.process_time(), os.times().children_user
+        assert len(list(rows_of(small, PAYOUTS))) == 100
+        took.append(os.times().children_user - began[1] + time.process_time() - began[0])
+    assert sorted(took)[2] < 0.3, took
