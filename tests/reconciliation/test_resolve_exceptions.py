@@ -367,8 +367,7 @@ async def test_a_line_that_names_no_payment_is_matched_only_if_no_other_may_be_i
 async def _can_match(desk: Desk, found: ReconciliationException, payment: Transaction) -> bool:
     try:
         await desk.propose(found, Action.MATCH, {"payment": payment.reference})
-    except Conflict as refused:
-        assert "has the same number and amount" in str(refused)
+    except Conflict:
         return False
     await desk.reject(found)
     return True
