@@ -46,7 +46,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     line_id, moved = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
-    await require_likeliest(tx, decided.exception, payment)
+    await require_only_one_like_it(tx, decided.exception, payment)
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
@@ -152,31 +152,23 @@ async def require_no_line(tx: Tx, payment: Transaction) -> None:
         raise Conflict(f"{payment.reference} was never sent to a network, so the line is that of another payment.")
 
 
-async def require_likeliest(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """A line that names no payment is not that of one which has failed, if another of the same number and amount may
-    have been paid: both would be taken from the wallet."""
+async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """A line that names no payment is matched with one that is not known to be paid only if no other of the same number
+    and amount may be its payment: both would be debited. The networks know them by their keys, and tell."""
     correction = (await corrections.find(tx, [(payment.merchant_id, payment.id)])).get(
         (payment.merchant_id, payment.id)
     )
     is_paid = payment.status is Status.COMPLETED if correction is None else correction.is_paid
     is_named = network_keys.key_in(exception.key or "") == payment.network_key
-    if is_named or is_paid or not payment.status.is_final or payment.provider_reference == exception.receipt:
+    if is_named or is_paid or payment.provider_reference == exception.receipt:
         return
     assert exception.moved_at is not None
-    other = await payments.find_like(
-        tx,
-        payment.merchant_id,
-        payment.type,
-        payment.channel,
-        payment.phone,
-        abs(exception.line_amount or 0),
-        since=exception.moved_at - NEAR,
-        or_failed=False,
-    )
+    since = exception.moved_at - NEAR
+    other = await payments.find_other_like(tx, payment, abs(exception.line_amount or 0), since=since)
     if other is not None:
         raise Conflict(
-            f"{other.reference} has the same number and amount, has not failed, and has no line. The line is rather "
-            "that one's: match it with that, or settle that first."
+            f"{other.reference} has the same number and amount, and no line: the line may be that one's. If it is "
+            "paid, match the line with it; if not, wait until its network has told how it ended, or settle it first."
         )
 
 

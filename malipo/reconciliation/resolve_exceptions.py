@@ -300,7 +300,7 @@ async def _require(
             payment = await apply_action.find_payment(tx, _term(terms, "payment"))
             apply_action.require_direction(exception, payment)
             await apply_action.require_no_line(tx, payment)
-            await apply_action.require_likeliest(tx, exception, payment)
+            await apply_action.require_only_one_like_it(tx, exception, payment)
         case Action.BOOK:
             apply_action.account_of(dict(terms))
         case Action.ADOPT if exception.line_cents:

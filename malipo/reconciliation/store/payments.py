@@ -80,6 +80,34 @@ async def find_like(
     return None if row is None else transaction_of(row)
 
 
+async def find_other_like(
+    connection: Conn, payment: Transaction, amount: int, *, since: datetime
+) -> Transaction | None:
+    """Another payment of the same number that has no line and may be that of a line of this amount: it is paid, or is
+    open, or has failed and its network is still asked whether it was paid after all."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT {COLUMNS} FROM transactions t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+        WHERE t.merchant_id = $1 AND t.id >= $6 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5
+          AND t.id <> $7 AND t.network_key <> t.id
+          AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED') OR d.transaction_id IS NOT NULL)
+          AND NOT EXISTS (SELECT FROM statement_matches s
+                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+        ORDER BY t.id LIMIT 1
+        """,
+        payment.merchant_id,
+        payment.type,
+        payment.channel,
+        payment.phone,
+        amount,
+        ids.first_of("txn_", clock.milliseconds(since)),
+        payment.id,
+    )
+    return None if row is None else transaction_of(row)
+
+
 async def find_refundable(
     connection: Conn, merchant_id: str, channel: Channel, phone: str, *, least: int, before: datetime
 ) -> list[Transaction]:
