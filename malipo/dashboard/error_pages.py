@@ -13,7 +13,7 @@ from malipo.dashboard.form_errors import SENTENCES as SPOKEN
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
 from malipo.installation.state import Closed
-from malipo.table_files.turns import FilesBeingRead
+from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead
 
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "That did not work",
@@ -69,11 +69,15 @@ def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
             return HTTPStatus.FORBIDDEN, error.message
         case BodyTooSlow():
             return HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW
+        case OwnFileBeingRead():
+            return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN[error.spoken]
+        case FilesBeingRead():
+            return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.spoken]
         case TooMany():
             return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
         case Refusal():
             return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
-        case Closed() | QueryTimeout() | FilesBeingRead():
+        case Closed() | QueryTimeout():
             return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.code]
         case Unavailable() | ConnectionLost() | Contention():
             return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW

@@ -27,14 +27,14 @@ _READ_SECONDS = 60.0  # from the beginning to the end: what is read for a page
 
 
 class OwnFileBeingRead(TooMany):
-    code = "file_being_read"
+    spoken = "file_being_read"  # Only pages say it.
 
     def __init__(self) -> None:
         super().__init__("Another file of yours is being read. Wait until it has ended.", retry_after_seconds=10)
 
 
 class FilesBeingRead(Unavailable):
-    code = "files_being_read"
+    spoken = "files_being_read"
     retry_after_seconds = 10
 
     def __init__(self) -> None:

@@ -123,7 +123,7 @@ async def _read(request: MerchantRequest, content: bytes) -> Sheet:
 
 
 def _busy(request: MerchantRequest, busy: OwnFileBeingRead | FilesBeingRead, status: HTTPStatus) -> Response:
-    response = _page(request, form_errors.SENTENCES[busy.code], status)
+    response = _page(request, form_errors.SENTENCES[busy.spoken], status)
     response.headers["Retry-After"] = str(busy.retry_after_seconds)
     return response
 
