@@ -115,9 +115,10 @@ async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
 
 
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
-    """What waits, of one file or of all; the oldest first."""
+    """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
     found = await proposals.find_open(connection, Act.IMPORT)
-    return [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+    lists = [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+    return [each for each in lists if each.lines]
 
 
 async def lock_for_approval(

@@ -243,7 +243,7 @@ async def test_nobody_approves_another_list_than_the_one_they_saw(desk: Desk) ->
     [held] = await desk.waiting()
     seen = fingerprint_of(held)
     await desk.statements.steps.hear(second, Verdict.CONFIRMED, AnswerSource.QUERY)
-    await desk.statements.match()
+    assert [each.amount for each in await desk.waiting()] == [MILLIONS], "at once, before anything is matched again"
     with pytest.raises(Conflict):
         await desk.approve(file_id, seen=seen)
     [held] = await desk.waiting()
