@@ -15,7 +15,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What waits, or has waited, for a second operator."""
 
     id: str
-    act: Act
+    action: Act
     subject: str  # the id of what it is about
     amount: int  # what it moves
     requested_by: str
@@ -23,7 +23,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: str | None = None
     decided_at: datetime | None = None
     is_approved: bool | None = None
-    is_alone: bool = False  # the only operator has approved it: --alone
+    is_single_operator: bool = False  # the only operator there is has approved it: --alone
 
 
 _COLUMNS = ", ".join(Proposal.__struct_fields__)
@@ -43,7 +43,7 @@ async def sum_moved_alone(tx: Tx, operator: str, *, since: datetime) -> int:
 
 async def insert_moved_alone(tx: Tx, operator: str, act: Act, amount: int, *, subject: str, now: datetime) -> None:
     await tx.execute(
-        "INSERT INTO moved_alone (operator, act, subject, amount, moved_at) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO moved_alone (operator, action, subject, amount, moved_at) VALUES ($1, $2, $3, $4, $5)",
         operator,
         act,
         subject,
@@ -55,10 +55,10 @@ async def insert_moved_alone(tx: Tx, operator: str, act: Act, amount: int, *, su
 async def insert(tx: Tx, proposal: Proposal) -> None:
     await tx.execute(
         """
-        INSERT INTO proposals (id, act, subject, amount, requested_by, requested_at) VALUES ($1, $2, $3, $4, $5, $6)
+        INSERT INTO proposals (id, action, subject, amount, requested_by, requested_at) VALUES ($1, $2, $3, $4, $5, $6)
         """,
         proposal.id,
-        proposal.act,
+        proposal.action,
         proposal.subject,
         proposal.amount,
         proposal.requested_by,
@@ -73,7 +73,7 @@ async def set_amount(tx: Tx, proposal_id: str, amount: int) -> None:
 async def lock_open(tx: Tx, act: Act, subject: str) -> Proposal | None:
     """The open proposal about it, held until the commit: two operators may decide at once."""
     row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM proposals WHERE act = $1 AND subject = $2 AND decided_at IS NULL FOR UPDATE",
+        f"SELECT {_COLUMNS} FROM proposals WHERE action = $1 AND subject = $2 AND decided_at IS NULL FOR UPDATE",
         act,
         subject,
     )
@@ -83,7 +83,7 @@ async def lock_open(tx: Tx, act: Act, subject: str) -> Proposal | None:
 async def find_open(connection: Conn, act: Act) -> list[Proposal]:
     """The oldest first."""
     rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM proposals WHERE act = $1 AND decided_at IS NULL ORDER BY id", act
+        f"SELECT {_COLUMNS} FROM proposals WHERE action = $1 AND decided_at IS NULL ORDER BY id", act
     )
     return [_proposal(row) for row in rows]
 
@@ -91,21 +91,23 @@ async def find_open(connection: Conn, act: Act) -> list[Proposal]:
 async def find_of(connection: Conn, act: Act, subject: str) -> list[Proposal]:
     """All that were ever made about it, the oldest first."""
     rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM proposals WHERE act = $1 AND subject = $2 ORDER BY id", act, subject
+        f"SELECT {_COLUMNS} FROM proposals WHERE action = $1 AND subject = $2 ORDER BY id", act, subject
     )
     return [_proposal(row) for row in rows]
 
 
-async def end(tx: Tx, proposal_id: str, *, by: str, is_approved: bool, now: datetime, is_alone: bool = False) -> None:
+async def end(
+    tx: Tx, proposal_id: str, *, by: str, is_approved: bool, now: datetime, is_single_operator: bool = False
+) -> None:
     await tx.execute(
         """
-        UPDATE proposals SET decided_by = $2, decided_at = $3, is_approved = $4, is_alone = $5 WHERE id = $1
+        UPDATE proposals SET decided_by = $2, decided_at = $3, is_approved = $4, is_single_operator = $5 WHERE id = $1
         """,
         proposal_id,
         by,
         now,
         is_approved,
-        is_alone,
+        is_single_operator,
     )
 
 

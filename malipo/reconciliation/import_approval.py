@@ -36,7 +36,7 @@ class NothingWaits(Missing):
         super().__init__(NOTHING_WAITS)
 
 
-class Held(msgspec.Struct, frozen=True):
+class WaitingList(msgspec.Struct, frozen=True):
     """What waits of a file: payments that the file alone would end or contradict, with their sum."""
 
     proposal: Proposal
@@ -82,7 +82,7 @@ async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[
     if proposal is None:
         proposal = Proposal(
             id=ids.mint(_ID_PREFIX, now),
-            act=Act.IMPORT,
+            action=Act.IMPORT,
             subject=file_id,
             amount=sum(each.payment_amount for each in lines),
             requested_by=lines[0].imported_by,
@@ -110,14 +110,15 @@ async def let_go(tx: Tx, *, now: datetime) -> None:
                 await proposals.end(tx, each.id, by=SYSTEM, is_approved=False, now=now)
 
 
-async def find_held(connection: Conn, proposal: Proposal) -> Held:
-    return Held(proposal, await evidence.find_waiting(connection, proposal.id))
+async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
+    return WaitingList(proposal, await evidence.find_waiting(connection, proposal.id))
 
 
-async def find_open(connection: Conn, file_id: str | None = None) -> list[Held]:
-    """What waits, of one file or of all; the oldest first."""
+async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
+    """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
     found = await proposals.find_open(connection, Act.IMPORT)
-    return [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+    lists = [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+    return [each for each in lists if each.lines]
 
 
 async def lock_for_approval(
@@ -131,13 +132,17 @@ async def lock_for_approval(
         await vouching.require_two(tx, proposed_by=held.proposal.requested_by, approver=actor, now=now)
     line_ids = [each.line_id for each in held.lines]
     await evidence.set_counted(tx, line_ids)
-    await proposals.set_amount(tx, held.proposal.id, held.amount)
-    await proposals.end(tx, held.proposal.id, by=actor.name, is_approved=True, now=now, is_alone=is_single_operator)
-    await _note(tx, actor, "approved", held.proposal, len(line_ids), now=now, is_alone=is_single_operator)
-    return held.proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
+    # The network may have confirmed some of the list itself, since it was last sorted out.
+    proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
+    await proposals.set_amount(tx, proposal.id, proposal.amount)
+    await proposals.end(
+        tx, held.proposal.id, by=actor.name, is_approved=True, now=now, is_single_operator=is_single_operator
+    )
+    await _note(tx, actor, "approved", proposal, len(line_ids), now=now, is_alone=is_single_operator)
+    return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
 
 
-async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> Held:
+async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
     """Disagree with the list, or take one's own back. Its lines do nothing to payments; each is an exception."""
     held = await _lock(tx, file_id, actor, seen)
     await proposals.end(tx, held.proposal.id, by=actor.name, is_approved=False, now=now)
@@ -153,12 +158,12 @@ async def end_of_file(tx: Tx, file_id: str, *, actor: Actor, now: datetime) -> N
         await evidence.look_again(tx, each.id)
 
 
-def fingerprint_of(held: Held) -> str:
+def fingerprint_of(held: WaitingList) -> str:
     """What a page showed, for its form."""
     return f"{held.proposal.id} {len(held.lines)} {held.amount}"
 
 
-async def _lock(tx: Tx, file_id: str, actor: Actor, seen: str | None) -> Held:
+async def _lock(tx: Tx, file_id: str, actor: Actor, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
     moved_alone.require_operator(actor)
     proposal = await proposals.lock_open(tx, Act.IMPORT, file_id)

@@ -15,7 +15,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import Action
-from malipo.reconciliation.import_approval import Held, NothingWaits, fingerprint_of
+from malipo.reconciliation.import_approval import NothingWaits, WaitingList, fingerprint_of
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.match_statements import Matched
 from malipo.reconciliation.report_evidence import approve_import
@@ -60,7 +60,7 @@ class Desk:
         done = await self.bring(self.statements.write(*(line_of(each) for each in payments)), by)
         return done.file.id, await self.statements.match()
 
-    async def waiting(self) -> list[Held]:
+    async def waiting(self) -> list[WaitingList]:
         async with self.database.read() as connection:
             return await import_approval.find_open(connection)
 
@@ -243,7 +243,7 @@ async def test_nobody_approves_another_list_than_the_one_they_saw(desk: Desk) ->
     [held] = await desk.waiting()
     seen = fingerprint_of(held)
     await desk.statements.steps.hear(second, Verdict.CONFIRMED, AnswerSource.QUERY)
-    await desk.statements.match()
+    assert [each.amount for each in await desk.waiting()] == [MILLIONS], "at once, before anything is matched again"
     with pytest.raises(Conflict):
         await desk.approve(file_id, seen=seen)
     [held] = await desk.waiting()

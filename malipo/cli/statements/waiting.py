@@ -15,7 +15,7 @@ from malipo.db import Database, Tx
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation import import_approval
-from malipo.reconciliation.import_approval import Held
+from malipo.reconciliation.import_approval import WaitingList
 from malipo.reconciliation.report_evidence import approve_import
 from malipo.settings import Settings
 
@@ -34,7 +34,7 @@ def add_commands(acts: Any) -> None:
 
 
 def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> list[Held]:
+    async def act(database: Database) -> list[WaitingList]:
         async with database.snapshot() as connection:
             return await import_approval.find_open(connection, arguments.file)
 
@@ -76,7 +76,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Held:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> WaitingList:
         return await import_approval.reject(tx, arguments.file, actor=actor, now=now)
 
     held = write(arguments, settings, act)

@@ -5,9 +5,9 @@
 
 -- What operators have moved without a second one, in shillings. Never changed.
 CREATE TABLE moved_alone (
-    number   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     operator text NOT NULL, -- as the audit log names who acts
-    act      text NOT NULL, -- of malipo/approvals/acts.py
+    action   text NOT NULL, -- of malipo/approvals/acts.py
     subject  text NOT NULL, -- the id of what was moved, or a reference
     amount   bigint NOT NULL CONSTRAINT moved_alone_is_positive CHECK (amount > 0),
     moved_at timestamptz NOT NULL
@@ -18,7 +18,7 @@ CREATE INDEX moved_alone_of_operator ON moved_alone (operator, moved_at);
 -- What waits, or has waited, for a second operator.
 CREATE TABLE proposals (
     id           text COLLATE "C" PRIMARY KEY,
-    act          text NOT NULL, -- of malipo/approvals/acts.py
+    action       text NOT NULL, -- of malipo/approvals/acts.py
     subject      text COLLATE "C" NOT NULL, -- the id of what it is about: of an import, the file
     amount       bigint NOT NULL, -- what it moves, in shillings
     requested_by text NOT NULL,
@@ -26,13 +26,13 @@ CREATE TABLE proposals (
     decided_by   text, -- none: it is open
     decided_at   timestamptz,
     is_approved  boolean,
-    is_alone     boolean NOT NULL DEFAULT false, -- the only operator has approved it
+    is_single_operator boolean NOT NULL DEFAULT false, -- the only operator there is has approved it
     CONSTRAINT proposals_are_decided_whole CHECK ((decided_at IS NULL) = (decided_by IS NULL)
                                               AND (decided_at IS NULL) = (is_approved IS NULL)),
-    CONSTRAINT proposals_take_two CHECK (is_alone OR NOT (is_approved AND decided_by = requested_by))
+    CONSTRAINT proposals_take_two CHECK (is_single_operator OR NOT (is_approved AND decided_by = requested_by))
 );
 COMMENT ON TABLE proposals IS 'What one operator has begun and another decides.';
-CREATE UNIQUE INDEX proposals_open ON proposals (act, subject) WHERE decided_at IS NULL;
+CREATE UNIQUE INDEX proposals_open ON proposals (action, subject) WHERE decided_at IS NULL;
 CREATE INDEX proposals_of_subject ON proposals (subject);
 
 ALTER TABLE statement_matches
@@ -40,18 +40,18 @@ ALTER TABLE statement_matches
     ADD COLUMN is_counted boolean NOT NULL DEFAULT false; -- its report may be made: it was counted, or approved
 
 -- What was moved alone in the last 24 hours goes on counting.
-INSERT INTO moved_alone (operator, act, subject, amount, moved_at)
+INSERT INTO moved_alone (operator, action, subject, amount, moved_at)
 SELECT actor, 'top_up', coalesce(details ->> 'reference', ''), (details ->> 'amount')::bigint, created_at
 FROM audit_log
 WHERE created_at > now() - interval '24 hours' AND details ->> 'proposed_by' IS NULL
   AND action IN ('wallet.top_up', 'wallet.settlement', 'float.to_bank', 'float.from_bank')
   AND (details ->> 'amount')::bigint > 0;
-INSERT INTO moved_alone (operator, act, subject, amount, moved_at)
+INSERT INTO moved_alone (operator, action, subject, amount, moved_at)
 SELECT requested_by, CASE action WHEN 'undo' THEN 'undo' ELSE 'book_line' END, exception_id, abs(amount), requested_at
 FROM exception_resolutions
 WHERE requested_at > now() - interval '24 hours' AND decided_by = requested_by AND is_approved
   AND action IN ('book', 'undo') AND amount <> 0;
-INSERT INTO moved_alone (operator, act, subject, amount, moved_at)
+INSERT INTO moved_alone (operator, action, subject, amount, moved_at)
 SELECT requested_by, 'undo_statement_booking', coalesce(booking_id, file_id), abs(amount), requested_at
 FROM statement_proposals
 WHERE requested_at > now() - interval '24 hours' AND decided_by = requested_by AND is_approved AND amount <> 0;

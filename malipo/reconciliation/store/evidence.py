@@ -87,9 +87,11 @@ async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Wa
 
 
 async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
+    """Those of a proposal. Not those that would change nothing by now, because the network has confirmed them."""
     rows = await connection.fetch(
         f"""
-        SELECT {_WAITING} FROM {_JOINED} WHERE NOT m.is_reported AND m.proposal_id = $1 ORDER BY m.line_id
+        SELECT {_WAITING} FROM {_JOINED}
+        WHERE NOT m.is_reported AND m.proposal_id = $1 AND {_HAS_EFFECT} ORDER BY m.line_id
         """,
         proposal_id,
     )

@@ -22,7 +22,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.reconciliation import effect_words, import_approval, listing_store, matching_summary
 from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.import_approval import Held
+from malipo.reconciliation.import_approval import WaitingList
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
 from malipo.reconciliation.matching_summary import Summary, find_summary
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
@@ -106,7 +106,7 @@ class Found(NamedTuple):
     proposals: list[StatementProposal]
     summary: Summary | None  # of the matching that followed
     effect: ImportEffect | None  # of taking it back; None: it was
-    held: list[Held]  # payments that it alone would end or contradict, and that wait for a second operator
+    held: list[WaitingList]  # payments that it alone would end or contradict, and that wait for a second operator
 
 
 async def show(request: OperatorRequest) -> Response:
