@@ -14,6 +14,7 @@ from typing import Any
 import asyncpg.connection
 
 from malipo import log
+from malipo.table_files import rows
 from malipo_simulator.credentials import Keys
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.batches.planned import batches_of
@@ -32,7 +33,7 @@ from simulation.postgres_gate import EPOCH, PostgresGate
 from simulation.receivers import Receivers
 from simulation.reconciling.adoptions import PROCESS as OPERATORS
 from simulation.reconciling.adoptions import Adoptions
-from simulation.reconciling.statement_files import StatementFiles
+from simulation.reconciling.statement_files import StatementFiles, read_here
 from simulation.reconciling.wishes import Wishes
 from simulation.statements import reconcile
 from simulation.story import Story
@@ -77,6 +78,7 @@ def run(
     """In a process of its own: what a run leaves behind is never cleaned up."""
     gc.disable()
     _remember_types()
+    rows._read = read_here
     began = time.monotonic()
     asyncpg.connection._uid = 0  # type: ignore[attr-defined]  # The names of prepared statements are counted there.
     history = History(keeps_lines=keeps_lines)

@@ -53,7 +53,7 @@ PORTAL, GENERIC, RENAMED = Layout(), Layout(is_generic=True, has_seconds=False),
 AGAIN = (PORTAL, GENERIC, RENAMED)
 
 
-def _read_here(
+def read_here(
     path: Path, limits: Limits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
 ) -> Iterator[list[rows.Cell]]:
     """In this process: another one for each file would cost as much as the rest of a seed, and its limits are tested
@@ -61,9 +61,6 @@ def _read_here(
     assert not is_workbook
     with path.open(newline="", encoding=encoding or "utf-8-sig") as file:
         yield from csv.reader(file, delimiter=delimiter)
-
-
-rows._read = _read_here
 
 
 class StatementFiles:

@@ -102,7 +102,7 @@ async def _faults(page: Page, path: str) -> list[str]:
 
 async def test_forms_with_mistakes_and_what_is_shown_once_are_for_everybody(looking: Page) -> None:
     await fill_payout(looking, "0754 777 001", "1,000", "Airtel Money", "Juma")
-    await expect(looking.locator(".notice")).to_contain_text("first given out by M-Pesa")
+    await expect(looking.locator(".notice", has_text="first given out by M-Pesa")).to_be_visible()
     assert await axe.faults(looking) == []
     await looking.goto("/dashboard/keys/new")
     await looking.get_by_role("button", name="Create the key").click()
