@@ -69,8 +69,9 @@ async def test_an_event_is_tried_until_it_is_taken_and_goes_on_there_after_a_kil
         await receiver.until(5)
         feed.tell(1)
         await receiver.until(6)
+        await until(lambda: _is("evt_3" in said() or said().count("→ 200") >= 3), what="that it has said so")
         process.send_signal(signal.SIGINT)
-        assert await asyncio.to_thread(process.wait, 10) == 0
+        assert await asyncio.to_thread(process.wait, 30) == 0
         assert "Going on where the last one stopped." in said()
         assert said().endswith("The next start goes on from here.\n")
     assert receiver.ids == ["evt_0", "evt_0", "evt_1", "evt_1", "evt_2", "evt_3"]
