@@ -165,10 +165,12 @@ async def _as_refund(
         key = lost.network_key or keys.next_key(collection, (await refunds.find_keys(tx, [of]))[of])
         if keys.is_key_of(collection, key):
             refunded = (await refunds.find(tx, [of]))[of]
-            if (reason := _why_no_refund(refunded, lost.amount)) is not None:
+            if not refunded.collection.status.is_final:
+                raise Conflict(f"{collection.reference} has not ended. Adopt its refund when its network has told how.")
+            if (refusal := _why_no_refund(refunded, lost.amount)) is not None:
                 if named is None:
                     return None  # A payout: the merchant gave back what they did not have.
-                raise reason
+                raise refusal
             is_recognized = lost.idempotency_key is not None
             return msgspec.structs.replace(
                 lost,
@@ -185,10 +187,6 @@ async def _as_refund(
 
 def _why_no_refund(refunded: Refunded, amount: int) -> Conflict | None:
     collection, correction, known = refunded
-    if not collection.status.is_final:
-        raise Conflict(
-            f"{collection.reference} has not ended. Adopt its refund when its network has told how it ended."
-        )
     if not refundable.has_the_money(collection, correction):
         return Conflict(f"{collection.reference} was not paid, or was taken back. Adopt this line as a payout.")
     if refundable.left_of(collection, known) < amount:
