@@ -15,14 +15,15 @@ from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
 from malipo.payments.settle import Settle
 from malipo.reconciliation.book_lines import book_lines
-from malipo.reconciliation.carriers import aggregators, carriers_of
+from malipo.reconciliation.carriers import aggregators
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.find_absent import find_absent
 from malipo.reconciliation.line_exceptions import exception_of
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.report_evidence import report_evidence
-from malipo.reconciliation.store import absence, charges, exceptions, matching, open_days, unmatched_lines
+from malipo.reconciliation.resolve_gone import resolve_gone
+from malipo.reconciliation.store import charges, exceptions, matching, open_days, unmatched_lines
 from malipo.reconciliation.take_told_keys import take_told_keys
 
 
@@ -66,8 +67,7 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
     async with database.begin() as tx:
         await matching.lock(tx)
         done.waiting, done.uncarried = await find_absent(tx, profiles, done.exceptions, now=now)
-        stated = carriers_of(await absence.find_files(tx), profiles)
-        done.resolved = len(await exceptions.resolve_gone(tx, stated=stated, now=now))
+        done.resolved = await resolve_gone(tx, now=now)
     return done
 
 

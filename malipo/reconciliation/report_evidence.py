@@ -20,6 +20,7 @@ from malipo.payments.settle import Report, Settle
 from malipo.payments.transaction import Status
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.resolve_gone import resolve_gone
 from malipo.reconciliation.store import evidence as store
 from malipo.reconciliation.store import exceptions, matching
 from malipo.reconciliation.store.evidence import Evidence
@@ -75,6 +76,7 @@ async def approve_import(
     )
     for first in range(0, len(found), _BATCH):
         await report(tx, settle, found[first : first + _BATCH], Reported(), now=now)
+    await resolve_gone(tx, now=now)
     return proposal
 
 

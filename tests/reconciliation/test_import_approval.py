@@ -156,6 +156,16 @@ async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(d
     await desk.statements.check_ledger()
 
 
+async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: Desk) -> None:
+    payment = await desk.statements.steps.processing(COLLECTION, MILLIONS)
+    await desk.statements.steps.wait(payment, seconds=0)
+    file_id, _ = await desk.take(payment)
+    assert len(await desk.statements.open_exceptions()) == 1
+    await desk.approve(file_id)
+    assert await desk.statements.status(payment) is Status.COMPLETED
+    assert await desk.statements.open_exceptions() == [], "without another matching"
+
+
 async def test_what_the_worker_fetches_waits_for_nobody(desk: Desk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     _, matched = await desk.take(payment, by=WORKER)
