@@ -9,12 +9,14 @@ from msgspec.structs import replace as replace_struct
 from malipo import clock
 from malipo.network_statements.profile import built_in, decode
 from malipo.networks.connector import Channel, Verdict
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.carriers import aggregators, carrier_of
 from malipo.reconciliation.choose_profile import encode
 from malipo.reconciliation.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statement_file import StatementFile
 from tests.payments.payment_steps import steps
+from tests.payments.resolving import propose
 from tests.reconciliation.statement_days import Entry, Statements, line_of, statements
 
 __all__ = ["statements", "steps"]
@@ -95,6 +97,16 @@ async def test_a_payment_that_complete_statements_do_not_have_is_ours_only(state
     assert (await statements.match()).exceptions.count == 0
 
 
+async def test_a_payment_that_operators_called_paid_before_its_network_answered_is_ours_only(
+    statements: Statements,
+) -> None:
+    sent = await statements.steps.send(Type.COLLECTION, lease_seconds=0)
+    await propose(statements.steps, sent.id, ResolvedOutcome.COMPLETED)
+    await statements.take()
+    [found] = await statements.open_exceptions()
+    assert (found.kind, found.transaction_id, found.amount) == ("ours_only", sent.id, 1000)
+
+
 @pytest.mark.parametrize(
     ("begins", "ends"),
     [(-DAY, 5 * HOUR), (timedelta(minutes=1), 2 * DAY)],
@@ -164,11 +176,14 @@ async def test_a_payment_that_has_failed_meanwhile_is_absent_rightly(statements:
 
 
 async def carried_by(statements: Statements, payment: Transaction, connector: str | None) -> None:
-    """As if another connector than M-Pesa's own had carried it; None: nobody has heard of it."""
+    """As if another connector than M-Pesa's own had carried it; None: nobody has heard of it, and two carry its kind."""
     key = (payment.merchant_id, payment.id, connector)
     async with statements.database.begin() as tx:
         if connector is None:
             await tx.execute("DELETE FROM network_answers WHERE merchant_id = $1 AND transaction_id = $2", *key[:2])
+            await tx.execute(
+                "INSERT INTO carriers SELECT channel, type, 'azampay' FROM carriers ON CONFLICT DO NOTHING"
+            )
             return
         for table in ("network_answers", "dispatches"):
             await tx.execute(f"UPDATE {table} SET connector = $3 WHERE merchant_id = $1 AND transaction_id = $2", *key)

@@ -2,12 +2,16 @@
 
 
 def carrier_of(merchant_id: str, transaction_id: str) -> str:
-    """The connector, by what was heard of the payment and by the work queue; NULL if there was none, or several.
+    """The connector, by what was heard of the payment and by the work queue; NULL if there were several.
 
-    A line of a statement is no answer of a connector.
+    A line of a statement is no answer of a connector. Of a payment that operators ended before anything was heard, it
+    is the connector that has sent payments of this kind, if that was one.
     """
     return f"""
-        (SELECT CASE count(DISTINCT k.connector) WHEN 1 THEN min(k.connector) END FROM (
+        (SELECT CASE count(DISTINCT k.connector) WHEN 1 THEN min(k.connector) WHEN 0 THEN (
+            SELECT CASE count(*) WHEN 1 THEN min(x.connector) END FROM carriers x
+            JOIN transactions y ON (y.channel, y.type) = (x.channel, x.type)
+            WHERE y.merchant_id = {merchant_id} AND y.id = {transaction_id}) END FROM (
             SELECT a.connector FROM network_answers a
             WHERE a.merchant_id = {merchant_id} AND a.transaction_id = {transaction_id} AND a.source <> 'statement'
             UNION ALL
