@@ -1,9 +1,9 @@
 """Detects a restored database: each worker compares it with its high-water mark before it sends.
 
 Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch is sent. Each
-look is counted too, about once a second, so that a restore is noticed although nothing was sent since the backup. A
-primary with fewer batches or looks than the mark was restored from a backup. A host without a mark that finds no other
-worker running cannot know what was sent, so it fences the database too.
+look is counted too, about once a second and whenever events get numbers, so that a restore is noticed although nothing
+was sent since the backup. A primary with fewer batches or looks than the mark was restored from a backup. A host
+without a mark that finds no other worker running cannot know what was sent, so it fences the database too.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from malipo import ids, log
-from malipo.db import Database
+from malipo.db import Database, Tx
 from malipo.db.migration_files import migrations
 from malipo.installation.high_water_mark import Counted, HighWaterMark
 from malipo.installation.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
@@ -20,6 +20,10 @@ from malipo.installation.store import installation, send_counts
 
 # How long other workers have time to compare. Running ones compare every second.
 PATIENCE_SECONDS = 10.0
+
+
+class NotCompared(Exception):  # noqa: N818
+    """This worker has not compared the database yet, or must do so again. Its next look does."""
 
 
 class Fence(Protocol):
@@ -138,6 +142,26 @@ class RestoreDetector:
             return False
         await asyncio.to_thread(self._high_water_mark.write, batch.counted)
         return True
+
+    async def count_numbering(self, tx: Tx) -> int | None:
+        """Events are numbered in this transaction: count it as a look. Give the count to `note_numbering` afterwards.
+
+        A database that was restored unnoticed would give these numbers to other events, which readers of the feed would
+        then miss. So a worker numbers only what it has looked at, and not if the database has lost looks of its own.
+        """
+        if self._state_dir is None:
+            return None
+        looks = await send_counts.count_look(tx, self.worker_id) if self._is_seen else None
+        counted = self.counted
+        if looks is None or counted is None or looks <= counted.looks:
+            raise NotCompared
+        return looks
+
+    async def note_numbering(self, looks: int | None) -> None:
+        """After the commit."""
+        mark = self._high_water_mark
+        if looks is not None and mark is not None and mark.counted is not None:
+            await asyncio.to_thread(mark.write, mark.counted._replace(looks=looks))
 
     async def leave(self) -> None:
         """Note that this worker has ended, and close its mark."""

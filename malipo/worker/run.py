@@ -176,7 +176,7 @@ async def _work_on_served_schema(
         circuits.append(circuit := CircuitBreaker(service, connector))
         parts.append(NetworkSender(service, connector, detector, circuit, lease_seconds=lease_seconds, mark=mark))
         parts.append(NetworkQuerier(service, connector, circuit, lease_seconds=lease_seconds, mark=mark))
-    parts.append(WebhookSender(service, lease_seconds=lease_seconds, mark=mark))
+    parts.append(WebhookSender(service, detector, lease_seconds=lease_seconds, mark=mark))
 
     def wake(topic: str) -> None:
         for part in parts:

@@ -12,6 +12,7 @@ from itertools import chain
 from malipo import ids, log, tracing
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
+from malipo.installation.restore_detector import NotCompared, RestoreDetector
 from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
 from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
@@ -37,8 +38,9 @@ _LOOK_SHARE = 0.05
 class WebhookSender:
     """`mark` is called at each named point of a delivery's way, so that a test can stop the process there."""
 
-    def __init__(self, service: Service, *, lease_seconds: float | None, mark: Mark) -> None:
+    def __init__(self, service: Service, detector: RestoreDetector, *, lease_seconds: float | None, mark: Mark) -> None:
         self._service = service
+        self._detector = detector
         self._mark = mark
         self._lease_seconds = lease_seconds or service.settings.webhook_timeout_seconds + _MARGIN_SECONDS
         self._concurrency = WebhookConcurrency(fast=_FAST, slow=_SLOW)
@@ -92,10 +94,13 @@ class WebhookSender:
                     may_take=may_take,
                     now=now,
                 )
+                looks = await self._detector.count_numbering(tx) if done.facts else None
                 self._mark("fanning")
-        except BaseException:
+        except BaseException as error:
             for slot in slots:
                 self._concurrency.cancel(slot)
+            if isinstance(error, NotCompared):
+                return False
             raise
         if done.taken:
             self._mark("claimed")
@@ -104,6 +109,7 @@ class WebhookSender:
         if done.left:
             self._waiting |= dict.fromkeys(done.left)
             self._due.set()
+        await self._detector.note_numbering(looks)
         return done.facts == _MOST_FACTS
 
     async def _take_due(self) -> bool:

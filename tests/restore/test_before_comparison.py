@@ -15,6 +15,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.webhooks.fan_out import fan_out
+from malipo.worker.webhook_sender import WebhookSender
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import ASHA, EVIDENCE, JUMA, fence
@@ -95,6 +96,48 @@ async def _fan_out(steps: PaymentSteps) -> int:
     async with steps.database.begin() as tx:
         done = await fan_out(tx, most=10, claim_id="clm_1", lease_seconds=1, may_take=lambda _: False, now=clock.now())
     return done.facts
+
+
+async def test_a_worker_that_has_just_started_gives_no_event_a_place_before_its_first_look(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """The one before it has compared this server. But what this one does would be in no mark, if a backup from just
+    before its start were restored."""
+    before = await _worker(steps, tmp_path)
+    await before.leave()
+    await steps.open(Type.COLLECTION)
+    detector = RestoreDetector(steps.database, tmp_path, fence=steps.service.fence, patience_seconds=0)
+    assert await _numbered(steps, detector) == 0
+    await detector.look()
+    assert await _numbered(steps, detector) == 1
+
+
+async def test_a_restore_that_lost_only_places_in_the_feed_is_noticed(steps: PaymentSteps, tmp_path: Path) -> None:
+    """Less than a second was lost: no look and no batch of sends, but an event's number, which its reader has seen."""
+    detector = await _worker(steps, tmp_path)
+    await steps.open(Type.COLLECTION)
+    looks = await _looks(steps)
+    assert await _numbered(steps, detector) == 1
+    async with steps.database.begin() as tx:  # As the rows were before.
+        await tx.execute("UPDATE worker_send_counts SET look_count = $1", looks)
+        await tx.execute("UPDATE feeds SET last_number = 0")
+        await tx.execute("UPDATE events SET feed_number = NULL")
+    assert await _numbered(steps, detector) == 0, "the number would be given twice"
+    await detector.look()
+    async with steps.database.read() as connection:
+        assert await connection.fetchval("SELECT fenced_at IS NOT NULL FROM installation")
+
+
+async def _numbered(steps: PaymentSteps, detector: RestoreDetector) -> int:
+    """How many events have a number when a worker has fanned out."""
+    await WebhookSender(steps.service, detector, lease_seconds=1, mark=lambda _: None)._fan_out()
+    async with steps.database.read() as connection:
+        return int(await connection.fetchval("SELECT count(*) FROM events WHERE feed_number IS NOT NULL"))
+
+
+async def _looks(steps: PaymentSteps) -> int:
+    async with steps.database.read() as connection:
+        return int(await connection.fetchval("SELECT look_count FROM worker_send_counts"))
 
 
 async def test_where_no_worker_ever_was_everything_can_be_cancelled(steps: PaymentSteps) -> None:

@@ -56,6 +56,16 @@ async def note_running(tx: Tx, worker_id: str, host: str) -> int:
     return looks
 
 
+async def count_look(tx: Tx, worker_id: str) -> int | None:
+    """Count a look of a worker that has compared this database before. How often it has; None: the database does not
+    know the worker."""
+    looks: int | None = await tx.fetchval(
+        "UPDATE worker_send_counts SET look_count = look_count + 1 WHERE worker_id = $1 RETURNING look_count",
+        worker_id,
+    )
+    return looks
+
+
 async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
     """Note that a worker has ended. One without a mark never comes back under its id: its count is added to that of
     all workers that ended so."""
