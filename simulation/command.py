@@ -25,10 +25,9 @@ _FOUND, _REFUSED, _BROKEN = 1, 2, 3
 def main(urls: list[str], folder: Path, arguments: list[str]) -> int:
     given = options.parse(arguments)
     first = (given.seed or 0) if given.safeguards else given.first
+    path = given.resume or (folder / "safeguards.jsonl" if given.safeguards else None)
     try:
-        so_far = progress.begin(
-            given.resume, first, options.kept_with_progress(given), is_first_given=given.seed is not None
-        )
+        so_far = progress.begin(path, first, options.kept_with_progress(given), is_first_given=given.seed is not None)
     except progress.OtherRun as error:
         _say(str(error))
         return _REFUSED

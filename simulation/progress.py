@@ -46,6 +46,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     sitting: int = 1
     seconds: float = 0.0  # since the sitting began
     took: float = 0.0  # seconds of this seed alone
+    reached: list[str] = []  # of the safeguards that were watched
 
 
 class Progress:
@@ -80,11 +81,18 @@ class Progress:
             sitting=self._sitting,
             seconds=round(self.seconds, 1),
             took=round(result.real_seconds, 1),
+            reached=result.reached,
         )
         self.outcomes.append(outcome)
         if self._path is not None:
             _append(self._path, outcome)
         return outcome
+
+    def read_again(self) -> None:
+        """What another process has added to the file."""
+        assert self._path is not None
+        _, *lines = self._path.read_bytes().splitlines()
+        self.outcomes = [msgspec.json.decode(line, type=Outcome) for line in lines]
 
     def say(self) -> None:
         """Now and then, how far it is."""

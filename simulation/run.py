@@ -35,6 +35,7 @@ from simulation.reconciling.adoptions import PROCESS as OPERATORS
 from simulation.reconciling.adoptions import Adoptions
 from simulation.reconciling.statement_files import StatementFiles, read_here
 from simulation.reconciling.wishes import Wishes
+from simulation.safeguard_list import taking_out
 from simulation.statements import reconcile
 from simulation.story import Story
 from simulation.template import Merchant, Server
@@ -59,6 +60,7 @@ class Result:
     real_seconds: float = 0.0
     exchanges: int = 0
     blocks: int = 0
+    reached: list[str] = field(default_factory=list)  # of the safeguards that are watched
     story: list[str] = field(default_factory=list)
     lines: list[str] | None = None
 
@@ -106,6 +108,7 @@ def run(
         result.digest, result.lines = history.digest, history.lines
         result.seconds, result.real_seconds = loop.time(), time.monotonic() - began
         result.exchanges, result.blocks = gate.exchanges, gate.blocks
+        result.reached = sorted(taking_out.reached)
         gate.close()
         shutil.rmtree(states, ignore_errors=True)
         database.drop()

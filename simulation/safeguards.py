@@ -18,7 +18,7 @@ from simulation.progress import Progress
 from simulation.run import Result
 from simulation.runner import Runner
 from simulation.safeguard_list import adoptions, answers, events, locks, requests, restores, sending
-from simulation.safeguard_list.taking_out import Safeguard
+from simulation.safeguard_list.taking_out import InFunction, Safeguard
 from simulation.template import TEMPLATE, Server
 
 _PARTS = (requests, locks, sending, answers, restores, adoptions, events)
@@ -41,11 +41,12 @@ def show_table(runner: Runner, given: argparse.Namespace, so_far: Progress, say:
     chosen = [SAFEGUARDS[given.without]] if given.without is not None else [_NOTHING, *SAFEGUARDS.values()]
     count = given.runs or _RUNS
     what = "seeds that notice" if given.count_all else "the first seed that notices"
-    print(f"| taken out, alone | {what}, of {count:,} | by what | s |\n|---|---|---|---|", flush=True)
+    print(f"| taken out, alone | {what}, of {count:,} | reached by | by what | s |\n|---|---|---|---|---|", flush=True)
     has_false_alarm = False
     for safeguard in chosen:
         # In a process of its own: what is taken out stays out until it ends.
         is_noticed = _in_a_fork(partial(_show_row, runner, given, so_far, safeguard, count))
+        so_far.read_again()
         has_false_alarm |= is_noticed and safeguard is _NOTHING
     if has_false_alarm:
         say("Something was found with all safeguards in: the other rows say nothing until that is mended.")
@@ -70,7 +71,10 @@ def _in_a_fork(act: Callable[[], bool]) -> bool:
 
 
 class Row:
-    """The seeds of one safeguard, those of earlier sittings too."""
+    """The seeds of one safeguard, those of earlier sittings too.
+
+    A seed whose whole run never reached the safeguard is the same run without it: it is not run again.
+    """
 
     def __init__(self, given: argparse.Namespace, so_far: Progress, safeguard: Safeguard, count: int) -> None:
         self._given = given
@@ -78,6 +82,10 @@ class Row:
         self._safeguard = safeguard
         self._seeds = range(so_far.head.first, so_far.head.first + count)
         self._outcomes = {each.seed: each for each in so_far.of(safeguard.name) if each.seed in self._seeds}
+        whole = {} if safeguard is _NOTHING else {each.seed: each for each in so_far.of(_NOTHING.name)}
+        self._unreached = {
+            seed for seed in self._seeds if seed in whole and not safeguard.is_reached(whole[seed].reached)
+        }
 
     @property
     def noticed(self) -> list[int]:
@@ -88,7 +96,7 @@ class Row:
         for seed in self._seeds:
             if self.noticed and seed > self.noticed[0] and not self._given.count_all:
                 return
-            if seed not in self._outcomes:
+            if seed not in self._outcomes and seed not in self._unreached:
                 yield options.plan_of(seed, self._given)
 
     def add(self, result: Result) -> None:
@@ -110,7 +118,8 @@ class Row:
             shown, by_what = (str(noticed[0]) if noticed else "none"), ", ".join(sorted(kinds))
         by_what = by_what or self._safeguard.note or "-"
         seconds = sum(each.took for each in self._outcomes.values())
-        return f"| {self._safeguard.name} | {shown} | {by_what} | {seconds:.0f} |"
+        run = len(self._seeds) - len(self._unreached)
+        return f"| {self._safeguard.name} | {shown} | {run} | {by_what} | {seconds:.0f} |"
 
 
 def _show_row(runner: Runner, given: argparse.Namespace, so_far: Progress, safeguard: Safeguard, count: int) -> bool:
@@ -120,10 +129,18 @@ def _show_row(runner: Runner, given: argparse.Namespace, so_far: Progress, safeg
             for server in runner.servers:
                 stack.enter_context(_altered(server, safeguard.sql))
             safeguard.take_out()
+            if safeguard is _NOTHING:
+                watch_all()
             for result in runner.run_all(row.plans(), counts_broken_runs=True):
                 row.add(result)
     print(row.line(), flush=True)
     return bool(row.noticed)
+
+
+def watch_all() -> None:
+    """Two safeguards may have a change in common."""
+    for change in {change for each in SAFEGUARDS.values() for change in each.changes if isinstance(change, InFunction)}:
+        change.watch()
 
 
 @contextmanager

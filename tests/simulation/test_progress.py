@@ -78,7 +78,7 @@ def test_no_seed_is_begun_after_the_first_that_notices_and_none_before_it_is_lef
     again = Row(given, begun(path), SAFEGUARD, 5)
     assert [each.seed for each in again.plans()] == [8]
     again.add(Result(8))
-    assert again.line() == "| claim-marked | 9 | lost, paid-twice | 0 |"
+    assert again.line() == "| claim-marked | 9 | 5 | lost, paid-twice | 0 |"
 
 
 def test_all_seeds_are_counted_on_demand(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_all_seeds_are_counted_on_demand(tmp_path: Path) -> None:
     row = Row(given, begun(tmp_path / "progress"), SAFEGUARD, 3)
     for plan, findings in zip(row.plans(), (["lost: x"], [], ["lost: y", "broke: z"]), strict=True):
         row.add(Result(plan.seed, findings=findings))
-    assert row.line() == "| claim-marked | 2 | lost 2, broke 1; the first is 7 | 0 |"
+    assert row.line() == "| claim-marked | 2 | 3 | lost 2, broke 1; the first is 7 | 0 |"
 
 
 @pytest.mark.parametrize("words", [["--seed", "1"], ["--runs", "3", "--twice"]])

@@ -11,8 +11,9 @@ import pytest
 from malipo.db import Database
 from malipo.payments.network_answer import credibility
 from malipo.payments.transaction import Cause, Status, Type, next_status
+from simulation.safeguard_list import taking_out
 from simulation.safeguard_list.taking_out import InFunction, Safeguard
-from simulation.safeguards import SAFEGUARDS
+from simulation.safeguards import SAFEGUARDS, watch_all
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -60,6 +61,41 @@ def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() ->
 
     assert _in_a_fork(take_out)
     assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
+
+
+def test_a_watched_safeguard_is_reached_where_it_would_matter() -> None:
+    def watch() -> None:
+        of_condition = InFunction(_halved, "if number % 2:", "if False:")
+        of_function = InFunction(_halved, "number // 2", "number / 2")
+        for each in (of_condition, of_function):
+            each.watch()
+        assert _halved(4) == 2
+        assert taking_out.reached == {of_function.mark}
+        with pytest.raises(ValueError, match="odd"):
+            _halved(5)
+        assert taking_out.reached == {of_function.mark, of_condition.mark}
+
+    assert _in_a_fork(watch)
+
+
+def _halved(number: int) -> int:
+    """An example."""
+    if number % 2:
+        raise ValueError("odd")
+    return number // 2
+
+
+def test_all_safeguards_in_functions_can_be_watched_at_once() -> None:
+    assert _in_a_fork(watch_all)
+
+
+def test_what_is_in_sql_or_in_a_table_may_always_matter() -> None:
+    assert SAFEGUARDS["step-unique"].is_reached([])
+    assert SAFEGUARDS["cancel-before-claim"].is_reached([])
+    assert not SAFEGUARDS["overtaken"].is_reached([])
+    [change] = SAFEGUARDS["overtaken"].changes
+    assert isinstance(change, InFunction)
+    assert SAFEGUARDS["overtaken"].is_reached([change.mark])
 
 
 @pytest.mark.slow
