@@ -12,6 +12,7 @@ from datetime import datetime
 
 from malipo.db import Conn, Database
 from malipo.ledger import check as ledger_check
+from malipo.networks.connector import Channel, Type
 from malipo.payments.check import transactions as transactions_check
 from malipo_simulator.statements.account import ZONE, entries_of, receipt_in_account
 from malipo_simulator.transaction import GatewayName
@@ -140,15 +141,22 @@ class _Reconciliation:
             merchant = self._accounts[self._wishes.merchant_of(each.phone)].id
             moved[each.phone, merchant] += each.amount if each.kind == "charged" else -each.amount
         named = await self._phones_of_exceptions(connection)
-        if self._mistaken:  # An account in which nothing moved has no statement, which would have shown the mistake.
-            rows = await connection.fetch("SELECT phone FROM transactions WHERE id = ANY($1)", sorted(self._mistaken))
-            named |= {row["phone"] for row in rows if row["phone"] not in {each.phone for each in self._book.movements}}
+        named |= await self._phones_of_unseen_mistakes(connection)
         for phone, merchant in sorted(booked.keys() | moved.keys()):
             if phone not in named and booked[phone, merchant] != moved[phone, merchant]:
                 what = (
                     f"{phone} moved {moved[phone, merchant]}; the ledger of {merchant} says {booked[phone, merchant]}"
                 )
                 self._find(f"after the statements {what}")
+
+    async def _phones_of_unseen_mistakes(self, connection: Conn) -> set[str]:
+        """An account in which nothing moved has no statement, which would have shown where operators were wrong."""
+        rows = await connection.fetch(
+            "SELECT phone, channel, type FROM transactions WHERE id = ANY($1)", sorted(self._mistaken)
+        )
+        memory = self._world.simulator.network.memory
+        moved = {gateway for gateway in GatewayName if any(True for _ in entries_of(memory, gateway))}
+        return {row["phone"] for row in rows if _account_of(row["channel"], row["type"]) not in moved}
 
     async def _phones_of_exceptions(self, connection: Conn) -> set[str]:
         rows = await connection.fetch(
@@ -199,3 +207,9 @@ class _Reconciliation:
         )
         for row in strangers:
             self._find(f"the line of {row['id']} is called theirs only", row["id"])
+
+
+def _account_of(channel: str, type_: str) -> GatewayName:
+    """Whose account a payment moves. HaloPesa pays out through ClickPesa here."""
+    is_clickpesa = (channel, type_) == (Channel.HALOPESA, Type.DISBURSEMENT)
+    return GatewayName.CLICKPESA if is_clickpesa else GatewayName(channel)
