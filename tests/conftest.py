@@ -31,6 +31,8 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server
 from tests.longest_files import pytest_collection_modifyitems as pytest_collection_modifyitems
+from tests.times import pytest_addoption as pytest_addoption
+from tests.times import pytest_configure as pytest_configure
 
 # How long something takes on a shared machine says nothing about it. (In CI this is so already.)
 hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
