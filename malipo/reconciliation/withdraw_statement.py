@@ -109,7 +109,7 @@ async def _apply(
         for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
-        await import_approval.end_of_file(tx, file.id, actor=actor, now=now)
+        await import_approval.end_of_file(tx, file.id, now=now)
         await withdrawals.withdraw_file(tx, file, now=now)
         await _look_for_absent_again(tx, file, now=now)
     else:

@@ -6,11 +6,11 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import ProposedBooking
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import operator_at
 from malipo.ledger import transfers
 from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Transfer
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -22,7 +22,7 @@ LARGE = 2_500_000
 
 async def _propose(
     operator_pages: OperatorPages, proposer: Operator, reference: str, amount: int = LARGE, kind: Kind = Kind.TOP_UP
-) -> Proposal:
+) -> ProposedBooking:
     """At the command line. References are this merchant's own: the database is shared."""
     paper = Booking(kind, operator_pages.merchant.id, amount, f"{operator_pages.merchant.id} {reference}")
     async with operator_pages.service.database.begin() as tx:
@@ -36,7 +36,7 @@ async def _decide(operator: Operator, act: str, booking: str) -> Seen:
     return await operator.surfer.post(f"{PATH}/{act}", {"booking": booking})
 
 
-def _row(seen: Seen, proposal: Proposal) -> str:
+def _row(seen: Seen, proposal: ProposedBooking) -> str:
     [row] = [each for each in re.findall("<tr>.*?</tr>", seen.text, re.DOTALL) if proposal.bank_reference in each]
     return str(row)
 
