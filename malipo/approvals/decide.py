@@ -49,13 +49,18 @@ async def propose(
     """
     if proposal.requested_by == actor.name:
         require_operator(actor)
-    for earlier in await store.lock_open(tx, family or [proposal.action], proposal.subject):
-        raise AlreadyProposed(
-            f"{earlier.requested_by} has proposed it already: another operator approves or rejects that."
-        )
+    await require_none_open(tx, family or [proposal.action], proposal.subject)
     await store.insert(tx, proposal)
     await _note(tx, proposal, note, details, actor=actor, now=proposal.requested_at)
     return proposal
+
+
+async def require_none_open(tx: Tx, acts: Collection[Act], subject: str) -> None:
+    """Also of who could do it alone: what waits is decided first."""
+    for earlier in await store.lock_open(tx, acts, subject):
+        raise AlreadyProposed(
+            f"{earlier.requested_by} has proposed it already: another operator approves or rejects that."
+        )
 
 
 async def approve(

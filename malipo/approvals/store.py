@@ -101,6 +101,11 @@ async def find_of(connection: Conn, acts: Collection[Act], subject: str) -> list
     return await _find(connection, "action = ANY($1) AND subject = $2", list(acts), subject)
 
 
+async def find_with_term(connection: Conn, acts: Collection[Act], name: str, value: str) -> list[Proposal]:
+    """All whose terms say so, the oldest first."""
+    return await _find(connection, "action = ANY($1) AND terms ->> $2 = $3", list(acts), name, value)
+
+
 async def find_with_id(connection: Conn, acts: Collection[Act], proposal_id: str) -> list[Proposal]:
     return await _find(connection, "action = ANY($1) AND id = $2", list(acts), proposal_id)
 

@@ -20,7 +20,7 @@ from malipo.networks.channels import PROFILES
 from malipo.payments import case_reason
 from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
 from malipo.payments.store import cases, creators, network_answers
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
@@ -41,7 +41,7 @@ class Dossier(NamedTuple):
     """Everything that is known of one case."""
 
     case: Case
-    proposal: Proposal | None
+    proposal: ProposedResolution | None
     heard: list[StoredAnswer]
     merchant: str
     wallet: Wallet
