@@ -102,9 +102,15 @@ async def propose(
 
 
 async def approve(
-    tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, follow_up_seconds: float = _FOLLOW_UP_SECONDS
+    tx: Tx,
+    id_or_reference: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float = _FOLLOW_UP_SECONDS,
+    seen: str | None = None,
 ) -> Resolved:
-    """Approve what another operator has proposed, and apply it."""
+    """Approve what another operator has proposed, and apply it; `seen` is the fingerprint of what they were shown."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await cases.lock_proposal(tx, transaction)
     resolution = None if proposal is None else proposed_resolution(proposal)
@@ -114,8 +120,14 @@ async def approve(
     case = await _lock_resolvable(tx, id_or_reference, outcome)
     if proposal is None or resolution is None:
         raise NothingProposed(_NOTHING_PROPOSED)
+    decide.require_seen(seen, fingerprint_of(resolution.requested_by, resolution.outcome, resolution.evidence))
     await decide.approve(tx, proposal, actor=actor, now=now)
     return await apply(tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
+
+
+def fingerprint_of(requested_by: str, outcome: str, evidence: str) -> str:
+    """Of what is proposed about a payment."""
+    return f"{requested_by} {outcome} {evidence}"
 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:

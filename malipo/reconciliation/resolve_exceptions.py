@@ -217,12 +217,14 @@ class ResolveExceptions:
                 await apply_action.adopt_line(tx, decided, reference_prefix=self.reference_prefix)
             case Action.RESOLVE:
                 assert decided.exception.reference is not None
+                proposed = decided.resolution
                 await resolve.approve(
                     tx,
                     decided.exception.reference,
                     actor=decided.actor,
                     now=decided.now,
                     follow_up_seconds=self.follow_up_seconds,
+                    seen=resolve.fingerprint_of(proposed.requested_by, proposed.terms["outcome"], proposed.reason),
                 )
             case Action.UNDO:
                 return await _undo(tx, decided)

@@ -16,8 +16,8 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> int:
     stated = carriers_of(await absence.find_files(tx), await all_profiles(tx))
     gone = await exceptions.resolve_gone(tx, stated=stated, now=now)
     for each in await proposals.find_open(tx, resolutions.ACTS):
-        # Also what a process of an older version has resolved, which does not see what is proposed.
+        # Also of those that a process of an older version has resolved, which does not see what is proposed.
         found = await exceptions.get(tx, each.subject) if each.subject.startswith(resolutions.ID_PREFIX) else None
-        if found is not None and found.state is ExceptionState.RESOLVED:
+        if found is not None and found.state is not ExceptionState.PROPOSED:
             await decide.end_by_system(tx, each, now=now)
     return len(gone)
