@@ -4,10 +4,11 @@ import argparse
 from typing import Any
 
 from malipo.approvals import store
-from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell_table
+from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.db import Database
 from malipo.settings import Settings
 
@@ -36,19 +37,3 @@ def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
         for each in found
     ]
     return tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
-
-
-def page_of(proposal: Proposal) -> str:
-    """The page on which it is approved or rejected."""
-    if proposal.action in BOOKINGS:
-        return "/operator/bookings"
-    if proposal.action in STATEMENT_UNDOS:
-        return f"/operator/statements/{proposal.terms_as(dict[str, Any])['file_id']}"
-    if proposal.action is Act.IMPORT:
-        return f"/operator/statements/{proposal.subject}"
-    if proposal.action is Act.CLOSE_WITH_DIFFERENCE:
-        return f"/operator/close/{proposal.subject}"
-    if proposal.action is Act.RELEASE:
-        return "/operator/restore"
-    is_case = proposal.action in RESOLUTIONS and not proposal.subject.startswith("exc_")
-    return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"

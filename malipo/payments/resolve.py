@@ -130,11 +130,12 @@ def fingerprint_of(requested_by: str, outcome: str, evidence: str) -> str:
     return f"{requested_by} {outcome} {evidence}"
 
 
-async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
+async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, seen: str | None = None) -> Resolved:
     """Reject another operator's proposal, or withdraw one's own."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, _NOTHING_PROPOSED)
     resolution = proposed_resolution(proposal)
+    decide.require_seen(seen, fingerprint_of(resolution.requested_by, resolution.outcome, resolution.evidence))
     details = audit_details(transaction, resolution)
     await decide.reject(tx, proposal, "payment.resolution_rejected", details, actor=actor, now=now)
     return Resolved(transaction, ResolvedOutcome(resolution.outcome), is_done=False)

@@ -46,6 +46,8 @@ from malipo.reconciliation.store import evidence, exceptions, matching, resoluti
 from malipo.reconciliation.store.resolutions import proposed_resolution
 from malipo.settings import Settings
 
+CAUSE_HAS_GONE = "Its cause has gone since this was proposed, which can be rejected."
+
 
 class NoSuchException(Missing):
     def __init__(self, exception_id: str) -> None:
@@ -148,7 +150,7 @@ class ResolveExceptions:
         exception = await _lock(tx, exception_id, actor)
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
-            raise Conflict("Its cause has gone since this was proposed, which can be rejected.")
+            raise Conflict(CAUSE_HAS_GONE)
         await decide.approve(tx, proposal, actor=actor, now=now)
         return await self._apply(tx, Decided(exception, proposed_resolution(proposal), actor, now))
 
@@ -160,8 +162,9 @@ class ResolveExceptions:
         details = _details(exception, resolution)
         await decide.reject(tx, proposal, "exception.rejected", details, actor=actor, now=now)
         if resolution.action is Action.RESOLVE and exception.reference is not None:
-            with suppress(Missing):  # It may have been decided among the cases meanwhile.
-                await resolve.reject(tx, exception.reference, actor=actor, now=now)
+            # It may have been decided among the cases meanwhile, and something else proposed.
+            with suppress(Missing, Conflict):
+                await resolve.reject(tx, exception.reference, actor=actor, now=now, seen=_seen(resolution))
         if exception.state is not ExceptionState.PROPOSED:
             return exception  # Its cause has gone.
         if resolution.action is Action.UNDO:
@@ -217,14 +220,13 @@ class ResolveExceptions:
                 await apply_action.adopt_line(tx, decided, reference_prefix=self.reference_prefix)
             case Action.RESOLVE:
                 assert decided.exception.reference is not None
-                proposed = decided.resolution
                 await resolve.approve(
                     tx,
                     decided.exception.reference,
                     actor=decided.actor,
                     now=decided.now,
                     follow_up_seconds=self.follow_up_seconds,
-                    seen=resolve.fingerprint_of(proposed.requested_by, proposed.terms["outcome"], proposed.reason),
+                    seen=_seen(decided.resolution),
                 )
             case Action.UNDO:
                 return await _undo(tx, decided)
@@ -356,6 +358,11 @@ async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolu
         case Action.BOOK:
             return Act.BOOK_PAYOUT_LINE if exception.is_payout else Act.BOOK_LINE
     raise AssertionError(resolution.action)
+
+
+def _seen(resolution: Resolution) -> str:
+    """What is proposed about the payment of the exception, beside it."""
+    return resolve.fingerprint_of(resolution.requested_by, resolution.terms["outcome"], resolution.reason)
 
 
 def _is_done(resolution: Resolution) -> bool:

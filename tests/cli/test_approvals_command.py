@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.approvals.acts import ACTS, Act, Two
 from malipo.approvals.store import Proposal
-from malipo.cli.approvals import page_of
+from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.dashboard.operator.routes import PAGES
 from tests.cli.test_wallet_command import LARGE, Terminal
 from tests.cli.test_wallet_command import terminal as terminal

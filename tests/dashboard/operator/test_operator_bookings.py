@@ -59,6 +59,16 @@ async def test_another_operator_sees_and_approves_it(operator_pages: OperatorPag
     assert (deed.action, deed.actor, deed.address) == ("wallet.top_up", f"operator {juma.name}", juma.address)
 
 
+async def test_the_first_page_lists_what_waits_and_links_to_where_it_is_approved(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    proposal = await _propose(operator_pages, asha, "NMB-1")
+    row = _row(await juma.surfer.get("/operator"), proposal)
+    for shown in (f'href="{PATH}"', "2,500,000", asha.name):
+        assert shown in row
+    await _decide(juma, "reject", proposal.id)
+    assert proposal.bank_reference not in (await juma.surfer.get("/operator")).words
+
+
 async def test_a_transfer_between_a_network_and_the_bank_is_decided_there_too(operator_pages: OperatorPages) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
     paper = Transfer(transfers.Kind.TO_BANK, "TIGO_PESA", "till 5", LARGE, f"{operator_pages.merchant.id} NMB-T")
