@@ -8,26 +8,57 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from malipo import ids
-from malipo.approvals import moved_alone
-from malipo.approvals.acts import Act
-from malipo.approvals.moved_alone import require_operator
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import BOOKINGS, Act
+from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Refusal
-from malipo.ledger import bookings, transfers
-from malipo.ledger.bookings import Booking
-from malipo.ledger.store import booking_proposals
-from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger import bookings, house_bookings, transfers
+from malipo.ledger.bookings import Booking, ReferenceReused
+from malipo.ledger.store import wallets
 from malipo.ledger.transfers import Transfer
-from malipo.operators import vouching
+
+# A transfer becomes a house booking, and has the id of one.
+ID_PREFIXES = (bookings.ID_PREFIX, house_bookings.ID_PREFIX)
+
+
+class BookingTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a proposal of a booking keeps, beside its amount."""
+
+    kind: str
+    bank_reference: str
+    merchant_id: str | None = None  # None: a transfer of the house
+    channel: str | None = None  # of a transfer
+    account: str | None = None
+
+
+class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
+    """A booking that waits, or has waited, for a second operator."""
+
+    id: str  # and its booking's, once it is approved
+    amount: int
+    requested_by: str
+    requested_at: datetime
+
+    @property
+    def booking(self) -> Booking | Transfer:
+        if self.merchant_id is not None:
+            return Booking(bookings.Kind(self.kind), self.merchant_id, self.amount, self.bank_reference)
+        assert self.channel is not None
+        assert self.account is not None
+        return Transfer(transfers.Kind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
 
 
 @dataclass(frozen=True, slots=True)
 class Requested:
     is_new: bool  # else the same booking was made or proposed before, and nothing has changed
-    proposal: Proposal | None  # while it waits for another operator
+    proposal: ProposedBooking | None  # while it waits for another operator
 
 
 class NotOpen(Conflict):
@@ -58,7 +89,7 @@ async def request(
     await moved_alone.lock(tx, actor.name)
     # A reference of the bank's is of one transfer, whichever way it went.
     lock_kind = "transfer" if isinstance(booking, Transfer) else booking.kind
-    await booking_proposals.lock_booking(tx, lock_kind, booking.bank_reference)
+    await wallets.lock_booking(tx, lock_kind, booking.bank_reference)
     if (earlier := await _find_proposed(tx, booking)) is not None:
         return Requested(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):
@@ -80,27 +111,34 @@ async def request(
     return Requested(is_new=True, proposal=None)
 
 
-async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Proposal:
+async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> ProposedBooking:
     """Agree with what another operator has proposed, and book it."""
-    proposal = await _open(tx, id_or_reference)
-    require_operator(actor)
-    await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
-    await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
-    if proposal.channel is None:
-        await bookings.book_proposed(tx, proposal, now=now)
-    else:
-        await transfers.book_proposed(tx, proposal, approved_by=actor.name, now=now)
-    await _note(tx, actor, action_of(proposal.kind), proposal, now=now)
-    return proposal
+    found = await _open(tx, id_or_reference)
+    await decide.approve(tx, found, actor=actor, now=now)
+    proposed = _proposed(found)
+    match proposed.booking:
+        case Booking() as booking:
+            await bookings.book_proposed(tx, found.id, booking, now=now)
+        case transfer:
+            by = {"requested_by": found.requested_by, "approved_by": actor.name}
+            await transfers.book_proposed(tx, found.id, transfer, **by, now=now)
+    details = _details(proposed) | {"booking": found.id, "proposed_by": found.requested_by}
+    await audit_log.append(tx, actor, action_of(proposed.kind), now=now, **details)
+    return proposed
 
 
-async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Proposal:
+async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> ProposedBooking:
     """Disagree with a proposal, or take one's own back. The same booking can then be proposed again."""
-    proposal = await _open(tx, id_or_reference)
-    require_operator(actor)
-    await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
-    await _note(tx, actor, f"{action_of(proposal.kind)}_rejected", proposal, now=now)
-    return proposal
+    found = await _open(tx, id_or_reference)
+    proposed = _proposed(found)
+    details = _details(proposed) | {"booking": found.id}
+    await decide.reject(tx, found, f"{action_of(proposed.kind)}_rejected", details, actor=actor, now=now)
+    return proposed
+
+
+async def find_open(connection: Conn) -> list[ProposedBooking]:
+    """The oldest first."""
+    return [_proposed(each) for each in await proposals.find_open(connection, BOOKINGS)]
 
 
 def act_of(booking: Booking | Transfer) -> Act:
@@ -112,10 +150,14 @@ def action_of(kind: str) -> str:
     return f"float.{kind}" if kind in list(transfers.Kind) else f"wallet.{kind}"
 
 
-async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> Proposal | None:
-    if isinstance(booking, Transfer):
-        return await transfers.find_proposed(tx, booking)
-    return await bookings.find_proposed(tx, booking)
+async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:
+    """The open proposal of this booking. The same reference for anything else is a conflict."""
+    for each in await proposals.lock_open(tx, [act_of(booking)], booking.bank_reference):
+        if _proposed(each).booking != booking:
+            what = "transfer" if isinstance(booking, Transfer) else "merchant or amount"
+            raise ReferenceReused(f"The reference {booking.bank_reference!r} is already proposed for another {what}.")
+        return _proposed(each)
+    return None
 
 
 async def _is_booked(tx: Tx, booking: Booking | Transfer) -> bool:
@@ -132,52 +174,65 @@ async def _book(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datet
     )
 
 
-async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> Proposal:
-    require_operator(actor)
-    prefix = booking_proposals.TRANSFER_ID_PREFIX
+async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> ProposedBooking:
+    prefix = house_bookings.ID_PREFIX
     if isinstance(booking, Booking):
-        prefix = booking_proposals.ID_PREFIX
+        prefix = bookings.ID_PREFIX
         await bookings.require_funds(tx, booking)
-    proposal = Proposal(
-        ids.mint(prefix, now),
-        booking.merchant_id,
-        booking.kind,
-        booking.bank_reference,
-        booking.amount,
-        actor.name,
-        now,
+    terms = BookingTerms(
+        kind=booking.kind,
+        bank_reference=booking.bank_reference,
+        merchant_id=booking.merchant_id,
         channel=booking.channel,
         account=booking.account,
     )
-    await booking_proposals.insert(tx, proposal)
-    await _note(tx, actor, f"{action_of(booking.kind)}_proposed", proposal, now=now)
-    return proposal
+    proposal = Proposal(
+        id=ids.mint(prefix, now),
+        action=act_of(booking),
+        subject=booking.bank_reference,
+        amount=booking.amount,
+        terms=decide.encode(terms),
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    details = _details(booking) | {"booking": proposal.id}
+    await decide.propose(tx, proposal, f"{action_of(booking.kind)}_proposed", details, actor=actor)
+    return _proposed(proposal)
+
+
+def _proposed(proposal: Proposal) -> ProposedBooking:
+    return ProposedBooking(
+        id=proposal.id,
+        amount=proposal.amount,
+        requested_by=proposal.requested_by,
+        requested_at=proposal.requested_at,
+        **msgspec.structs.asdict(proposal.terms_as(BookingTerms)),
+    )
 
 
 async def _open(tx: Tx, id_or_reference: str) -> Proposal:
-    match await booking_proposals.lock_open(tx, id_or_reference):
+    """What looks like an id is one, so that no reference of that form can be mistaken for a proposal's id."""
+    is_id = id_or_reference.startswith(ID_PREFIXES)
+    lock, find = (
+        (proposals.lock_open_with_id, proposals.find_with_id) if is_id else (proposals.lock_open, proposals.find_of)
+    )
+    match await lock(tx, BOOKINGS, id_or_reference):
         case [proposal]:
             return proposal
         case []:
-            ended = await booking_proposals.find_last(tx, id_or_reference)
-            if ended is None:
+            ended = await find(tx, BOOKINGS, id_or_reference)
+            if not ended:
                 raise NotProposed(id_or_reference)
-            how = "approved" if ended.is_approved else "rejected"
-            raise NotOpen(f"It was already {how} by {ended.decided_by}; nothing has changed.")
+            how = "approved" if ended[-1].is_approved else "rejected"
+            raise NotOpen(f"It was already {how} by {ended[-1].decided_by}; nothing has changed.")
         case several:
             found = ", ".join(each.id for each in several)
             raise SeveralProposed(f"Several are proposed with the reference {id_or_reference!r}: {found}. Give the id.")
 
 
-def _details(booking: Booking | Transfer | Proposal) -> dict[str, Any]:
+def _details(booking: Booking | Transfer | ProposedBooking) -> dict[str, Any]:
     """Whose it is, how much, and the bank's reference, for the audit log."""
     whose = {"merchant_id": booking.merchant_id}
     if booking.channel is not None:
         whose = {"channel": booking.channel, "account": booking.account}
     return {**whose, "amount": booking.amount, "reference": booking.bank_reference}
-
-
-async def _note(tx: Tx, actor: Actor, what: str, proposal: Proposal, *, now: datetime) -> None:
-    await audit_log.append(
-        tx, actor, what, now=now, booking=proposal.id, **_details(proposal), proposed_by=proposal.requested_by
-    )

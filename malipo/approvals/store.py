@@ -1,11 +1,15 @@
 """The SQL of what operators move alone, and of what waits for a second operator."""
 
+from collections.abc import Collection
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
 from malipo.approvals.acts import Act
-from malipo.db import Conn, Row, Tx
+from malipo.db import Conn, Tx
+
+Terms = TypeVar("Terms")
 
 # Any number that no other pair of locks uses: "alon" in ASCII.
 _ALONE = 0x616C6F6E
@@ -18,12 +22,17 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     action: Act
     subject: str  # the id of what it is about
     amount: int  # what it moves
+    terms: str = "{}"  # what exactly is to be done, as JSON; a struct of the act's own room
+    reason: str = ""  # why, or the evidence for it, in the proposer's words
     requested_by: str
     requested_at: datetime
     decided_by: str | None = None
     decided_at: datetime | None = None
     is_approved: bool | None = None
     is_single_operator: bool = False  # the only operator there is has approved it: --alone
+
+    def terms_as(self, type_: type[Terms]) -> Terms:
+        return msgspec.json.decode(self.terms, type=type_)
 
 
 _COLUMNS = ", ".join(Proposal.__struct_fields__)
@@ -55,12 +64,15 @@ async def insert_moved_alone(tx: Tx, operator: str, act: Act, amount: int, *, su
 async def insert(tx: Tx, proposal: Proposal) -> None:
     await tx.execute(
         """
-        INSERT INTO proposals (id, action, subject, amount, requested_by, requested_at) VALUES ($1, $2, $3, $4, $5, $6)
+        INSERT INTO proposals (id, action, subject, amount, terms, reason, requested_by, requested_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         proposal.id,
         proposal.action,
         proposal.subject,
         proposal.amount,
+        proposal.terms,
+        proposal.reason,
         proposal.requested_by,
         proposal.requested_at,
     )
@@ -70,38 +82,41 @@ async def set_amount(tx: Tx, proposal_id: str, amount: int) -> None:
     await tx.execute("UPDATE proposals SET amount = $2 WHERE id = $1", proposal_id, amount)
 
 
-async def lock_open(tx: Tx, act: Act, subject: str) -> Proposal | None:
-    """The open proposal about it, held until the commit: two operators may decide at once."""
-    row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM proposals WHERE action = $1 AND subject = $2 AND decided_at IS NULL FOR UPDATE",
-        act,
-        subject,
-    )
-    return None if row is None else _proposal(row)
+async def lock_open(tx: Tx, acts: Collection[Act], subject: str) -> list[Proposal]:
+    """The open proposals about it, held until the commit: two operators may decide at once."""
+    return await _find(tx, "action = ANY($1) AND subject = $2 AND decided_at IS NULL", list(acts), subject, lock=True)
 
 
-async def find_open(connection: Conn, act: Act) -> list[Proposal]:
+async def lock_open_with_id(tx: Tx, acts: Collection[Act], proposal_id: str) -> list[Proposal]:
+    return await _find(tx, "action = ANY($1) AND id = $2 AND decided_at IS NULL", list(acts), proposal_id, lock=True)
+
+
+async def find_open(connection: Conn, acts: Collection[Act]) -> list[Proposal]:
     """The oldest first."""
-    rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM proposals WHERE action = $1 AND decided_at IS NULL ORDER BY id", act
-    )
-    return [_proposal(row) for row in rows]
+    return await _find(connection, "action = ANY($1) AND decided_at IS NULL", list(acts))
 
 
-async def find_of(connection: Conn, act: Act, subject: str) -> list[Proposal]:
+async def find_of(connection: Conn, acts: Collection[Act], subject: str) -> list[Proposal]:
     """All that were ever made about it, the oldest first."""
-    rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM proposals WHERE action = $1 AND subject = $2 ORDER BY id", act, subject
-    )
-    return [_proposal(row) for row in rows]
+    return await _find(connection, "action = ANY($1) AND subject = $2", list(acts), subject)
+
+
+async def find_with_term(connection: Conn, acts: Collection[Act], name: str, value: str) -> list[Proposal]:
+    """All whose terms say so, the oldest first."""
+    return await _find(connection, "action = ANY($1) AND terms ->> $2 = $3", list(acts), name, value)
+
+
+async def find_with_id(connection: Conn, acts: Collection[Act], proposal_id: str) -> list[Proposal]:
+    return await _find(connection, "action = ANY($1) AND id = $2", list(acts), proposal_id)
 
 
 async def end(
     tx: Tx, proposal_id: str, *, by: str, is_approved: bool, now: datetime, is_single_operator: bool = False
 ) -> None:
-    await tx.execute(
+    ended = await tx.fetchval(
         """
-        UPDATE proposals SET decided_by = $2, decided_at = $3, is_approved = $4, is_single_operator = $5 WHERE id = $1
+        UPDATE proposals SET decided_by = $2, decided_at = $3, is_approved = $4, is_single_operator = $5
+        WHERE id = $1 AND decided_at IS NULL RETURNING id
         """,
         proposal_id,
         by,
@@ -109,7 +124,11 @@ async def end(
         is_approved,
         is_single_operator,
     )
+    assert ended is not None, "a proposal is decided once"
 
 
-def _proposal(row: Row) -> Proposal:
-    return msgspec.convert(dict(row), Proposal)
+async def _find(connection: Conn, condition: str, *values: object, lock: bool = False) -> list[Proposal]:
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM proposals WHERE {condition} ORDER BY id{' FOR UPDATE' if lock else ''}", *values
+    )
+    return [msgspec.convert(dict(row), Proposal) for row in rows]

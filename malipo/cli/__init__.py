@@ -42,6 +42,7 @@ _MODULES = {
     "close": "close.commands",
     "exceptions": "exceptions.commands",
     "floats": "floats.commands",
+    "approvals": "approvals",
     "operators": "operators",
     "audit": "operators",
     "listen": "listen",

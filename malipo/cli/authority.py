@@ -108,6 +108,7 @@ AUTHORITY = {
     "exceptions show": Authority.NOBODY,
     "floats list": Authority.NOBODY,
     "floats pending": Authority.NOBODY,
+    "approvals": Authority.NOBODY,
     "operators list": Authority.NOBODY,
     "operators login": Authority.NOBODY,
     "operators logout": Authority.NOBODY,

@@ -6,7 +6,7 @@ from typing import Any
 from malipo import clock, money
 from malipo.payments import case_reason
 from malipo.payments.resolution import Resolved, ResolvedOutcome
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
@@ -74,7 +74,7 @@ def correction_of(case: Case) -> dict[str, Any] | None:
     }
 
 
-def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
+def proposal_of(proposal: ProposedResolution | None) -> dict[str, Any] | None:
     """What a second operator must see before they agree."""
     if proposal is None:
         return None
@@ -100,7 +100,7 @@ def heard_of(heard: StoredAnswer) -> dict[str, Any]:
     }
 
 
-def lines_of(case: Case, row: dict[str, Any], proposal: Proposal | None) -> list[tuple[str, Any]]:
+def lines_of(case: Case, row: dict[str, Any], proposal: ProposedResolution | None) -> list[tuple[str, Any]]:
     """Everything about one case, as names and values for a person."""
     lines: list[tuple[str, Any]] = []
     for name, value in {**row, **parties_of(case), **(proposal_of(proposal) or {})}.items():

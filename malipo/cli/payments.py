@@ -15,7 +15,7 @@ from malipo.db import Database, Tx
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases, creators, network_answers, unknown_callbacks
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Transaction
@@ -89,7 +89,7 @@ def _row(case: Case, settings: Settings) -> dict[str, Any]:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[Case, Proposal | None, list[StoredAnswer], Creator | None]:
+    async def act(database: Database) -> tuple[Case, ProposedResolution | None, list[StoredAnswer], Creator | None]:
         async with database.begin() as tx:
             case = await cases.lock(tx, arguments.payment)
             if case is None:

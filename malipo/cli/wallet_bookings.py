@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import money
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotProposed, Requested
+from malipo.approvals.booking_approval import NotProposed, ProposedBooking, Requested
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
@@ -16,8 +16,7 @@ from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.store import booking_proposals, wallets
-from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger.store import wallets
 from malipo.merchants import onboard
 from malipo.merchants.store import merchants
 from malipo.settings import Settings
@@ -26,7 +25,7 @@ APPROVE_AT = "Another operator must approve it, at /operator/bookings."
 _WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
 
 # Approves or rejects what the arguments name, and says in this word what was done.
-Decide = Callable[[argparse.Namespace, Settings, Callable[..., Awaitable[Proposal]], str], int]
+Decide = Callable[[argparse.Namespace, Settings, Callable[..., Awaitable[ProposedBooking]], str], int]
 
 
 def add_subcommands(acts: Any) -> None:
@@ -133,7 +132,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed by": each.requested_by,
                     "proposed at": each.requested_at,
                 }
-                for each in await booking_proposals.find_all_open(connection)
+                for each in await booking_approval.find_open(connection)
                 if each.channel is None
             ]
 
@@ -143,9 +142,9 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _decide(
-    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[Proposal]], word: str
+    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[ProposedBooking]], word: str
 ) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Proposal, Wallet]:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ProposedBooking, Wallet]:
         proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
         if proposal.merchant_id is None:  # a transfer: nothing of it is committed
             raise NotProposed(arguments.booking)

@@ -8,9 +8,9 @@ from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.ledger.accounts import Account, Move, Posting, Step, Wallet
-from malipo.ledger.store import booking_proposals
 from malipo.ledger.store import wallets as store
-from malipo.ledger.store.booking_proposals import Proposal
+
+ID_PREFIX = "bok_"
 
 
 class Kind(StrEnum):
@@ -54,40 +54,28 @@ class WalletTooLow(Refusal):
 async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
     """Whether it was booked now. False: it was booked before, and nothing has changed.
 
-    It is booked at once, whatever the amount. Operators use `malipo/operators/booking_approval.py`.
+    It is booked at once, whatever the amount. Operators use `malipo/approvals/booking_approval.py`.
     """
     booking = Booking(kind, merchant_id, amount, reference)
-    await booking_proposals.lock_booking(tx, kind, reference)
-    if await find_proposed(tx, booking) is not None:
-        raise Conflict(f"The reference {reference!r} is proposed, and waits for another operator.")
-    return await _book(tx, ids.mint(booking_proposals.ID_PREFIX, now), booking, now=now)
+    await store.lock_booking(tx, kind, reference)
+    if await store.is_booking_proposed(tx, kind, reference):
+        raise ReferenceReused(f"The reference {reference!r} is proposed, and waits for another operator.")
+    return await _book(tx, ids.mint(ID_PREFIX, now), booking, now=now)
 
 
-async def book_proposed(tx: Tx, proposal: Proposal, *, now: datetime) -> None:
+async def book_proposed(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> None:
     """Book what another operator has approved, under the proposal's own id."""
-    assert proposal.merchant_id is not None
-    booking = Booking(Kind(proposal.kind), proposal.merchant_id, proposal.amount, proposal.bank_reference)
-    if not await _book(tx, proposal.id, booking, now=now):
+    if not await _book(tx, booking_id, booking, now=now):
         raise Conflict(
             f"The reference {booking.bank_reference!r} was booked without its proposal, which can be rejected."
         )
 
 
-async def find_proposed(tx: Tx, booking: Booking) -> Proposal | None:
-    """The open proposal of this booking. The same reference with another merchant or amount is a conflict."""
-    proposal = await booking_proposals.find_open(tx, booking.kind, booking.bank_reference)
-    if proposal is not None and (proposal.merchant_id, proposal.amount) != (booking.merchant_id, booking.amount):
-        raise ReferenceReused(
-            f"The reference {booking.bank_reference!r} is already proposed for another merchant or amount."
-        )
-    return proposal
-
-
 async def is_booked(tx: Tx, booking: Booking) -> bool:
     """Whether this was booked. The same reference with another merchant or amount is a conflict."""
-    if not await booking_proposals.is_booked(tx, booking.kind, booking.bank_reference):
+    if (booked := await store.find_booking(tx, booking.kind, booking.bank_reference)) is None:
         return False
-    if await store.get_booking(tx, booking.kind, booking.bank_reference) != (booking.merchant_id, booking.amount):
+    if booked != (booking.merchant_id, booking.amount):
         raise ReferenceReused(
             f"The reference {booking.bank_reference!r} was already booked for another merchant or amount."
         )

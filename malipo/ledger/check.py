@@ -190,15 +190,20 @@ async def wrong_proposals(connection: Conn) -> list[Finding]:
             SELECT id, NULL, CASE WHEN source = 'float' THEN 'from_bank' ELSE 'to_bank' END, reference, amount, channel,
                    account, EXISTS (SELECT FROM house_bookings u WHERE u.reverses = h.id)
             FROM house_bookings h WHERE kind = 'bank_transfer'
+        ), proposed AS (
+            SELECT id, amount, is_approved, decided_at, terms ->> 'merchant_id' AS merchant_id,
+                   terms ->> 'kind' AS kind, terms ->> 'bank_reference' AS bank_reference,
+                   terms ->> 'channel' AS channel, terms ->> 'account' AS account
+            FROM proposals WHERE action IN ('top_up', 'settlement', 'transfer')
         )
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
-        FROM booking_proposals p LEFT JOIN booked b USING (id)
+        FROM proposed p LEFT JOIN booked b USING (id)
         WHERE CASE WHEN p.is_approved
                    THEN (b.merchant_id, b.kind, b.bank_reference, b.amount, b.channel, b.account)
                         IS DISTINCT FROM (p.merchant_id, p.kind, p.bank_reference, p.amount, p.channel, p.account)
                    ELSE b.id IS NOT NULL END
         UNION
-        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN booked b USING (kind, bank_reference)
+        SELECT p.id, b.amount, NULL FROM proposed p JOIN booked b USING (kind, bank_reference)
         WHERE p.decided_at IS NULL AND p.channel IS NOT DISTINCT FROM b.channel AND NOT b.is_undone
         ORDER BY 1 LIMIT 100
         """

@@ -18,11 +18,10 @@ from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
 from malipo.ledger.accounts import Account, Move
-from malipo.ledger.store import booking_proposals
 from malipo.ledger.store import house_bookings as store
 from malipo.ledger.store.closed_days import first_open_day as find_first_open_day
 
-ID_PREFIX = booking_proposals.TRANSFER_ID_PREFIX
+ID_PREFIX = "hbk_"
 
 
 class Kind(StrEnum):

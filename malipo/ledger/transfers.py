@@ -11,9 +11,7 @@ from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.bookings import ReferenceReused
 from malipo.ledger.house_bookings import ID_PREFIX, HouseBooking
-from malipo.ledger.store import booking_proposals
 from malipo.ledger.store import house_bookings as store
-from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.store.closed_days import first_open_day
 
 
@@ -37,14 +35,6 @@ class Transfer:
     def change(self) -> int:
         """Of the network's account."""
         return self.amount if self.kind is Kind.FROM_BANK else -self.amount
-
-
-async def find_proposed(tx: Tx, transfer: Transfer) -> Proposal | None:
-    """The open proposal of this transfer. The same reference for anything else is a conflict."""
-    proposal = await booking_proposals.find_open(tx, transfer.kind, transfer.bank_reference)
-    if proposal is not None and transfer_of(proposal) != transfer:
-        raise ReferenceReused(f"The reference {transfer.bank_reference!r} is already proposed for another transfer.")
-    return proposal
 
 
 async def is_booked(tx: Tx, transfer: Transfer) -> bool:
@@ -80,23 +70,11 @@ async def book(
     return bool(await house_bookings.book(tx, [booking], now=now)) or not await is_booked(tx, transfer)
 
 
-async def book_proposed(tx: Tx, proposal: Proposal, *, approved_by: str, now: datetime) -> None:
+async def book_proposed(
+    tx: Tx, booking_id: str, transfer: Transfer, *, requested_by: str, approved_by: str, now: datetime
+) -> None:
     """Book what another operator has approved, under the proposal's own id."""
-    is_new = await book(
-        tx,
-        transfer_of(proposal),
-        booked_by=proposal.requested_by,
-        approved_by=approved_by,
-        booking_id=proposal.id,
-        now=now,
-    )
-    if not is_new:
+    if not await book(tx, transfer, booked_by=requested_by, approved_by=approved_by, booking_id=booking_id, now=now):
         raise Conflict(
-            f"The reference {proposal.bank_reference!r} was booked without its proposal, which can be rejected."
+            f"The reference {transfer.bank_reference!r} was booked without its proposal, which can be rejected."
         )
-
-
-def transfer_of(proposal: Proposal) -> Transfer:
-    assert proposal.channel is not None
-    assert proposal.account is not None
-    return Transfer(Kind(proposal.kind), proposal.channel, proposal.account, proposal.amount, proposal.bank_reference)

@@ -1,6 +1,7 @@
 """What a resolution does once it is decided: it ends an open payment, or corrects one that has ended."""
 
 from datetime import datetime
+from typing import Any
 
 from malipo import money
 from malipo.audit_log import store as audit_log
@@ -15,14 +16,14 @@ from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.resolution import Resolved, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import adopted_payments, cases, dispatches
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Cause, Status, Transaction
 
 
 async def apply(
     tx: Tx,
     case: Case,
-    proposal: Proposal,
+    proposal: ProposedResolution,
     *,
     actor: Actor,
     now: datetime,
@@ -32,20 +33,27 @@ async def apply(
     outcome = ResolvedOutcome(proposal.outcome)
     if outcome is ResolvedOutcome.SEND:
         await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
-        await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
+        await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
         resolved = Resolved(case.transaction, outcome, is_done=True)
     elif case.transaction.status.is_final:
         resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
     else:
         transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)
-        await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
+        await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
         resolved = Resolved(transaction, outcome, is_done=True)
-    await write_audit_log(tx, actor, "payment.resolved", resolved.transaction, proposal, now=now, is_alone=is_alone)
+    details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
+    await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
     return resolved
 
 
 async def _end(
-    tx: Tx, case: Case, proposal: Proposal, outcome: ResolvedOutcome, *, now: datetime, follow_up_seconds: float
+    tx: Tx,
+    case: Case,
+    proposal: ProposedResolution,
+    outcome: ResolvedOutcome,
+    *,
+    now: datetime,
+    follow_up_seconds: float,
 ) -> Transaction:
     """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
     failure = None if outcome is ResolvedOutcome.COMPLETED else FailureCode.REJECTED
@@ -73,7 +81,7 @@ async def _end(
 
 
 async def _correct(
-    tx: Tx, case: Case, proposal: Proposal, outcome: ResolvedOutcome, *, actor: Actor, now: datetime
+    tx: Tx, case: Case, proposal: ProposedResolution, outcome: ResolvedOutcome, *, actor: Actor, now: datetime
 ) -> Resolved:
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
@@ -101,7 +109,7 @@ async def _correct(
     await status_writer.write(tx, {}, [], corrected, now=now)
     change = corrected[-1].change if corrected else None
     await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
-    await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, change=change, now=now)
+    await cases.insert_resolution(tx, transaction, proposal, change, decided_by=actor.name, now=now)
     left = change.correction.owed if change is not None else after.owed
     return Resolved(
         transaction,
@@ -114,27 +122,12 @@ async def _correct(
     )
 
 
-async def write_audit_log(
-    tx: Tx,
-    actor: Actor,
-    action: str,
-    transaction: Transaction,
-    proposal: Proposal,
-    *,
-    now: datetime,
-    is_alone: bool = False,
-) -> None:
-    await audit_log.append(
-        tx,
-        actor,
-        action,
-        now=now,
-        merchant_id=transaction.merchant_id,
-        transaction=transaction.id,
-        amount=transaction.amount,
-        outcome=proposal.outcome,
-        evidence=proposal.evidence,
-        proposed_by=proposal.requested_by,
+def audit_details(transaction: Transaction, proposal: ProposedResolution) -> dict[str, Any]:
+    return {
+        "merchant_id": transaction.merchant_id,
+        "transaction": transaction.id,
+        "amount": transaction.amount,
+        "outcome": proposal.outcome,
+        "evidence": proposal.evidence,
         **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
-        **audit_log.alone(is_alone),
-    )
+    }

@@ -12,7 +12,7 @@ from malipo.approvals.acts import Act
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import ReviewReason
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Cause, Transaction, Type
 
 
@@ -130,6 +130,6 @@ def moved_by(case: Case, outcome: ResolvedOutcome) -> int:
     return 0 if is_open_collection and not outcome.is_paid else case.transaction.amount
 
 
-def is_stale(proposal: Proposal, transaction: Transaction) -> bool:
+def is_stale(proposal: ProposedResolution, transaction: Transaction) -> bool:
     """The payment was open when this was proposed, and has ended since. The evidence is about the open payment."""
     return proposal.is_of_contradiction != transaction.status.is_final

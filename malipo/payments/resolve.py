@@ -6,13 +6,15 @@ A resolution is not final: another may follow, and the network may still contrad
 from datetime import datetime
 
 from malipo import ids
-from malipo.approvals import moved_alone
+from malipo.approvals import decide, moved_alone
+from malipo.approvals.acts import RESOLUTIONS
+from malipo.approvals.decide import NothingProposed
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Conflict
 from malipo.installation.store import installation
-from malipo.operators import vouching
-from malipo.payments.apply_resolution import apply, write_audit_log
+from malipo.payments.apply_resolution import apply, audit_details
 from malipo.payments.resolution import (
     Finding,
     NoSuchCase,
@@ -30,10 +32,11 @@ from malipo.payments.resolution import (
     require_patience,
 )
 from malipo.payments.store import adopted_payments, cases
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Status, Transaction
 
 _FOLLOW_UP_SECONDS = 600.0
+_NOTHING_PROPOSED = "Nobody has proposed what became of it."
 
 
 async def propose(
@@ -54,69 +57,88 @@ async def propose(
     transaction = case.transaction
     require_patience(case, finding)
     require_debt(case, finding)
-    earlier = await cases.find_proposal(tx, transaction)
-    if earlier is not None and not is_stale(earlier, transaction):
-        raise Conflict(f"It is already proposed as {earlier.outcome}; approve that, or reject it.")
+    earlier = await cases.lock_proposal(tx, transaction)
     if earlier is not None:
-        await cases.end_proposal(tx, earlier.id, decided_by=actor.name, is_approved=False, now=now)
-    proposal = Proposal(
-        ids.mint("res_", now),
-        finding.outcome,
-        finding.evidence,
-        finding.provider_reference,
-        actor.name,
-        transaction.status.is_final,
-        finding.is_despite_waiting,
-        finding.is_waived,
-        now,
+        proposed = proposed_resolution(earlier)
+        if not is_stale(proposed, transaction):
+            raise Conflict(f"It is already proposed as {proposed.outcome}; approve that, or reject it.")
+        await decide.end_by_system(tx, earlier, now=now)
+    act, amount = act_of(case, finding.outcome), moved_by(case, finding.outcome)
+    terms = ResolutionTerms(
+        merchant_id=transaction.merchant_id,
+        outcome=finding.outcome,
+        provider_reference=finding.provider_reference,
+        is_of_contradiction=transaction.status.is_final,
+        is_despite_waiting=finding.is_despite_waiting,
+        is_waived=finding.is_waived,
     )
-    await cases.insert_proposal(tx, transaction, proposal)
+    proposal = Proposal(
+        id=ids.mint("res_", now),
+        action=act,
+        subject=transaction.id,
+        amount=amount,
+        terms=decide.encode(terms),
+        reason=finding.evidence,
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    resolution = proposed_resolution(proposal)
     if await moved_alone.takes_two(
         tx,
-        act_of(case, finding.outcome),
-        moved_by(case, finding.outcome),
+        act,
+        amount,
         operator=actor.name,
         subject=transaction.id,
         approval_amount=approval_amount,
         now=now,
         is_single_operator=is_single_operator,
     ):
-        await write_audit_log(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
+        details = audit_details(transaction, resolution)
+        await decide.propose(tx, proposal, "payment.resolution_proposed", details, actor=actor)
         return Resolved(transaction, finding.outcome, is_done=False)
     return await apply(
-        tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
+        tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
     )
 
 
 async def approve(
-    tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, follow_up_seconds: float = _FOLLOW_UP_SECONDS
+    tx: Tx,
+    id_or_reference: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float = _FOLLOW_UP_SECONDS,
+    seen: str | None = None,
 ) -> Resolved:
-    """Approve what another operator has proposed, and apply it."""
+    """Approve what another operator has proposed, and apply it; `seen` is the fingerprint of what they were shown."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
-    proposal = await cases.find_proposal(tx, transaction)
-    if proposal is not None and is_stale(proposal, transaction):
-        proposal = None
-    case = await _lock_resolvable(tx, id_or_reference, None if proposal is None else ResolvedOutcome(proposal.outcome))
-    if proposal is None:
-        raise _NothingProposed
-    await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
-    return await apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
+    proposal = await cases.lock_proposal(tx, transaction)
+    resolution = None if proposal is None else proposed_resolution(proposal)
+    if resolution is not None and is_stale(resolution, transaction):
+        resolution = None
+    outcome = None if resolution is None else ResolvedOutcome(resolution.outcome)
+    case = await _lock_resolvable(tx, id_or_reference, outcome)
+    if proposal is None or resolution is None:
+        raise NothingProposed(_NOTHING_PROPOSED)
+    decide.require_seen(seen, fingerprint_of(resolution.requested_by, resolution.outcome, resolution.evidence))
+    await decide.approve(tx, proposal, actor=actor, now=now)
+    return await apply(tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
 
-async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
+def fingerprint_of(requested_by: str, outcome: str, evidence: str) -> str:
+    """Of what is proposed about a payment."""
+    return f"{requested_by} {outcome} {evidence}"
+
+
+async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, seen: str | None = None) -> Resolved:
     """Reject another operator's proposal, or withdraw one's own."""
-    case = await lock_case(tx, id_or_reference)
-    proposal = await cases.find_proposal(tx, case.transaction)
-    if proposal is None:
-        raise _NothingProposed
-    await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
-    await write_audit_log(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
-    return Resolved(case.transaction, ResolvedOutcome(proposal.outcome), is_done=False)
-
-
-class _NothingProposed(Missing):
-    def __init__(self) -> None:
-        super().__init__("Nobody has proposed what became of it.")
+    transaction = (await lock_case(tx, id_or_reference)).transaction
+    proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, _NOTHING_PROPOSED)
+    resolution = proposed_resolution(proposal)
+    decide.require_seen(seen, fingerprint_of(resolution.requested_by, resolution.outcome, resolution.evidence))
+    details = audit_details(transaction, resolution)
+    await decide.reject(tx, proposal, "payment.resolution_rejected", details, actor=actor, now=now)
+    return Resolved(transaction, ResolvedOutcome(resolution.outcome), is_done=False)
 
 
 async def lock_case(tx: Tx, id_or_reference: str) -> Case:

@@ -112,6 +112,13 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
         return self.decided_by is not None and self.decided_by != self.requested_by
 
 
+class ActionTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a proposal about an exception keeps, beside its reason."""
+
+    action: Action
+    terms: dict[str, str]
+
+
 class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     """As it is stored, with its line and its payment, for people to read."""
 

@@ -9,31 +9,24 @@ that the worker fetches from the network wait for nobody.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
 from malipo import ids
-from malipo.approvals import moved_alone
+from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Missing
-from malipo.operators import vouching
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.store import evidence, matching
 from malipo.reconciliation.store.evidence import Evidence, Waiting
 
 _ID_PREFIX = "prp_"
-CHANGED = "What waits has changed since you saw it. Look again."
 NOTHING_WAITS = "Nothing of this file waits for a second operator."
-
-
-class NothingWaits(Missing):
-    def __init__(self) -> None:
-        super().__init__(NOTHING_WAITS)
 
 
 class WaitingList(msgspec.Struct, frozen=True):
@@ -55,7 +48,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     held: list[int] = []
     for file_id, lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
-        proposal = await proposals.lock_open(tx, Act.IMPORT, file_id)
+        proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is None and not await moved_alone.takes_two(
             tx,
             Act.IMPORT,
@@ -88,9 +81,9 @@ async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[
             requested_by=lines[0].imported_by,
             requested_at=now,
         )
-        await proposals.insert(tx, proposal)
         await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
-        await _note(tx, Actor(SYSTEM, "matching"), "proposed", proposal, len(lines), now=now)
+        details = _details(proposal, len(lines))
+        await decide.propose(tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM, "matching"))
         return
     await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
     await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
@@ -100,14 +93,14 @@ async def let_go(tx: Tx, *, now: datetime) -> None:
     """Lines that would change nothing any more, because the network or operators have ended the payment so, or that a
     statement of the worker's has too. A list that is empty by then is ended."""
     for proposal_id in await evidence.release_waiting(tx):
-        for each in await proposals.find_open(tx, Act.IMPORT):
+        for each in await proposals.find_open(tx, [Act.IMPORT]):
             if each.id != proposal_id:
                 continue
             held = await find_held(tx, each)
             if held.lines:
                 await proposals.set_amount(tx, each.id, held.amount)
             else:
-                await proposals.end(tx, each.id, by=SYSTEM, is_approved=False, now=now)
+                await decide.end_by_system(tx, each, now=now)
 
 
 async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
@@ -116,7 +109,7 @@ async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
 
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
     """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
-    found = await proposals.find_open(connection, Act.IMPORT)
+    found = await proposals.find_open(connection, [Act.IMPORT])
     lists = [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
     return [each for each in lists if each.lines]
 
@@ -125,36 +118,32 @@ async def lock_for_approval(
     tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
 ) -> tuple[Proposal, list[Evidence]]:
     """What may be reported now, if this operator may approve it; `seen` is what their page showed."""
-    held = await _lock(tx, file_id, actor, seen)
-    if is_single_operator:
-        await moved_alone.require_single_operator(tx, Act.IMPORT)
-    else:
-        await vouching.require_two(tx, proposed_by=held.proposal.requested_by, approver=actor, now=now)
+    held = await _lock(tx, file_id, seen)
     line_ids = [each.line_id for each in held.lines]
     await evidence.set_counted(tx, line_ids)
     # The network may have confirmed some of the list itself, since it was last sorted out.
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
-    await proposals.end(
-        tx, held.proposal.id, by=actor.name, is_approved=True, now=now, is_single_operator=is_single_operator
-    )
-    await _note(tx, actor, "approved", proposal, len(line_ids), now=now, is_alone=is_single_operator)
+    await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+    details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
+    details |= audit_log.alone(is_single_operator)
+    await audit_log.append(tx, actor, "statement.effects_approved", now=now, **details)
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
     """Disagree with the list, or take one's own back. Its lines do nothing to payments; each is an exception."""
-    held = await _lock(tx, file_id, actor, seen)
-    await proposals.end(tx, held.proposal.id, by=actor.name, is_approved=False, now=now)
-    await _note(tx, actor, "rejected", held.proposal, len(held.lines), now=now)
+    held = await _lock(tx, file_id, seen)
+    details = _details(held.proposal, len(held.lines))
+    await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
     return held
 
 
-async def end_of_file(tx: Tx, file_id: str, *, actor: Actor, now: datetime) -> None:
+async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
     """The file is withdrawn: its list ends. Lines that another file has are looked at again, as that file's."""
-    if (proposal := await proposals.lock_open(tx, Act.IMPORT, file_id)) is not None:
-        await proposals.end(tx, proposal.id, by=actor.name, is_approved=False, now=now)
-    for each in await proposals.find_of(tx, Act.IMPORT, file_id):
+    for each in await proposals.lock_open(tx, [Act.IMPORT], file_id):
+        await decide.end_by_system(tx, each, now=now)
+    for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
         await evidence.look_again(tx, each.id)
 
 
@@ -163,30 +152,12 @@ def fingerprint_of(held: WaitingList) -> str:
     return f"{held.proposal.id} {len(held.lines)} {held.amount}"
 
 
-async def _lock(tx: Tx, file_id: str, actor: Actor, seen: str | None) -> WaitingList:
+async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
-    moved_alone.require_operator(actor)
-    proposal = await proposals.lock_open(tx, Act.IMPORT, file_id)
-    if proposal is None:
-        raise NothingWaits
-    held = await find_held(tx, proposal)
-    if seen not in (None, fingerprint_of(held)):
-        raise Conflict(CHANGED)
+    held = await find_held(tx, await decide.lock_open(tx, [Act.IMPORT], file_id, NOTHING_WAITS))
+    decide.require_seen(seen, fingerprint_of(held))
     return held
 
 
-async def _note(
-    tx: Tx, actor: Actor, what: str, proposal: Proposal, payments: int, *, now: datetime, is_alone: bool = False
-) -> None:
-    await audit_log.append(
-        tx,
-        actor,
-        f"statement.effects_{what}",
-        now=now,
-        file=proposal.subject,
-        proposal=proposal.id,
-        payments=payments,
-        amount=proposal.amount,
-        proposed_by=proposal.requested_by,
-        **audit_log.alone(is_alone),
-    )
+def _details(proposal: Proposal, payments: int) -> dict[str, Any]:
+    return {"file": proposal.subject, "proposal": proposal.id, "payments": payments, "amount": proposal.amount}

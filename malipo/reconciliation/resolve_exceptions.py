@@ -8,22 +8,23 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.approvals import moved_alone
+from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import Act
 from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.operators import vouching
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
-from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.resolution import Finding, ResolvedOutcome, act_of
 from malipo.payments.settle import Settle
 from malipo.reconciliation import apply_action
 from malipo.reconciliation.action_moves import effect_of
@@ -33,6 +34,7 @@ from malipo.reconciliation.exception import (
     ACTIONS,
     RESOLVED_BY_NOTE,
     Action,
+    ActionTerms,
     ExceptionKind,
     ExceptionState,
     ReconciliationException,
@@ -41,7 +43,10 @@ from malipo.reconciliation.exception import (
 from malipo.reconciliation.find_effect import find_facts
 from malipo.reconciliation.lost_request import find_lost_request
 from malipo.reconciliation.store import evidence, exceptions, matching, resolutions
+from malipo.reconciliation.store.resolutions import proposed_resolution
 from malipo.settings import Settings
+
+CAUSE_HAS_GONE = "Its cause has gone since this was proposed, which can be rejected."
 
 
 class NoSuchException(Missing):
@@ -93,14 +98,14 @@ class ResolveExceptions:
             requested_by=actor.name,
             requested_at=now,
         )
-        await resolutions.insert(tx, resolution)
         if action is Action.RESOLVE:
             return await self._propose_outcome(
                 tx, exception, resolution, actor=actor, now=now, is_single_operator=is_single_operator
             )
+        act = await _act_of(tx, exception, resolution)
         if await moved_alone.takes_two(
             tx,
-            await _act_of(tx, exception, resolution),
+            act,
             resolution.amount,
             operator=actor.name,
             subject=exception.id,
@@ -108,7 +113,7 @@ class ResolveExceptions:
             now=now,
             is_single_operator=is_single_operator,
         ):
-            return await _wait(tx, exception, resolution, actor=actor, now=now)
+            return await _wait(tx, exception, resolution, act, actor=actor)
         return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator))
 
     async def undo(
@@ -143,20 +148,25 @@ class ResolveExceptions:
     async def approve(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Agree with what another operator has proposed, and do it."""
         exception = await _lock(tx, exception_id, actor)
-        resolution = await _find_open(tx, exception)
-        require_operator(actor)
-        await vouching.require_two(tx, proposed_by=resolution.requested_by, approver=actor, now=now)
-        return await self._apply(tx, Decided(exception, resolution, actor, now))
+        proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
+        if exception.state is not ExceptionState.PROPOSED:
+            raise Conflict(CAUSE_HAS_GONE)
+        await decide.approve(tx, proposal, actor=actor, now=now)
+        return await self._apply(tx, Decided(exception, proposed_resolution(proposal), actor, now))
 
     async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Disagree with a proposal, or take one's own back."""
         exception = await _lock(tx, exception_id, actor)
-        resolution = await _find_open(tx, exception)
-        require_operator(actor)
-        await resolutions.end(tx, resolution.id, by=actor.name, is_approved=False, now=now)
+        proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
+        resolution = proposed_resolution(proposal)
+        details = _details(exception, resolution)
+        await decide.reject(tx, proposal, "exception.rejected", details, actor=actor, now=now)
         if resolution.action is Action.RESOLVE and exception.reference is not None:
-            with suppress(Missing):  # It may have been decided among the cases meanwhile.
-                await resolve.reject(tx, exception.reference, actor=actor, now=now)
+            # It may have been decided among the cases meanwhile, and something else proposed.
+            with suppress(Missing, Conflict):
+                await resolve.reject(tx, exception.reference, actor=actor, now=now, seen=_seen(resolution))
+        if exception.state is not ExceptionState.PROPOSED:
+            return exception  # Its cause has gone.
         if resolution.action is Action.UNDO:
             undone = await _find_undone(tx, resolution)
             await exceptions.set_state(
@@ -164,7 +174,6 @@ class ResolveExceptions:
             )
         else:
             await exceptions.set_state(tx, exception.id, ExceptionState.OPEN, now=now)
-        await _note(tx, actor, "exception.rejected", exception, resolution, now=now)
         return await _get(tx, exception.id)
 
     async def _propose_outcome(
@@ -185,6 +194,7 @@ class ResolveExceptions:
             is_waived=resolution.terms.get("waive") == "yes",
             is_despite_waiting=resolution.terms.get("despite_waiting") == "yes",
         )
+        act = act_of(await resolve.lock_case(tx, exception.reference), finding.outcome)
         resolved = await resolve.propose(
             tx,
             exception.reference,
@@ -197,7 +207,7 @@ class ResolveExceptions:
         )
         if resolved.is_done:
             return await _end(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator), None)
-        return await _wait(tx, exception, resolution, actor=actor, now=now)
+        return await _wait(tx, exception, resolution, act, actor=actor)
 
     async def _apply(self, tx: Tx, decided: Decided) -> ReconciliationException:
         booking_id: str | None = None
@@ -216,6 +226,7 @@ class ResolveExceptions:
                     actor=decided.actor,
                     now=decided.now,
                     follow_up_seconds=self.follow_up_seconds,
+                    seen=_seen(decided.resolution),
                 )
             case Action.UNDO:
                 return await _undo(tx, decided)
@@ -225,24 +236,29 @@ class ResolveExceptions:
 async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
     undone = await _find_undone(tx, decided.resolution)
     await apply_action.undo(tx, decided, undone)
-    await resolutions.end(tx, decided.resolution.id, by=decided.actor.name, is_approved=True, now=decided.now)
-    await resolutions.set_undone(tx, undone.id, by=decided.resolution.id)
+    resolution = await _insert(tx, decided, None)
+    await resolutions.set_undone(tx, undone.id, by=resolution.id)
     await exceptions.set_state(tx, decided.exception.id, ExceptionState.OPEN, now=decided.now)
-    await _note(
-        tx,
-        decided.actor,
-        "exception.undone",
-        decided.exception,
-        decided.resolution,
-        now=decided.now,
-        is_alone=decided.is_alone,
-    )
+    await _note(tx, decided, "exception.undone", resolution)
     return await _get(tx, decided.exception.id)
 
 
+async def _insert(tx: Tx, decided: Decided, booking_id: str | None) -> Resolution:
+    """Keep what was done."""
+    done = replace(
+        decided.resolution,
+        decided_by=decided.actor.name,
+        decided_at=decided.now,
+        is_approved=True,
+        booking_id=booking_id,
+    )
+    await resolutions.insert(tx, done)
+    return done
+
+
 async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> ReconciliationException:
-    exception, resolution, actor, now = decided.exception, decided.resolution, decided.actor, decided.now
-    await resolutions.end(tx, resolution.id, by=actor.name, is_approved=True, booking_id=booking_id, now=now)
+    exception, actor, now = decided.exception, decided.actor, decided.now
+    resolution = await _insert(tx, decided, booking_id)
     is_resolved = is_resolved_by(exception.kind, resolution)
     if resolution.action is Action.NOTE and exception.line_id is not None:
         # The ledger lacks what a line moved that waits for a second operator, or that one has rejected.
@@ -250,8 +266,7 @@ async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> Reconciliati
     state = ExceptionState.RESOLVED if is_resolved else ExceptionState.OPEN
     await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
     action = "exception.resolved" if state is ExceptionState.RESOLVED else "exception.noted"
-    resolution = replace(resolution, booking_id=booking_id)
-    await _note(tx, actor, action, exception, resolution, now=now, is_alone=decided.is_alone)
+    await _note(tx, decided, action, resolution)
     return await _get(tx, exception.id)
 
 
@@ -268,10 +283,21 @@ def is_resolved_by(kind: ExceptionKind, resolution: Resolution) -> bool:
 
 
 async def _wait(
-    tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
+    tx: Tx, exception: ReconciliationException, resolution: Resolution, act: Act, *, actor: Actor
 ) -> ReconciliationException:
-    await exceptions.set_state(tx, exception.id, ExceptionState.PROPOSED, now=now)
-    await _note(tx, actor, "exception.proposed", exception, resolution, now=now)
+    proposal = Proposal(
+        id=resolution.id,
+        action=act,
+        subject=exception.id,
+        amount=resolution.amount,
+        terms=decide.encode(ActionTerms(action=resolution.action, terms=resolution.terms)),
+        reason=resolution.reason,
+        requested_by=resolution.requested_by,
+        requested_at=resolution.requested_at,
+    )
+    details = _details(exception, resolution)
+    await decide.propose(tx, proposal, "exception.proposed", details, actor=actor, family=resolutions.ACTS)
+    await exceptions.set_state(tx, exception.id, ExceptionState.PROPOSED, now=resolution.requested_at)
     return await _get(tx, exception.id)
 
 
@@ -334,6 +360,11 @@ async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolu
     raise AssertionError(resolution.action)
 
 
+def _seen(resolution: Resolution) -> str:
+    """What is proposed about the payment of the exception, beside it."""
+    return resolve.fingerprint_of(resolution.requested_by, resolution.terms["outcome"], resolution.reason)
+
+
 def _is_done(resolution: Resolution) -> bool:
     is_approved = bool(resolution.is_approved) and resolution.undone_by is None
     return is_approved and resolution.action is not Action.UNDO
@@ -355,44 +386,28 @@ async def _get(tx: Tx, exception_id: str) -> ReconciliationException:
     return exception
 
 
-async def _find_open(tx: Tx, exception: ReconciliationException) -> Resolution:
-    found = [each for each in await resolutions.find(tx, exception.id) if each.decided_at is None]
-    if not found:
-        raise Missing("Nobody has proposed anything about it.")
-    return found[-1]
-
-
 async def _find_undone(tx: Tx, undo: Resolution) -> Resolution:
     [found] = [each for each in await resolutions.find(tx, undo.exception_id) if each.id == undo.terms["resolution"]]
     return found
 
 
-async def _note(
-    tx: Tx,
-    actor: Actor,
-    what: str,
-    exception: ReconciliationException,
-    resolution: Resolution,
-    *,
-    now: datetime,
-    is_alone: bool = False,
-) -> None:
-    await audit_log.append(
-        tx,
-        actor,
-        what,
-        now=now,
-        exception=exception.id,
-        kind=exception.kind,
-        channel=exception.channel,
-        amount=exception.amount,
-        moved=resolution.amount,
-        receipt=exception.receipt,
-        payment=exception.transaction_id,
-        step=resolution.action,
-        terms=resolution.terms,
-        reason=resolution.reason,
-        proposed_by=resolution.requested_by,
-        booking=resolution.booking_id,
-        **audit_log.alone(is_alone),
-    )
+def _details(exception: ReconciliationException, resolution: Resolution) -> dict[str, Any]:
+    return {
+        "exception": exception.id,
+        "kind": exception.kind,
+        "channel": exception.channel,
+        "amount": exception.amount,
+        "moved": resolution.amount,
+        "receipt": exception.receipt,
+        "payment": exception.transaction_id,
+        "step": resolution.action,
+        "terms": resolution.terms,
+        "reason": resolution.reason,
+        "booking": resolution.booking_id,
+    }
+
+
+async def _note(tx: Tx, decided: Decided, what: str, resolution: Resolution) -> None:
+    details = _details(decided.exception, resolution) | {"proposed_by": resolution.requested_by}
+    details |= audit_log.alone(decided.is_alone)
+    await audit_log.append(tx, decided.actor, what, now=decided.now, **details)

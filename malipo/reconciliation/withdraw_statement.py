@@ -5,20 +5,25 @@ that another file has. Payments that its lines have ended or corrected stay as t
 they are listed, and looked for in other statements. A closed day does not change: all of it is dated when it happens.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
 
 from malipo import ids
-from malipo.approvals import moved_alone
-from malipo.approvals.acts import Act
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as approvals
+from malipo.approvals.acts import STATEMENT_UNDOS, Act
 from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
-from malipo.operators import vouching
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.coverage import AFTER_SENDING
@@ -27,7 +32,8 @@ from malipo.reconciliation.payment_windows import BEFORE, ids_of
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawal_effects, withdrawals
 from malipo.reconciliation.store import statement_proposals as proposals
-from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal, StatementTerms
+from malipo.reconciliation.store.withdrawals import Remaining
 
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
 _EXCEPTIONS_AT_ONCE = 1000
@@ -51,7 +57,8 @@ class WithdrawStatements:
         await _require_undecided(tx, file)
         booked = await withdrawals.find_bookings(tx, file.id)
         amount = sum(abs(each.amount) for each in booked if not each.is_undone)
-        return await _propose(tx, ProposedAction.WITHDRAW, file, None, amount, reason, actor=actor, now=now)
+        proposal = _proposal(Act.WITHDRAW_STATEMENT, file, None, amount, reason, actor=actor, now=now)
+        return await _propose(tx, proposal, file, actor=actor)
 
     async def propose_undo(
         self,
@@ -70,12 +77,12 @@ class WithdrawStatements:
         booking = await _find_booking(tx, booking_id)
         assert booking.file_id is not None
         file = await _lock(tx, booking.file_id)
-        proposal = await _propose(
-            tx, ProposedAction.UNDO, file, booking.id, booking.amount, reason, actor=actor, now=now
-        )
+        act = Act.UNDO_STATEMENT_BOOKING
+        proposal = _proposal(act, file, booking.id, booking.amount, reason, actor=actor, now=now)
+        await decide.require_none_open(tx, [act], booking.id)
         if await moved_alone.takes_two(
             tx,
-            Act.UNDO_STATEMENT_BOOKING,
+            act,
             booking.amount,
             operator=actor.name,
             subject=booking.id,
@@ -83,21 +90,21 @@ class WithdrawStatements:
             now=now,
             is_single_operator=is_single_operator,
         ):
-            return proposal
-        return await _apply(tx, proposal, file, actor=actor, now=now, is_alone=is_single_operator)
+            return await _propose(tx, proposal, file, actor=actor)
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_single_operator)
 
     async def approve(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Agree with what another operator has proposed about a file or a booking, and do it."""
-        proposal, file = await _find_open(tx, subject)
-        require_operator(actor)
-        await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
-        return await _apply(tx, proposal, file, actor=actor, now=now)
+        proposal, file = await _lock_open(tx, subject)
+        await decide.approve(tx, proposal, actor=actor, now=now)
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now)
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Disagree with a proposal, or take one's own back."""
-        proposal, file = await _find_open(tx, subject)
-        require_operator(actor)
-        return await _end(tx, proposal, file, is_approved=False, actor=actor, now=now)
+        proposal, file = await _lock_open(tx, subject)
+        proposed = proposals.of(proposal)
+        note, details = f"statement.{proposed.action}_rejected", _details(proposed, file)
+        return proposals.of(await decide.reject(tx, proposal, note, details, actor=actor, now=now))
 
 
 async def _apply(
@@ -109,14 +116,22 @@ async def _apply(
         for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
-        await import_approval.end_of_file(tx, file.id, actor=actor, now=now)
+        await import_approval.end_of_file(tx, file.id, now=now)
+        for each in await approvals.find_with_term(tx, STATEMENT_UNDOS, "file_id", file.id):
+            if each.decided_at is None:  # To undo one of its bookings: all of them are undone.
+                await decide.end_by_system(tx, each, now=now)
         await withdrawals.withdraw_file(tx, file, now=now)
         await _look_for_absent_again(tx, file, now=now)
     else:
         assert proposal.booking_id is not None
         booking = await _undo(tx, proposal.booking_id, proposal, actor=actor, now=now)
         await _open_lines(tx, file, booking, now=now)
-    return await _end(tx, proposal, file, is_approved=True, actor=actor, now=now, is_alone=is_alone)
+    done = {ProposedAction.WITHDRAW: "withdrawn", ProposedAction.UNDO: "booking_undone"}[proposal.action]
+    remaining = await withdrawals.find_remaining(tx, file.id) if proposal.action is ProposedAction.WITHDRAW else []
+    details = _details(proposal, file, remaining) | {"proposed_by": proposal.requested_by}
+    details |= audit_log.alone(is_alone)
+    await audit_log.append(tx, actor, f"statement.{done}", now=now, **details)
+    return replace(proposal, decided_by=actor.name, decided_at=now, is_approved=True)
 
 
 async def _look_for_absent_again(tx: Tx, file: StatementFile, *, now: datetime) -> None:
@@ -165,9 +180,8 @@ async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now
         await exceptions.insert(tx, found, now=now)
 
 
-async def _propose(
-    tx: Tx,
-    action: ProposedAction,
+def _proposal(
+    act: Act,
     file: StatementFile,
     booking_id: str | None,
     amount: int,
@@ -175,76 +189,39 @@ async def _propose(
     *,
     actor: Actor,
     now: datetime,
-) -> StatementProposal:
+) -> Proposal:
     if file.withdrawn_at is not None:
         raise Conflict("This statement was withdrawn.")
-    proposal = StatementProposal(
+    return Proposal(
         id=ids.mint("stp_", now),
-        action=action,
-        file_id=file.id,
-        booking_id=booking_id,
+        action=act,
+        subject=booking_id or file.id,
         amount=amount,
+        terms=decide.encode(StatementTerms(file_id=file.id, booking_id=booking_id)),
         reason=reason,
         requested_by=actor.name,
         requested_at=now,
     )
-    if earlier := await proposals.find_open_of(tx, proposal.subject):
-        raise Conflict(f"{earlier.requested_by} has proposed it already: another operator approves or rejects that.")
-    await proposals.insert(tx, proposal)
-    await _note(tx, proposal, file, "proposed", actor=actor, now=now)
-    return proposal
 
 
-async def _end(
-    tx: Tx,
-    proposal: StatementProposal,
-    file: StatementFile,
-    *,
-    is_approved: bool,
-    actor: Actor,
-    now: datetime,
-    is_alone: bool = False,
-) -> StatementProposal:
-    await proposals.end(tx, proposal.id, by=actor.name, is_approved=is_approved, now=now)
-    done = (
-        {ProposedAction.WITHDRAW: "withdrawn", ProposedAction.UNDO: "booking_undone"}[proposal.action]
-        if is_approved
-        else "rejected"
-    )
-    await _note(tx, proposal, file, done, actor=actor, now=now, is_alone=is_alone)
-    [found] = [each for each in await proposals.find(tx, file.id) if each.id == proposal.id]
-    return found
+async def _propose(tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Actor) -> StatementProposal:
+    proposed = proposals.of(proposal)
+    note, details = f"statement.{proposed.action}_proposed", _details(proposed, file)
+    return proposals.of(await decide.propose(tx, proposal, note, details, actor=actor))
 
 
-async def _note(
-    tx: Tx,
-    proposal: StatementProposal,
-    file: StatementFile,
-    what: str,
-    *,
-    actor: Actor,
-    now: datetime,
-    is_alone: bool = False,
-) -> None:
-    names = {"proposed": f"{proposal.action}_proposed", "rejected": f"{proposal.action}_rejected"}
-    remaining = await withdrawals.find_remaining(tx, file.id) if what == "withdrawn" else []
-    await audit_log.append(
-        tx,
-        actor,
-        f"statement.{names.get(what, what)}",
-        now=now,
-        file=file.id,
-        name=file.name,
-        channel=file.channel,
-        account=file.account,
-        booking=proposal.booking_id,
-        amount=proposal.amount,
-        reason=proposal.reason,
-        proposed_by=proposal.requested_by,
-        remaining=len(remaining),
-        remaining_amount=sum(each.amount for each in remaining),
-        **audit_log.alone(is_alone),
-    )
+def _details(proposal: StatementProposal, file: StatementFile, remaining: Sequence[Remaining] = ()) -> dict[str, Any]:
+    return {
+        "file": file.id,
+        "name": file.name,
+        "channel": file.channel,
+        "account": file.account,
+        "booking": proposal.booking_id,
+        "amount": proposal.amount,
+        "reason": proposal.reason,
+        "remaining": len(remaining),
+        "remaining_amount": sum(each.amount for each in remaining),
+    }
 
 
 async def _lock(tx: Tx, file_id: str) -> StatementFile:
@@ -260,12 +237,10 @@ async def _lock(tx: Tx, file_id: str) -> StatementFile:
     return found
 
 
-async def _find_open(tx: Tx, subject: str) -> tuple[StatementProposal, StatementFile]:
+async def _lock_open(tx: Tx, subject: str) -> tuple[Proposal, StatementFile]:
     await matching.lock_for_decision(tx)
-    proposal = await proposals.find_open_of(tx, subject)
-    if proposal is None:
-        raise Missing("Nobody has proposed anything about it.")
-    return proposal, await _lock(tx, proposal.file_id)
+    proposal = await decide.lock_open(tx, STATEMENT_UNDOS, subject)
+    return proposal, await _lock(tx, proposals.of(proposal).file_id)
 
 
 async def _find_booking(tx: Tx, booking_id: str) -> HouseBooking:

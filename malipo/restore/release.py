@@ -6,20 +6,23 @@ of the lost time.
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from malipo import ids
-from malipo.approvals import moved_alone
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
+from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Invalid, Missing
+from malipo.errors import Conflict, Invalid
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
-from malipo.operators import vouching
 from malipo.payments.store import dispatch_restore
 from malipo.restore import store
-from malipo.restore.store import Release
+from malipo.restore.store import ReleaseTerms, proposed_release
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
 
@@ -44,15 +47,13 @@ async def release(
     channel, type_ = scope or (None, None)
     proposed = await store.find_release(tx, standing.epoch, channel, type_)
     if proposed is None:
-        proposed = Release(ids.mint("rel_", now), standing.epoch, channel, type_, evidence, actor.name, now)
-        await store.insert_release(tx, proposed)
-        await _note(tx, actor, "installation.release_proposed", proposed, evidence, now=now)
+        terms = ReleaseTerms(epoch=standing.epoch, channel=channel, type=type_)
+        proposed = await _propose(tx, terms, evidence, actor=actor, now=now)
         if not is_single_operator:
             return Released(False, standing.epoch)
-    elif not is_single_operator:
-        await vouching.require_two(tx, proposed_by=proposed.requested_by, approver=actor, now=now)
-    await store.approve_release(tx, proposed.id, approved_by=actor.name, is_single_operator=is_single_operator, now=now)
-    await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_single_operator)
+    await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
+    details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": is_single_operator}
+    await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
         await dispatch_restore.ask_first_what_came_late(tx)
         await installation.end_fence(tx)
@@ -66,9 +67,9 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
     standing = await installation.lock(tx)
     proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:
-        raise Missing("Nobody has proposed that sending begins.")
-    await store.end_proposed_release(tx, proposed.id)
-    await _note(tx, actor, "installation.release_rejected", proposed, proposed.evidence, now=now)
+        raise NothingProposed("Nobody has proposed that sending begins.")
+    details = _details(proposed, proposed.reason)
+    await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
     return Released(False, standing.epoch)
 
 
@@ -79,18 +80,24 @@ def _require_something(standing: Installation, scope: Scope) -> None:
         raise Conflict("The installation was never restored: there is nothing to release.")
 
 
-async def _note(
-    tx: Tx, actor: Actor, what: str, release: Release, evidence: str, *, now: datetime, alone: bool = False
-) -> None:
-    await audit_log.append(
-        tx,
-        actor,
-        what,
-        now=now,
-        epoch=release.epoch,
-        channel=release.channel,
-        type=release.type,
-        evidence=evidence,
-        proposed_by=release.requested_by,
-        alone=alone,
+async def _propose(tx: Tx, terms: ReleaseTerms, evidence: str, *, actor: Actor, now: datetime) -> Proposal:
+    for each in await proposals.find_open(tx, [Act.RELEASE]):
+        if proposed_release(each).epoch != terms.epoch:  # The database was restored again since.
+            await decide.end_by_system(tx, each, now=now)
+    proposal = Proposal(
+        id=ids.mint("rel_", now),
+        action=Act.RELEASE,
+        subject=terms.subject,
+        amount=0,
+        terms=decide.encode(terms),
+        reason=evidence,
+        requested_by=actor.name,
+        requested_at=now,
     )
+    details = _details(proposal, evidence)
+    return await decide.propose(tx, proposal, "installation.release_proposed", details, actor=actor)
+
+
+def _details(proposal: Proposal, evidence: str) -> dict[str, Any]:
+    terms = proposal.terms_as(ReleaseTerms)
+    return {"epoch": terms.epoch, "channel": terms.channel, "type": terms.type, "evidence": evidence}

@@ -1,55 +1,53 @@
-"""The SQL of releases: proposed by one operator, approved by another, or rejected."""
+"""Releases after a restore: what operators propose, and which channels were released."""
 
 from datetime import datetime
-from typing import NamedTuple
 
+import msgspec
+
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
 from malipo.db import Conn, Tx
 
 
-class Release(NamedTuple):
-    id: str
+class ReleaseTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be released; without a channel, the installation."""
+
     epoch: int
-    channel: str | None
-    type: str | None
+    channel: str | None = None
+    type: str | None = None
+
+    @property
+    def subject(self) -> str:
+        return " ".join(str(each) for each in (self.epoch, self.channel, self.type) if each is not None)
+
+
+class ProposedRelease(ReleaseTerms, frozen=True, kw_only=True):
+    id: str
     evidence: str
     requested_by: str
     requested_at: datetime
 
 
-async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Release | None:
-    """What is proposed, and not approved yet."""
-    row = await tx.fetchrow(
-        """
-        SELECT id, epoch, channel, type, evidence, requested_by, requested_at FROM restore_releases
-        WHERE epoch = $1 AND channel IS NOT DISTINCT FROM $2 AND type IS NOT DISTINCT FROM $3 AND approved_at IS NULL
-        FOR UPDATE
-        """,
-        epoch,
-        channel,
-        type_,
-    )
-    return None if row is None else Release(*row.values())
+async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Proposal | None:
+    """What is proposed, and not decided yet; held until the commit."""
+    subject = ReleaseTerms(epoch=epoch, channel=channel, type=type_).subject
+    return next(iter(await proposals.lock_open(tx, [Act.RELEASE], subject)), None)
 
 
-async def insert_release(tx: Tx, release: Release) -> None:
-    await tx.execute(
-        """
-        INSERT INTO restore_releases (id, epoch, channel, type, evidence, requested_by, requested_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
-        """,
-        *release,
-    )
+async def find_proposed_releases(connection: Conn, epoch: int) -> list[ProposedRelease]:
+    """All that is proposed in an epoch, and not decided yet."""
+    found = [proposed_release(each) for each in await proposals.find_open(connection, [Act.RELEASE])]
+    return [each for each in found if each.epoch == epoch]
 
 
-async def approve_release(
-    tx: Tx, release_id: str, *, approved_by: str, is_single_operator: bool, now: datetime
-) -> None:
-    await tx.execute(
-        "UPDATE restore_releases SET approved_by = $2, is_single_operator = $3, approved_at = $4 WHERE id = $1",
-        release_id,
-        approved_by,
-        is_single_operator,
-        now,
+def proposed_release(proposal: Proposal) -> ProposedRelease:
+    return ProposedRelease(
+        id=proposal.id,
+        evidence=proposal.reason,
+        requested_by=proposal.requested_by,
+        requested_at=proposal.requested_at,
+        **msgspec.structs.asdict(proposal.terms_as(ReleaseTerms)),
     )
 
 
@@ -62,23 +60,6 @@ async def release_channel(tx: Tx, epoch: int, channel: str, type_: str) -> None:
     )
 
 
-async def find_proposed_releases(connection: Conn, epoch: int) -> list[Release]:
-    """All that is proposed in an epoch, and not approved yet."""
-    rows = await connection.fetch(
-        """
-        SELECT id, epoch, channel, type, evidence, requested_by, requested_at FROM restore_releases
-        WHERE epoch = $1 AND approved_at IS NULL
-        """,
-        epoch,
-    )
-    return [Release(*row.values()) for row in rows]
-
-
 async def find_released_channels(connection: Conn, epoch: int) -> set[tuple[str, str]]:
     rows = await connection.fetch("SELECT channel, type FROM channel_releases WHERE epoch = $1", epoch)
     return {(row["channel"], row["type"]) for row in rows}
-
-
-async def end_proposed_release(tx: Tx, release_id: str) -> None:
-    """Delete a rejected proposal. The audit log keeps what was proposed, by whom, and who rejected it."""
-    await tx.execute("DELETE FROM restore_releases WHERE id = $1 AND approved_at IS NULL", release_id)

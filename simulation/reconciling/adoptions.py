@@ -19,7 +19,7 @@ from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.exception import Action, ExceptionKind, ExceptionState, ReconciliationException
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.store import exceptions
+from malipo.reconciliation.store import exceptions, resolutions
 from malipo.reconciliation.store.exceptions import ExceptionFilter
 from malipo_simulator.statements.account import ZONE
 from simulation.database import SimulatedDatabase
@@ -191,21 +191,16 @@ class Adoptions:
 
     async def _approve(self, database: Database, exception: ReconciliationException, line: _Line) -> None:
         async with database.read() as connection:
-            row = await connection.fetchrow(
-                """
-                SELECT action, terms FROM exception_resolutions WHERE exception_id = $1 AND decided_at IS NULL
-                ORDER BY id DESC LIMIT 1
-                """,
-                exception.id,
-            )
+            found = await resolutions.find(connection, exception.id)
+        row = next((each for each in reversed(found) if each.decided_at is None), None)
         act = partial(self._desk.approve, exception_id=exception.id, actor=_JUMA, now=self._now())
         if not await self._try(database, act, line):
             await self._try(
                 database, partial(self._desk.reject, exception_id=exception.id, actor=_JUMA, now=self._now()), line
             )
             return
-        self._note(f"approved {row['action'] if row else ''} of {exception.receipt}")
-        if row is not None and row["action"] == Action.ADOPT and line.is_mistaken:
+        self._note(f"approved {row.action if row else ''} of {exception.receipt}")
+        if row is not None and row.action is Action.ADOPT and line.is_mistaken:
             self._to_undo[exception.id] = self._time + line.undo_after
             line.is_mistaken = False
 

@@ -319,6 +319,11 @@ async def test_the_grid(world: World, act: str, who: str, expected: str) -> None
         yesterday = world.now - timedelta(days=1)
         await give_password(world.database, "juma", by=ASHA, ago=clock.now() - yesterday)
     assert await _outcome(begin, approve, who) == expected
+    async with world.database.read() as connection:
+        sql = "SELECT requested_by, decided_by, is_approved FROM proposals WHERE action = $1"
+        kept = [tuple(row) for row in await connection.fetch(sql, act)]
+    decided = (JUMA.name, True) if expected == "done" else (None, None)
+    assert kept == ([(ASHA.name, *decided)] if GRID[act] is TWO else []), "all that waits, waits in one table"
 
 
 async def _outcome(begin: Begin, approve: Approve, who: str) -> str:

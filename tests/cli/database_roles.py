@@ -25,6 +25,7 @@ READING: dict[str, tuple[str, ...]] = {
     "close key": (),
     "floats list": (),
     "floats pending": (),
+    "approvals": (),
     "statements charges": (),
     "statements waiting": (),
     "exceptions list": (),

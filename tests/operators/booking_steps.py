@@ -6,14 +6,13 @@ from datetime import timedelta
 
 from malipo import clock
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import Requested
+from malipo.approvals.booking_approval import ProposedBooking, Requested
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.store import booking_proposals, wallets
-from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger.store import wallets
 from malipo.operators import login
 from malipo.operators import store as operators
 from tests.conftest import Merchant
@@ -42,17 +41,17 @@ class Desk:
         async with self.database.begin() as tx:
             return await booking_approval.request(tx, booking, approval_amount=limit, actor=actor, now=clock.now())
 
-    async def approve(self, name: str = "NMB-1", *, actor: Actor = JUMA) -> Proposal:
+    async def approve(self, name: str = "NMB-1", *, actor: Actor = JUMA) -> ProposedBooking:
         async with self.database.begin() as tx:
             return await booking_approval.approve(tx, name, actor=actor, now=clock.now())
 
-    async def reject(self, name: str = "NMB-1", *, actor: Actor = JUMA) -> Proposal:
+    async def reject(self, name: str = "NMB-1", *, actor: Actor = JUMA) -> ProposedBooking:
         async with self.database.begin() as tx:
             return await booking_approval.reject(tx, name, actor=actor, now=clock.now())
 
     async def open(self) -> list[str]:
         async with self.database.read() as connection:
-            return [each.bank_reference for each in await booking_proposals.find_all_open(connection)]
+            return [each.bank_reference for each in await booking_approval.find_open(connection)]
 
     async def available(self) -> int:
         """What the wallet holds, in a book that is clean."""

@@ -7,13 +7,12 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotOpen, NotProposed, SeveralProposed
+from malipo.approvals.booking_approval import NotOpen, NotProposed, ProposedBooking, SeveralProposed
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, DataError
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger import check as ledger_check
 from malipo.ledger.bookings import Booking, Kind, ReferenceReused, WalletTooLow, book
-from malipo.ledger.store.booking_proposals import Proposal
 from tests.conftest import Merchant, make_merchant
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, LIMIT, NEEMA, Desk
 
@@ -24,8 +23,8 @@ async def desk(database: Database, merchant: Merchant) -> Desk:
     return Desk(database, merchant)
 
 
-def proposal_in(desk_said: object) -> Proposal:
-    assert isinstance(desk_said, Proposal)
+def proposal_in(desk_said: object) -> ProposedBooking:
+    assert isinstance(desk_said, ProposedBooking)
     return desk_said
 
 
@@ -91,9 +90,9 @@ async def test_the_database_itself_refuses_an_approval_by_whoever_proposed_it(de
     with pytest.raises(DataError) as refused:
         async with desk.database.begin() as tx:
             await tx.execute(
-                "UPDATE booking_proposals SET is_approved = true, decided_by = requested_by, decided_at = requested_at"
+                "UPDATE proposals SET is_approved = true, decided_by = requested_by, decided_at = requested_at"
             )
-    assert refused.value.constraint == "booking_proposals_take_two"
+    assert refused.value.constraint == "proposals_take_two"
 
 
 async def test_the_user_of_a_machine_books_small_sums_and_proposes_approves_and_rejects_nothing(desk: Desk) -> None:
@@ -221,30 +220,22 @@ async def test_what_has_ended_says_how_and_what_never_was_says_so(desk: Desk) ->
 
 
 # What is done behind malipo's back, after one was approved (NMB-A), one rejected (NMB-R), and one waits (NMB-O).
+_PAPER_X = "terms = jsonb_set(terms, '{bank_reference}', '\"NMB-X\"')"
 TAMPERED = {
     "an approval without its booking": (
-        "INSERT INTO booking_proposals SELECT 'bok_none', merchant_id, kind, 'NMB-X', amount, requested_by, requested_at, "
-        "decided_by, decided_at, true FROM booking_proposals WHERE bank_reference = 'NMB-A'",
+        "INSERT INTO proposals SELECT 'bok_none', action, 'NMB-X', amount, requested_by, requested_at, decided_by, "
+        "decided_at, true, false, terms FROM proposals WHERE subject = 'NMB-A'",
         "bok_none",
     ),
-    "an approval of another amount": (
-        "UPDATE booking_proposals SET amount = amount - 1 WHERE bank_reference = 'NMB-A'",
-        "NMB-A",
-    ),
-    "an approval of another paper": (
-        "UPDATE booking_proposals SET bank_reference = 'NMB-X' WHERE bank_reference = 'NMB-A'",
-        "NMB-A",
-    ),
-    "a booking that was rejected": (
-        "UPDATE booking_proposals SET is_approved = false WHERE bank_reference = 'NMB-A'",
-        "NMB-A",
-    ),
+    "an approval of another amount": ("UPDATE proposals SET amount = amount - 1 WHERE subject = 'NMB-A'", "NMB-A"),
+    "an approval of another paper": (f"UPDATE proposals SET {_PAPER_X} WHERE subject = 'NMB-A'", "NMB-A"),
+    "a booking that was rejected": ("UPDATE proposals SET is_approved = false WHERE subject = 'NMB-A'", "NMB-A"),
     "a booking that still waits": (
-        "UPDATE booking_proposals SET is_approved = NULL, decided_by = NULL, decided_at = NULL WHERE bank_reference = 'NMB-A'",
+        "UPDATE proposals SET is_approved = NULL, decided_by = NULL, decided_at = NULL WHERE subject = 'NMB-A'",
         "NMB-A",
     ),
     "a paper that waits and was booked beside it": (
-        "UPDATE booking_proposals SET bank_reference = 'NMB-D' WHERE bank_reference = 'NMB-O'",
+        f"UPDATE proposals SET {_PAPER_X.replace('NMB-X', 'NMB-D')} WHERE subject = 'NMB-O'",
         "NMB-O",
     ),
 }

@@ -45,7 +45,7 @@ async def test_two_operators_who_propose_at_the_same_instant_are_one_proposal(st
 
     assert sum(isinstance(answer, Resolved) for answer in answers) == 1
     assert sum(isinstance(answer, Conflict) for answer in answers) == 7
-    assert await database_facts.count(steps.database, "resolutions") == 1
+    assert await database_facts.count(steps.database, "proposals") == 1
 
 
 async def test_a_network_and_an_operator_at_the_same_instant_end_a_payment_once(steps: PaymentSteps) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.approvals.decide import NothingProposed
 from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden
 from malipo.network_statements.profile import built_in
@@ -15,7 +16,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import Action
-from malipo.reconciliation.import_approval import NothingWaits, WaitingList, fingerprint_of
+from malipo.reconciliation.import_approval import WaitingList, fingerprint_of
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.match_statements import Matched
 from malipo.reconciliation.report_evidence import approve_import
@@ -207,7 +208,7 @@ async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: D
     assert (await desk.wallet(), await desk.waiting()) == (before, [])
     [exception] = await desk.statements.open_exceptions()
     assert (exception.kind, exception.amount) == ("state_differs", MILLIONS)
-    with pytest.raises(NothingWaits):
+    with pytest.raises(NothingProposed):
         await desk.approve(file_id)
     resolve = ResolveExceptions.of(Settings(**NO_LIMITS), clock.now)
     async with desk.database.begin() as tx:

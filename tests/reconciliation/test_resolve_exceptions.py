@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,9 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Refusal
 from malipo.operators.store import insert_operator
+from malipo.payments import resolve
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
@@ -20,6 +23,7 @@ from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.suggest_payments import suggest_payments
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, make_merchant
+from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, line_of, statements
 
@@ -244,6 +248,41 @@ async def test_an_absent_payout_is_resolved_as_failed_by_two(statements: Stateme
     with pytest.raises(Conflict):
         await desk.undo(found)
     await statements.check_ledger()
+
+
+async def test_an_approval_about_an_exception_agrees_with_nothing_else_that_is_proposed_about_its_payment(
+    statements: Statements, desk: Desk
+) -> None:
+    payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    await statements.take(line_of(payment))
+    [found] = await statements.open_exceptions()
+    await desk.propose(found, Action.RESOLVE, {"outcome": "completed"})
+    async with statements.database.begin() as tx:
+        await resolve.reject(tx, payment.reference, actor=JUMA, now=clock.now())
+        other = Finding(ResolvedOutcome.FAILED, "Their manager says that it came back")
+        how: dict[str, Any] = {"actor": NEEMA, "approval_amount": 1, "now": clock.now()}
+        assert not (await resolve.propose(tx, payment.reference, other, **how)).is_done
+    with pytest.raises(Conflict):
+        await desk.approve(found)
+    assert (await desk.reject(found)).state is ExceptionState.OPEN
+    async with statements.database.begin() as tx:
+        assert (await resolve.approve(tx, payment.reference, actor=JUMA, now=clock.now())).outcome == "failed"
+
+
+async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Statements, desk: Desk) -> None:
+    """A process of the version before resolves an exception whose cause has gone, and sees no proposal."""
+    found = await a_stranger(statements, -500)
+    await desk.propose(found, Action.BOOK, {"account": "losses"})
+    async with statements.database.begin() as tx:
+        sql = "UPDATE reconciliation_exceptions SET state = 'resolved', resolved_by = 'malipo', resolved_at = now()"
+        await tx.execute(f"{sql}, why_resolved = 'Gone.'")
+    with pytest.raises(Conflict, match="cause has gone"):
+        await desk.approve(found)
+    await statements.match()
+    async with statements.database.read() as connection:
+        assert await resolutions.find_open(connection) == []
+        [kept] = await resolutions.find(connection, found.id)
+    assert (kept.decided_by, kept.is_approved) == ("malipo", False)
 
 
 async def test_a_contradiction_that_operators_have_decided_is_no_exception_any_more(

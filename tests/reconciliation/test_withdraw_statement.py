@@ -15,7 +15,7 @@ from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.store import matching, withdrawals
+from malipo.reconciliation.store import matching, statement_proposals, withdrawals
 from malipo.reconciliation.store.statement_proposals import StatementProposal
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
 from tests.payments.payment_steps import steps
@@ -228,6 +228,24 @@ async def test_a_withdrawal_and_a_matching_do_not_mix(statements: Statements) ->
     assert (await state(statements))["lines"] == []
     assert await statements.float_change() == 0
     await statements.check_ledger()
+
+
+async def test_what_is_proposed_about_a_booking_ends_when_its_statement_is_withdrawn(statements: Statements) -> None:
+    file = (await statements.load(statements.write(Entry("F", -1200, DAY, "Fee")))).file
+    await statements.match()
+    async with statements.database.begin() as tx:
+        [booking] = await withdrawals.find_bookings(tx, file.id)
+        undo = await WITHDRAW.propose_undo(tx, booking.id, reason=WHY, actor=ASHA, now=clock.now())
+    assert undo.decided_at is None
+    await withdraw(statements, file.id)
+    with pytest.raises(Missing):
+        await approve(statements, booking.id)
+    async with statements.database.read() as connection:
+        kept = await statement_proposals.find(connection, file.id)
+    assert [(each.action, each.decided_by, each.is_approved) for each in kept] == [
+        ("undo", "malipo", False),
+        ("withdraw", JUMA.name, True),
+    ]
 
 
 async def test_the_booking_of_a_days_fees_can_be_undone_and_only_operators_book_them_again(

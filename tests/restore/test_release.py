@@ -45,7 +45,7 @@ async def test_where_there_is_one_operator_that_one_releases_alone_and_it_is_kep
     await fence(steps)
     assert await let_go(steps, ASHA, is_single_operator=True)
     async with steps.database.read() as connection:
-        assert await connection.fetchval("SELECT is_single_operator FROM restore_releases")
+        assert await connection.fetchval("SELECT is_single_operator FROM proposals")
 
 
 @pytest.mark.parametrize("rejects", [ASHA, JUMA], ids=["whoever proposed it", "another"])

@@ -22,7 +22,7 @@ from malipo.reconciliation.close.day import parse_day
 from malipo.reconciliation.close.report import html_of
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store import closes, signing_keys
-from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.close.verify import Verified, verify
 from malipo.settings import Settings
 from malipo.settings.environment import require
@@ -83,7 +83,7 @@ def _encryption(settings: Settings) -> Encryption:
 def _close(arguments: argparse.Namespace, settings: Settings) -> int:
     encryption, day = _encryption(settings), parse_day(arguments.day)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> ClosedDay | Proposal:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ClosedDay | ProposedClose:
         return await close_day.close_day(
             tx,
             day,
@@ -96,7 +96,7 @@ def _close(arguments: argparse.Namespace, settings: Settings) -> int:
         )
 
     done = write(arguments, settings, act)
-    if isinstance(done, Proposal):
+    if isinstance(done, ProposedClose):
         sentence = f"Proposed. {day} does not add up: another operator must approve it, at /operator/close."
         return tell(arguments, words.proposal_as_json(done), sentence)
     return _tell(arguments, settings, done)
@@ -117,7 +117,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     day = parse_day(arguments.day)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ProposedClose:
         return await close_day.reject(tx, day, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)

@@ -10,7 +10,7 @@ from malipo.reconciliation.close.differences import REASONS, title_of
 from malipo.reconciliation.close.differences import in_words as item_in_words
 from malipo.reconciliation.close.report import verdict_of
 from malipo.reconciliation.close.signature import ClosedDay, message_of
-from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.close.verification import line_of, pem_of
 
 _MOST_ITEMS = 10
@@ -36,7 +36,7 @@ def as_json(closed: ClosedDay, public_key: bytes) -> dict[str, Any]:
     }
 
 
-def proposal_as_json(proposal: Proposal) -> dict[str, Any]:
+def proposal_as_json(proposal: ProposedClose) -> dict[str, Any]:
     return {
         "day": str(proposal.day),
         "isClosed": False,
@@ -60,7 +60,7 @@ def row(closed: ClosedDay) -> dict[str, Any]:
     }
 
 
-def proposal_row(proposal: Proposal) -> dict[str, Any]:
+def proposal_row(proposal: ProposedClose) -> dict[str, Any]:
     return {
         "day": str(proposal.day),
         "state": "proposed",

@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import money
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotProposed, Requested
+from malipo.approvals.booking_approval import NotProposed, ProposedBooking, Requested
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
 from malipo.cli.database import with_database, write
@@ -15,8 +15,6 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.wallet_bookings import add_decisions, amount_of, reference_of, sentence_of
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
-from malipo.ledger.store import booking_proposals
-from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
 from malipo.settings import Settings
@@ -82,7 +80,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed by": each.requested_by,
                     "proposed at": each.requested_at,
                 }
-                for each in await booking_proposals.find_all_open(connection)
+                for each in await booking_approval.find_open(connection)
                 if each.channel is not None
             ]
 
@@ -92,9 +90,9 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _decide(
-    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[Proposal]], word: str
+    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[ProposedBooking]], word: str
 ) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ProposedBooking:
         proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
         if proposal.channel is None:  # a merchant's: nothing of it is committed
             raise NotProposed(arguments.booking)

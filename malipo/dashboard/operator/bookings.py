@@ -1,5 +1,5 @@
 """Approval of top-ups, settlements and transfers by a second operator (maker and checker). The rules are those of
-`malipo/operators/booking_approval.py`.
+`malipo/approvals/booking_approval.py`.
 
 Each form names the booking by its id, so nobody approves another sum than the one they saw.
 """
@@ -12,25 +12,23 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotOpen, NotProposed
+from malipo.approvals.booking_approval import NotOpen, NotProposed, ProposedBooking
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Refusal
-from malipo.ledger.store import booking_proposals
-from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants.store import merchants
 from malipo.operators import vouching
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
-_ID = re.compile(f"({booking_proposals.ID_PREFIX}|{booking_proposals.TRANSFER_ID_PREFIX})[0-9A-Za-z]+")
+_ID = re.compile(f"({'|'.join(booking_approval.ID_PREFIXES)})[0-9A-Za-z]+")
 
 SENTENCES = [form_errors.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR]
 
 
 class Row(NamedTuple):
-    proposal: Proposal
+    proposal: ProposedBooking
     merchant: str | None  # None: a transfer of the house
     is_mine: bool
 
@@ -49,7 +47,7 @@ async def reject(request: OperatorRequest) -> Response:
 
 async def decide(
     request: OperatorRequest,
-    act: Callable[..., Awaitable[Proposal]],
+    act: Callable[..., Awaitable[ProposedBooking]],
     notice: str,
     ids: re.Pattern[str],
     path: str,
@@ -72,8 +70,8 @@ async def decide(
 async def _page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None
 ) -> Response:
-    async def find(connection: Conn) -> tuple[list[Proposal], Mapping[str, str]]:
-        found = await booking_proposals.find_all_open(connection)
+    async def find(connection: Conn) -> tuple[list[ProposedBooking], Mapping[str, str]]:
+        found = await booking_approval.find_open(connection)
         return found, {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
 
     found, names = await request.service.read_snapshot(find)

@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.operator import resolution_effects
 from malipo.dashboard.operator.case_reasons import SENTENCES
+from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import Wallet
@@ -20,7 +24,7 @@ from malipo.networks.channels import PROFILES
 from malipo.payments import case_reason
 from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
 from malipo.payments.store import cases, creators, network_answers
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
@@ -41,7 +45,7 @@ class Dossier(NamedTuple):
     """Everything that is known of one case."""
 
     case: Case
-    proposal: Proposal | None
+    proposal: ProposedResolution | None
     heard: list[StoredAnswer]
     merchant: str
     wallet: Wallet
@@ -49,15 +53,15 @@ class Dossier(NamedTuple):
 
 
 async def show_all(request: OperatorRequest) -> Response:
-    async def find(connection: Conn) -> tuple[list[Case], Mapping[str, str], int]:
+    async def find(connection: Conn) -> tuple[list[Case], Mapping[str, str], int, list[Proposal]]:
         seconds = request.service.settings.unsettled_seconds
         found = await cases.find_unsettled(connection, unsettled_seconds=seconds)
         found += await cases.find_contradicted(connection)
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
         down = set(await networks.find_down(connection)) & set(request.service.networks.routes.values())
-        return found, names, len(down)
+        return found, names, len(down), await proposals.find_open(connection, list(Act))
 
-    found, names, down = await request.service.read_snapshot(find)
+    found, names, down, waiting = await request.service.read_snapshot(find)
     return render.page(
         request,
         "operator/cases.html",
@@ -67,6 +71,7 @@ async def show_all(request: OperatorRequest) -> Response:
         proposed=sum(case.proposed is not None for case in found),
         owed=sum(case.correction.owed for case in found if case.correction is not None),
         down=down,
+        waiting=[(each, page_of(each)) for each in waiting[:_MOST_SHOWN]],
     )
 
 

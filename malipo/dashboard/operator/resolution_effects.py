@@ -12,7 +12,7 @@ from malipo.ledger.accounts import Wallet
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
 from malipo.payments.resolution import ResolvedOutcome
-from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Status, Transaction, Type
 
 SENTENCES = {
@@ -70,7 +70,7 @@ def finding_of(case: Case, value: str) -> tuple[ResolvedOutcome, bool]:
     return ResolvedOutcome.COMPLETED if is_paid else ResolvedOutcome.FAILED, True
 
 
-def value_of(proposal: Proposal) -> str:
+def value_of(proposal: ProposedResolution) -> str:
     return WAIVED if proposal.is_waived else proposal.outcome
 
 

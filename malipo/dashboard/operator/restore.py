@@ -21,7 +21,7 @@ from malipo.operators import vouching
 from malipo.restore import hold, release, status, store
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
-from malipo.restore.store import Release
+from malipo.restore.store import ProposedRelease
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
@@ -51,12 +51,12 @@ class Waiting(NamedTuple):
     payments: int
     amount: int
     is_released: bool
-    proposal: Release | None
+    proposal: ProposedRelease | None
 
 
 class Found(NamedTuple):
     status: Status
-    proposal: Release | None  # of the installation itself
+    proposal: ProposedRelease | None  # of the installation itself
     waiting: list[Waiting]
     operators: int
 

@@ -10,6 +10,9 @@ from malipo.ledger.accounts import Account, Move, Posting, Wallet
 
 _encode = msgspec.json.Encoder().encode
 
+# Any number that no other pair of locks uses: "book" in ASCII.
+_BOOKINGS = 0x626F6F6B
+
 
 async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
     """The wallets of these merchants, held until the commit. Always taken in the order of their ids."""
@@ -139,10 +142,20 @@ async def insert_booking(
     return done == "INSERT 0 1"
 
 
-async def get_booking(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int]:
+async def lock_booking(tx: Tx, kind: str, bank_reference: str) -> None:
+    """Until the commit nobody else proposes or books this reference. There may be no row to lock yet."""
+    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}")
+
+
+async def is_booking_proposed(tx: Tx, kind: str, bank_reference: str) -> bool:
+    """Whether it waits for a second operator."""
+    sql = "SELECT EXISTS (SELECT FROM proposals WHERE action = $1 AND subject = $2 AND decided_at IS NULL)"
+    return bool(await tx.fetchval(sql, kind, bank_reference))
+
+
+async def find_booking(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int] | None:
     """Whose wallet a reference was booked to, and how much."""
     row = await connection.fetchrow(
         "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND bank_reference = $2", kind, bank_reference
     )
-    assert row is not None
-    return row["merchant_id"], row["amount"]
+    return None if row is None else (row["merchant_id"], row["amount"])

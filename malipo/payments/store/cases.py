@@ -1,9 +1,15 @@
-"""Cases: payments that an operator must look at, and the proposals and resolutions of operators."""
+"""Cases: payments that an operator must look at, what is proposed about them, and the resolutions of operators."""
 
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
 from malipo import ids
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import RESOLUTIONS
+from malipo.approvals.decide import SYSTEM
+from malipo.approvals.store import Proposal
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction_moves import Change, Correction
 from malipo.payments.dispatch import Dispatch
@@ -11,8 +17,6 @@ from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
-
-AUTOMATIC = "malipo"  # who decided, where no operator had to
 
 
 class Case(NamedTuple):
@@ -25,30 +29,39 @@ class Case(NamedTuple):
     proposed: str | None  # the outcome that an operator has proposed
 
 
-class Proposal(NamedTuple):
-    id: str
+class ResolutionTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a proposal to resolve a payment keeps, beside its evidence."""
+
+    merchant_id: str
     outcome: str
+    provider_reference: str | None = None
+    is_of_contradiction: bool  # the payment has ended
+    is_despite_waiting: bool = False
+    is_waived: bool = False
+
+
+class ProposedResolution(ResolutionTerms, frozen=True, kw_only=True):
+    """What an operator says became of a payment."""
+
+    id: str
     evidence: str
-    provider_reference: str | None
     requested_by: str
-    is_of_contradiction: bool
-    is_despite_waiting: bool
-    is_waived: bool
     requested_at: datetime
 
 
+_ACTS = ", ".join(f"'{act}'" for act in RESOLUTIONS)
 _CASE = f"""
     {COLUMNS}, {DISPATCH}, {corrections.COLUMNS}, coalesce(c.is_open, false) AS is_contradicted,
     coalesce(d.next_action = 'sending' AND d.due_at > now(), false) AS is_sending,
     (SELECT m.is_active FROM merchants m WHERE m.id = t.merchant_id) AS is_merchant_active,
-    r.outcome AS proposed
+    p.terms ->> 'outcome' AS proposed
 """
-_JOINED = """
+_JOINED = f"""
     transactions t
     LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
     LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
-    LEFT JOIN resolutions r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.decided_at IS NULL
-         AND r.is_of_contradiction = (t.ended_at IS NOT NULL)
+    LEFT JOIN proposals p ON p.action IN ({_ACTS}) AND p.subject = t.id AND p.decided_at IS NULL
+         AND (p.terms ->> 'is_of_contradiction')::boolean = (t.ended_at IS NOT NULL)
 """
 
 
@@ -88,7 +101,8 @@ async def find_contradicted(connection: Conn) -> list[Case]:
         SELECT {_CASE} FROM {_JOINED}
         WHERE (t.merchant_id, t.id) IN (
             SELECT merchant_id, transaction_id FROM corrections WHERE is_open UNION
-            SELECT merchant_id, transaction_id FROM resolutions WHERE decided_at IS NULL AND is_of_contradiction)
+            SELECT terms ->> 'merchant_id', subject FROM proposals
+            WHERE action IN ({_ACTS}) AND decided_at IS NULL AND (terms ->> 'is_of_contradiction')::boolean)
           AND d.attention IS NULL
         ORDER BY t.ended_at
         """
@@ -99,11 +113,13 @@ async def find_contradicted(connection: Conn) -> list[Case]:
 async def lock(tx: Tx, id_or_reference: str) -> Case | None:
     """A payment that is open or was contradicted, by its id; any payment, by its reference; held until the commit."""
     key = await tx.fetchrow(
-        """
+        f"""
         SELECT merchant_id, id FROM transactions WHERE reference = $1
         UNION SELECT merchant_id, transaction_id FROM dispatches WHERE transaction_id = $1
         UNION SELECT merchant_id, transaction_id FROM resolutions WHERE transaction_id = $1
         UNION SELECT merchant_id, transaction_id FROM corrections WHERE transaction_id = $1
+        UNION SELECT terms ->> 'merchant_id', subject FROM proposals
+              WHERE action IN ({_ACTS}) AND subject = $1 AND terms ? 'merchant_id'
         """,
         id_or_reference,
     )
@@ -116,75 +132,71 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
     return _case_of(row)
 
 
-async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) -> None:
+async def lock_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
+    """The open one about this payment, which the caller has locked."""
+    return next(iter(await proposals.lock_open(tx, RESOLUTIONS, transaction.id)), None)
+
+
+async def find_proposal(tx: Tx, transaction: Transaction) -> ProposedResolution | None:
+    found = await lock_proposal(tx, transaction)
+    return None if found is None else proposed_resolution(found)
+
+
+def proposed_resolution(proposal: Proposal) -> ProposedResolution:
+    return ProposedResolution(
+        id=proposal.id,
+        evidence=proposal.reason,
+        requested_by=proposal.requested_by,
+        requested_at=proposal.requested_at,
+        **msgspec.structs.asdict(proposal.terms_as(ResolutionTerms)),
+    )
+
+
+async def insert_resolution(
+    tx: Tx,
+    transaction: Transaction,
+    resolution: ProposedResolution,
+    change: Change | None = None,
+    *,
+    decided_by: str,
+    now: datetime,
+) -> None:
+    """What was decided, with the change that it made, if any."""
     await tx.execute(
         """
         INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
-                                 provider_reference, requested_by, requested_at, is_despite_waiting, is_waived)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                                 provider_reference, requested_by, requested_at, is_despite_waiting, is_waived,
+                                 decided_by, decided_at, is_approved, ordinal, credited, borne)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, true, $14, $15, $16)
         """,
-        proposal.id,
+        resolution.id,
         transaction.merchant_id,
         transaction.id,
-        proposal.outcome,
-        proposal.is_of_contradiction,
-        proposal.evidence,
-        proposal.provider_reference,
-        proposal.requested_by,
-        proposal.requested_at,
-        proposal.is_despite_waiting,
-        proposal.is_waived,
+        resolution.outcome,
+        resolution.is_of_contradiction,
+        resolution.evidence,
+        resolution.provider_reference,
+        resolution.requested_by,
+        resolution.requested_at,
+        resolution.is_despite_waiting,
+        resolution.is_waived,
+        decided_by,
+        now,
+        None if change is None else change.correction.ordinal,
+        0 if change is None else change.credited,
+        0 if change is None else change.borne,
     )
 
 
 async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, now: datetime) -> None:
     """An automatic resolution is stored beside those of operators."""
-    await tx.execute(
-        """
-        INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence, requested_by,
-                                 requested_at, decided_by, decided_at, is_approved, ordinal, credited, borne)
-        VALUES ($1, $2, $3, 'completed', true, 'The network has confirmed it.', $4, $5, $4, $5, true, $6, $7, $8)
-        """,
-        ids.mint("res_", now),
-        transaction.merchant_id,
-        transaction.id,
-        AUTOMATIC,
-        now,
-        change.correction.ordinal,
-        change.credited,
-        change.borne,
+    resolution = ProposedResolution(
+        id=ids.mint("res_", now),
+        merchant_id=transaction.merchant_id,
+        outcome="completed",
+        is_of_contradiction=True,
+        evidence="The network has confirmed it.",
+        requested_by=SYSTEM,
+        requested_at=now,
     )
-
-
-async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
-    row = await tx.fetchrow(
-        """
-        SELECT id, outcome, evidence, provider_reference, requested_by, is_of_contradiction, is_despite_waiting,
-               is_waived, requested_at
-        FROM resolutions
-        WHERE merchant_id = $1 AND transaction_id = $2 AND decided_at IS NULL FOR UPDATE
-        """,
-        transaction.merchant_id,
-        transaction.id,
-    )
-    return None if row is None else Proposal(*row.values())
-
-
-async def end_proposal(
-    tx: Tx, proposal_id: str, *, decided_by: str, is_approved: bool, change: Change | None = None, now: datetime
-) -> None:
-    """Approve or reject it, with the change that it made, if any."""
-    await tx.execute(
-        """
-        UPDATE resolutions
-        SET decided_by = $2, decided_at = $3, is_approved = $4, ordinal = $5, credited = $6, borne = $7
-        WHERE id = $1
-        """,
-        proposal_id,
-        decided_by,
-        now,
-        is_approved,
-        None if change is None else change.correction.ordinal,
-        0 if change is None else change.credited,
-        0 if change is None else change.borne,
-    )
+    await insert_resolution(tx, transaction, resolution, change, decided_by=SYSTEM, now=now)

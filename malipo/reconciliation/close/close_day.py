@@ -6,14 +6,15 @@ from datetime import date, datetime, timedelta
 import msgspec
 
 from malipo import clock, ids
-from malipo.approvals.moved_alone import require_operator
+from malipo.approvals import decide
+from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.encryption import Encryption
-from malipo.errors import Conflict, Invalid, Missing, Refusal
+from malipo.errors import Conflict, Invalid, Refusal
 from malipo.ledger.store import closed_days
-from malipo.operators import vouching
 from malipo.reconciliation.close.compute_close import Computed, compute
 from malipo.reconciliation.close.day import can_be_closed_at
 from malipo.reconciliation.close.day_close import DayClose, encode, hash_of
@@ -21,7 +22,7 @@ from malipo.reconciliation.close.differences import sentences_of
 from malipo.reconciliation.close.signature import ClosedDay, signed
 from malipo.reconciliation.close.signing_key import find_or_make
 from malipo.reconciliation.close.store import closes, open_items
-from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.store.closes import CloseTerms, ProposedClose, proposed_close
 
 
 class NotOver(Refusal):
@@ -58,7 +59,7 @@ async def close_day(
     without: Collection[str] = (),
     reason: str = "",
     accepts_difference: bool = False,
-) -> ClosedDay | Proposal:
+) -> ClosedDay | ProposedClose:
     """Close it; or propose to, if it does not add up and that is to be accepted."""
     reason = _reason(reason, is_needed=bool(without) or accepts_difference)
     before = await _lock_next(tx, day, now=now)
@@ -73,15 +74,15 @@ async def close_day(
 async def approve(tx: Tx, day: date, *, encryption: Encryption, actor: Actor, now: datetime) -> ClosedDay:
     """Accept what another operator has proposed to accept, if it is still the same."""
     before = await _lock_next(tx, day, now=now)
-    proposal = await _open_proposal(tx, day)
-    require_operator(actor)
-    await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
-    computed = await _compute(tx, day, before, proposal.without)
-    if _hash(computed.close, before) != proposal.hash:
-        raise Conflict(
-            f"What is known of {day} has changed since it was proposed: reject the proposal, and close the day again."
-        )
-    await closes.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
+    proposal = await _lock_open(tx, day)
+    proposed = proposed_close(proposal)
+    await decide.approve(tx, proposal, actor=actor, now=now)
+    computed = await _compute(tx, day, before, proposed.without)
+    decide.require_seen(
+        proposed.hash,
+        _hash(computed.close, before).hex(),
+        f"What is known of {day} has changed since it was proposed: reject the proposal, and close the day again.",
+    )
     return await _store(
         tx,
         computed,
@@ -94,14 +95,11 @@ async def approve(tx: Tx, day: date, *, encryption: Encryption, actor: Actor, no
     )
 
 
-async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> Proposal:
+async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> ProposedClose:
     """Disagree with a proposal, or take one's own back."""
     await closed_days.lock_for_close(tx)
-    proposal = await _open_proposal(tx, day)
-    require_operator(actor)
-    await closes.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
-    await audit_log.append(tx, actor, "day.close_rejected", now=now, day=day, proposed_by=proposal.requested_by)
-    return proposal
+    proposal = await _lock_open(tx, day)
+    return proposed_close(await decide.reject(tx, proposal, "day.close_rejected", {"day": day}, actor=actor, now=now))
 
 
 async def preview(tx: Tx, day: date, *, without: Collection[str] = ()) -> Computed:
@@ -187,37 +185,29 @@ async def _propose(
     *,
     actor: Actor,
     now: datetime,
-) -> Proposal:
-    require_operator(actor)
-    if earlier := await closes.find_proposal(tx, close.day):
-        raise Conflict(f"{earlier.requested_by} has proposed it already: another operator accepts or rejects that.")
+) -> ProposedClose:
     proposal = Proposal(
         id=ids.mint("dcp_", now),
-        day=close.day,
-        hash=_hash(close, before),
-        without=tuple(sorted(without)),
+        action=Act.CLOSE_WITH_DIFFERENCE,
+        subject=close.day.isoformat(),
+        amount=0,
+        terms=decide.encode(CloseTerms(hash=_hash(close, before).hex(), without=tuple(sorted(without)))),
         reason=reason,
         requested_by=actor.name,
         requested_at=now,
     )
-    await closes.insert_proposal(tx, proposal)
-    await audit_log.append(
-        tx,
-        actor,
-        "day.close_proposed",
-        now=now,
-        day=close.day,
-        reason=reason,
-        unexplained={each.channel: each.unexplained for each in close.channels if not each.adds_up},
-        trial_balance=close.trial_balance,
-    )
-    return proposal
+    details = {
+        "day": close.day,
+        "reason": reason,
+        "unexplained": {each.channel: each.unexplained for each in close.channels if not each.adds_up},
+        "trial_balance": close.trial_balance,
+    }
+    return proposed_close(await decide.propose(tx, proposal, "day.close_proposed", details, actor=actor))
 
 
-async def _open_proposal(tx: Tx, day: date) -> Proposal:
-    if proposal := await closes.find_proposal(tx, day):
-        return proposal
-    raise Missing(f"Nobody has proposed to close {day} although it does not add up.")
+async def _lock_open(tx: Tx, day: date) -> Proposal:
+    nothing = f"Nobody has proposed to close {day} although it does not add up."
+    return await decide.lock_open(tx, [Act.CLOSE_WITH_DIFFERENCE], day.isoformat(), nothing)
 
 
 def _hash(close: DayClose, before: ClosedDay | None) -> bytes:

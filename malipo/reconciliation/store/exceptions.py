@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.approvals.acts import EXCEPTION_UNDOS
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import (
@@ -20,6 +21,7 @@ from malipo.reconciliation.store.carriers import carrier_of
 from malipo.reconciliation.store.matching import SIGNED
 
 _encode = msgspec.json.Encoder().encode
+_UNDOS = ", ".join(f"'{act}'" for act in EXCEPTION_UNDOS)
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 
 # What the ledger's float has of the payment, signed as in a statement: nothing while it is open, or was not paid.
@@ -103,7 +105,7 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
 
 
 async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
-    """Resolve those whose cause has gone, with the reason; what was proposed about them is rejected. Their ids.
+    """Resolve those whose cause has gone, with the reason. Their ids.
 
     `stated` are the connectors of which there is any statement. A payment of another one is not missing in it.
     """
@@ -128,8 +130,8 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
             ) AS k
             WHERE e.state <> 'resolved' AND NOT EXISTS (
                 -- What was done about it is to be undone: that it has its place by now is just what is doubted.
-                SELECT FROM exception_resolutions r
-                WHERE r.exception_id = e.id AND r.decided_at IS NULL AND r.action = 'undo')
+                SELECT FROM proposals p
+                WHERE p.subject = e.id AND p.decided_at IS NULL AND p.action IN ({_UNDOS}))
               AND CASE
                 WHEN e.kind IN ({_PLACELESS})
                     THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
@@ -140,9 +142,6 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
                     -- Its line waits for a second operator, or was rejected.
                     SELECT FROM statement_matches w WHERE w.line_id = e.line_id AND NOT w.is_reported)
                 ELSE false END
-        ), rejected AS (
-            UPDATE exception_resolutions r SET decided_by = '{SYSTEM}', decided_at = $1, is_approved = false
-            FROM gone g WHERE r.exception_id = g.id AND r.decided_at IS NULL
         )
         UPDATE reconciliation_exceptions e
         SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $1, why_resolved = g.why

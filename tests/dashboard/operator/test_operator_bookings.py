@@ -6,11 +6,11 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval
+from malipo.approvals.booking_approval import ProposedBooking
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import operator_at
 from malipo.ledger import transfers
 from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Transfer
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -22,7 +22,7 @@ LARGE = 2_500_000
 
 async def _propose(
     operator_pages: OperatorPages, proposer: Operator, reference: str, amount: int = LARGE, kind: Kind = Kind.TOP_UP
-) -> Proposal:
+) -> ProposedBooking:
     """At the command line. References are this merchant's own: the database is shared."""
     paper = Booking(kind, operator_pages.merchant.id, amount, f"{operator_pages.merchant.id} {reference}")
     async with operator_pages.service.database.begin() as tx:
@@ -36,7 +36,7 @@ async def _decide(operator: Operator, act: str, booking: str) -> Seen:
     return await operator.surfer.post(f"{PATH}/{act}", {"booking": booking})
 
 
-def _row(seen: Seen, proposal: Proposal) -> str:
+def _row(seen: Seen, proposal: ProposedBooking) -> str:
     [row] = [each for each in re.findall("<tr>.*?</tr>", seen.text, re.DOTALL) if proposal.bank_reference in each]
     return str(row)
 
@@ -57,6 +57,16 @@ async def test_another_operator_sees_and_approves_it(operator_pages: OperatorPag
     async with operator_pages.service.database.read() as connection:
         [deed, *_] = await audit_log.find(connection, merchant_id=operator_pages.merchant.id, limit=1)
     assert (deed.action, deed.actor, deed.address) == ("wallet.top_up", f"operator {juma.name}", juma.address)
+
+
+async def test_the_first_page_lists_what_waits_and_links_to_where_it_is_approved(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    proposal = await _propose(operator_pages, asha, "NMB-1")
+    row = _row(await juma.surfer.get("/operator"), proposal)
+    for shown in (f'href="{PATH}"', "2,500,000", asha.name):
+        assert shown in row
+    await _decide(juma, "reject", proposal.id)
+    assert proposal.bank_reference not in (await juma.surfer.get("/operator")).words
 
 
 async def test_a_transfer_between_a_network_and_the_bank_is_decided_there_too(operator_pages: OperatorPages) -> None:

@@ -22,7 +22,7 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Reason
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.import_statement import import_statement
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
@@ -258,7 +258,7 @@ class Books:
         assert isinstance(done, ClosedDay)
         return done.close
 
-    async def try_to_close(self, day: date, **how: Any) -> ClosedDay | Proposal:
+    async def try_to_close(self, day: date, **how: Any) -> ClosedDay | ProposedClose:
         terms: dict[str, Any] = {"encryption": ENCRYPTION, "actor": ASHA, "now": LATER} | how
         async with self.database.begin() as tx:
             return await close_day.close_day(tx, day, **terms)

@@ -16,7 +16,7 @@ from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_day import AlreadyClosed, DayDoesNotAddUp, NotOver, OutOfOrder, StatementsMissing
 from malipo.reconciliation.close.day_close import DayClose, Reason
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.store.closes import ProposedClose
 from tests.conftest import NOBODY
 from tests.reconciliation.close.books import (
     ASHA,
@@ -135,7 +135,7 @@ async def test_a_day_that_does_not_add_up_takes_two_operators_and_a_reason(books
     with pytest.raises(Missing):
         await books.approve(MONDAY)
     proposal = await books.try_to_close(MONDAY, accepts_difference=True, reason="small")
-    assert isinstance(proposal, Proposal)
+    assert isinstance(proposal, ProposedClose)
     assert await _first_open_day(books) is None  # nothing is closed yet
     with pytest.raises(Conflict):
         await books.try_to_close(MONDAY, accepts_difference=True, reason="small", actor=JUMA)

@@ -26,7 +26,7 @@ from malipo.reconciliation.close.day import can_be_closed_at
 from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store import closes, signing_keys
-from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.close.verification import command_of, find_public_key, pem_of
 
 PATH = "/operator/close"
@@ -59,7 +59,7 @@ class Day(NamedTuple):
 
     close: DayClose
     closed: ClosedDay | None
-    proposal: Proposal | None
+    proposal: ProposedClose | None
     missing: dict[str, list[str]]
 
 
@@ -85,7 +85,7 @@ class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
 
 
 async def show_all(request: OperatorRequest) -> Response:
-    async def find(connection: Conn) -> tuple[list[ClosedDay], list[Proposal], dict[str, bytes]]:
+    async def find(connection: Conn) -> tuple[list[ClosedDay], list[ProposedClose], dict[str, bytes]]:
         days = await closes.find_latest(connection, limit=_MOST_DAYS)
         return days, await closes.find_proposals(connection), await signing_keys.find_public(connection)
 
@@ -153,7 +153,7 @@ async def close(request: OperatorRequest) -> Response:
             errors={"reason": _say(request, "reason")},
         )
 
-    async def act(tx: Tx) -> ClosedDay | Proposal:
+    async def act(tx: Tx) -> ClosedDay | ProposedClose:
         return await close_day.close_day(
             tx,
             day_in(request),

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from malipo.approvals import decide
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import exceptions as pages
@@ -21,7 +22,7 @@ from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
 from malipo.operators import vouching
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
-from malipo.reconciliation.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
 from malipo.reconciliation.store import exceptions, matching, resolutions
 from malipo.service import EVENTS_TOPIC
 
@@ -35,6 +36,8 @@ _MOST_KEY = 255
 # What the rules refuse, in their own words: those that a page can bring about.
 SENTENCES = [
     form_errors.CHANGED,
+    decide.CHANGED,
+    CAUSE_HAS_GONE,
     _CHOICE,
     _REASON,
     _PAYMENT,

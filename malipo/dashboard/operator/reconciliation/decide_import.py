@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
+from malipo.approvals import decide
 from malipo.dashboard import form_errors
 from malipo.dashboard.operator.reconciliation import run_import
 from malipo.dashboard.operator.reconciliation import statements as pages
@@ -18,7 +19,7 @@ from malipo.operators import vouching
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.report_evidence import approve_import
 
-SENTENCES = (import_approval.NOTHING_WAITS, import_approval.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR)
+SENTENCES = (import_approval.NOTHING_WAITS, decide.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR)
 
 
 async def approve(request: OperatorRequest) -> Response:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import Requested
+from malipo.approvals.booking_approval import ProposedBooking, Requested
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import bookings
@@ -23,15 +23,14 @@ from malipo.errors import Refusal
 from malipo.floats import store
 from malipo.floats.note_readings import note_seen
 from malipo.floats.position import Position
-from malipo.ledger.store import booking_proposals
-from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger import house_bookings
 from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
 from malipo.validation.typed_values import amount_of
 
 PATH = "/operator/floats"
 _MOST = 10**15
-_ID = re.compile(f"{booking_proposals.TRANSFER_ID_PREFIX}[0-9A-Za-z]+")
+_ID = re.compile(f"{house_bookings.ID_PREFIX}[0-9A-Za-z]+")
 
 SENTENCES = {
     "account": "The account is up to 60 characters.",
@@ -128,8 +127,8 @@ def _mistakes(request: OperatorRequest, form: Form) -> dict[str, str]:
 async def _page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None, **typed: Any
 ) -> Response:
-    async def find(connection: Conn) -> tuple[list[Position], list[Proposal]]:
-        proposals = [each for each in await booking_proposals.find_all_open(connection) if each.channel is not None]
+    async def find(connection: Conn) -> tuple[list[Position], list[ProposedBooking]]:
+        proposals = [each for each in await booking_approval.find_open(connection) if each.channel is not None]
         return await store.find_positions(connection), proposals
 
     positions, proposals = await request.service.read_snapshot(find)

@@ -63,7 +63,7 @@ async def show_all(request: OperatorRequest) -> Response:
     async def find(connection: Conn) -> tuple[list[ListedFile], set[str], set[str]]:
         files = await listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
         proposals = await statement_proposals.find_open(connection)
-        held = await approvals.find_open(connection, Act.IMPORT)
+        held = await approvals.find_open(connection, [Act.IMPORT])
         return files, {each.file_id for each in proposals}, {each.subject for each in held}
 
     found, proposed, held = await request.service.read_snapshot(find)

@@ -1,9 +1,12 @@
-"""The SQL of closed days, and of proposals to close one that does not add up."""
+"""The SQL of closed days; and what is proposed: to close one that does not add up."""
 
 from datetime import date, datetime
 
 import msgspec
 
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
 from malipo.db import Conn, Row, Tx
 from malipo.reconciliation.close.signature import ClosedDay
 
@@ -11,17 +14,19 @@ _COLUMNS = ClosedDay.__struct_fields__
 _NAMES = ", ".join(_COLUMNS)
 
 
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+class CloseTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a proposal to close a day keeps, beside its reason."""
+
+    hash: str  # of what was seen: if it is another one by then, it is proposed again
+    without: tuple[str, ...]  # channels without a statement
+
+
+class ProposedClose(CloseTerms, frozen=True, kw_only=True):
     id: str
     day: date
-    hash: bytes
-    without: tuple[str, ...]
     reason: str
     requested_by: str
     requested_at: datetime
-
-
-_PROPOSED = ", ".join(Proposal.__struct_fields__)
 
 
 async def insert(tx: Tx, closed: ClosedDay) -> None:
@@ -66,46 +71,27 @@ async def find_noted(connection: Conn) -> list[tuple[date, str]]:
     return [(date.fromisoformat(row["day"]), row["hash"]) for row in rows]
 
 
-async def insert_proposal(tx: Tx, proposal: Proposal) -> None:
-    await tx.execute(
-        f"INSERT INTO day_close_proposals ({_PROPOSED}) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        proposal.id,
-        proposal.day,
-        proposal.hash,
-        list(proposal.without),
-        proposal.reason,
-        proposal.requested_by,
-        proposal.requested_at,
-    )
-
-
-async def find_proposal(connection: Conn, day: date) -> Proposal | None:
+async def find_proposal(connection: Conn, day: date) -> ProposedClose | None:
     """The open one."""
-    row = await connection.fetchrow(
-        f"SELECT {_PROPOSED} FROM day_close_proposals WHERE day = $1 AND decided_at IS NULL", day
-    )
-    return None if row is None else _proposal(row)
+    return next((each for each in await find_proposals(connection) if each.day == day), None)
 
 
-async def find_proposals(connection: Conn) -> list[Proposal]:
+async def find_proposals(connection: Conn) -> list[ProposedClose]:
     """The open ones, the oldest first."""
-    rows = await connection.fetch(f"SELECT {_PROPOSED} FROM day_close_proposals WHERE decided_at IS NULL ORDER BY day")
-    return [_proposal(row) for row in rows]
+    found = [proposed_close(each) for each in await proposals.find_open(connection, [Act.CLOSE_WITH_DIFFERENCE])]
+    return sorted(found, key=lambda each: each.day)
 
 
-async def end_proposal(tx: Tx, proposal_id: str, *, decided_by: str, is_approved: bool, now: datetime) -> None:
-    await tx.execute(
-        "UPDATE day_close_proposals SET decided_by = $2, is_approved = $3, decided_at = $4 WHERE id = $1",
-        proposal_id,
-        decided_by,
-        is_approved,
-        now,
+def proposed_close(proposal: Proposal) -> ProposedClose:
+    return ProposedClose(
+        id=proposal.id,
+        day=date.fromisoformat(proposal.subject),
+        reason=proposal.reason,
+        requested_by=proposal.requested_by,
+        requested_at=proposal.requested_at,
+        **msgspec.structs.asdict(proposal.terms_as(CloseTerms)),
     )
 
 
 def _closed(row: Row) -> ClosedDay:
     return ClosedDay(**dict(row))
-
-
-def _proposal(row: Row) -> Proposal:
-    return Proposal(**dict(row) | {"without": tuple(row["without"])})

@@ -1,0 +1,124 @@
+"""Proposals: one operator proposes an act that takes two, and another approves or rejects it. All such acts use these.
+
+What an operator is shown, and what an approved act does, belong to the act: it locks what the proposal is about, calls
+`approve`, and applies it in the same transaction. What was done is in the audit log by the act's own words, because one
+operator alone may do the same below the amount.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+import msgspec
+
+from malipo.approvals import moved_alone, store
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Missing
+from malipo.operators import vouching
+
+SYSTEM = "malipo"  # who decided, where no operator had to
+CHANGED = "What waits has changed since you saw it. Look again."
+NOTHING_PROPOSED = "Nobody has proposed anything about it."
+
+
+class AlreadyProposed(Conflict):
+    """One at a time is open about a thing."""
+
+
+class NothingProposed(Missing):
+    def __init__(self, sentence: str = NOTHING_PROPOSED) -> None:
+        super().__init__(sentence)
+
+
+async def propose(
+    tx: Tx,
+    proposal: Proposal,
+    note: str,
+    details: Mapping[str, object],
+    *,
+    actor: Actor,
+    family: Collection[Act] = (),
+) -> Proposal:
+    """Store it. `family` are the acts of which at most one may be open about the same subject, if it is not only this.
+
+    The caller has locked the subject. The database refuses a second open proposal of the same act.
+    """
+    if proposal.requested_by == actor.name:
+        require_operator(actor)
+    await require_none_open(tx, family or [proposal.action], proposal.subject)
+    await store.insert(tx, proposal)
+    await _note(tx, proposal, note, details, actor=actor, now=proposal.requested_at)
+    return proposal
+
+
+async def require_none_open(tx: Tx, acts: Collection[Act], subject: str) -> None:
+    """Also of who could do it alone: what waits is decided first."""
+    for earlier in await store.lock_open(tx, acts, subject):
+        raise AlreadyProposed(
+            f"{earlier.requested_by} has proposed it already: another operator approves or rejects that."
+        )
+
+
+async def approve(
+    tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime, is_single_operator: bool = False
+) -> Proposal:
+    """Agree with what another operator has proposed, or what one has, as the only operator. The caller has locked the
+    proposal, and does it in this transaction."""
+    require_operator(actor)
+    if is_single_operator:
+        await moved_alone.require_single_operator(tx, proposal.action)
+    else:
+        await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+    return await _end(tx, proposal, actor.name, True, now=now, is_single_operator=is_single_operator)
+
+
+async def reject(
+    tx: Tx, proposal: Proposal, note: str, details: Mapping[str, object], *, actor: Actor, now: datetime
+) -> Proposal:
+    """Disagree with a proposal, or take one's own back. The same can then be proposed again."""
+    require_operator(actor)
+    ended = await _end(tx, proposal, actor.name, False, now=now)
+    await _note(tx, proposal, note, details, actor=actor, now=now)
+    return ended
+
+
+async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposal:
+    """What it is about is gone, or was decided in another way."""
+    return await _end(tx, proposal, SYSTEM, False, now=now)
+
+
+async def lock_open(tx: Tx, acts: Collection[Act], subject: str, sentence: str = NOTHING_PROPOSED) -> Proposal:
+    """The one that is open about it, held until the commit."""
+    if found := await store.lock_open(tx, acts, subject):
+        return found[-1]
+    raise NothingProposed(sentence)
+
+
+def encode(terms: object) -> str:
+    """Terms of a proposal: a struct of the act's own room, as JSON."""
+    return msgspec.json.encode(terms).decode()
+
+
+def require_seen(seen: str | None, shown: str, sentence: str = CHANGED) -> None:
+    """Refuse who has seen something else than what would be shown now. None: nothing was shown, as to a command."""
+    if seen not in (None, shown):
+        raise Conflict(sentence)
+
+
+async def _end(
+    tx: Tx, proposal: Proposal, by: str, is_approved: bool, *, now: datetime, is_single_operator: bool = False
+) -> Proposal:
+    await store.end(tx, proposal.id, by=by, is_approved=is_approved, now=now, is_single_operator=is_single_operator)
+    return msgspec.structs.replace(
+        proposal, decided_by=by, decided_at=now, is_approved=is_approved, is_single_operator=is_single_operator
+    )
+
+
+async def _note(
+    tx: Tx, proposal: Proposal, what: str, details: Mapping[str, object], *, actor: Actor, now: datetime
+) -> None:
+    await audit_log.append(tx, actor, what, now=now, **details, proposed_by=proposal.requested_by)  # type: ignore[arg-type]

@@ -1,0 +1,21 @@
+"""On which page each thing that waits for a second operator is approved or rejected. Pure."""
+
+from typing import Any
+
+from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.store import Proposal
+
+
+def page_of(proposal: Proposal) -> str:
+    if proposal.action in BOOKINGS:
+        return "/operator/bookings"
+    if proposal.action in STATEMENT_UNDOS:
+        return f"/operator/statements/{proposal.terms_as(dict[str, Any])['file_id']}"
+    if proposal.action is Act.IMPORT:
+        return f"/operator/statements/{proposal.subject}"
+    if proposal.action is Act.CLOSE_WITH_DIFFERENCE:
+        return f"/operator/close/{proposal.subject}"
+    if proposal.action is Act.RELEASE:
+        return "/operator/restore"
+    is_case = proposal.action in RESOLUTIONS and not proposal.subject.startswith("exc_")
+    return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"

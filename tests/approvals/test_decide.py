@@ -1,0 +1,172 @@
+"""The room through which every act that takes two operators goes: it is proposed, and decided once by somebody else."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.approvals import decide, store
+from malipo.approvals.acts import ACTS, Act, Two
+from malipo.approvals.decide import AlreadyProposed, NothingProposed
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Database, DataError
+from malipo.errors import Conflict, Forbidden
+from tests.operators.booking_steps import ASHA, JUMA, NEEMA, give_password, hire, outcome_of
+
+WAITING = [act for act, rule in ACTS.items() if rule.two is not Two.NEVER]
+MACHINE = Actor("user root", "host")
+
+
+class Room:
+    def __init__(self, database: Database, act: Act = Act.TOP_UP) -> None:
+        self.database = database
+        self.act = act
+
+    async def propose(self, subject: str = "one", *, actor: Actor = ASHA, **more: Any) -> Proposal:
+        proposal = Proposal(
+            id=f"prp_{subject}_{actor.name[-4:]}_{clock.now().timestamp()}",
+            action=self.act,
+            subject=subject,
+            amount=5,
+            terms=decide.encode({"what": subject}),
+            reason="It was agreed",
+            requested_by=actor.name,
+            requested_at=clock.now(),
+        )
+        async with self.database.begin() as tx:
+            return await decide.propose(tx, proposal, "thing.proposed", {"subject": subject}, actor=actor, **more)
+
+    async def approve(self, subject: str = "one", *, actor: Actor = JUMA, alone: bool = False) -> Proposal:
+        async with self.database.begin() as tx:
+            found = await decide.lock_open(tx, [self.act], subject)
+            return await decide.approve(tx, found, actor=actor, now=clock.now(), is_single_operator=alone)
+
+    async def reject(self, subject: str = "one", *, actor: Actor = JUMA) -> Proposal:
+        async with self.database.begin() as tx:
+            found = await decide.lock_open(tx, [self.act], subject)
+            return await decide.reject(tx, found, "thing.rejected", {}, actor=actor, now=clock.now())
+
+    async def kept(self) -> list[tuple[str, str | None, bool | None]]:
+        """Who proposed, who decided, and how; the oldest first."""
+        async with self.database.read() as connection:
+            found = await store.find_of(connection, [self.act], "one")
+        found.sort(key=lambda each: each.requested_at)
+        return [(each.requested_by, each.decided_by, each.is_approved) for each in found]
+
+
+@pytest.fixture
+def room(database: Database) -> Room:
+    return Room(database)
+
+
+@pytest.mark.parametrize("act", WAITING)
+async def test_every_act_that_takes_two_is_decided_once_by_a_second_operator(database: Database, act: Act) -> None:
+    room = Room(database, act)
+    await room.propose()
+    for actor in (ASHA, MACHINE):
+        with pytest.raises(Forbidden):
+            await room.approve(actor=actor)
+    assert await room.kept() == [(ASHA.name, None, None)]
+    assert (await room.approve()).is_approved
+    for again in (room.approve, room.reject):
+        with pytest.raises(NothingProposed):
+            await again(actor=NEEMA)
+    assert await room.kept() == [(ASHA.name, JUMA.name, True)]
+
+
+async def test_ten_who_decide_at_once_decide_once(room: Room) -> None:
+    await room.propose()
+    acts = [room.approve, room.reject] * 5
+    done = await asyncio.gather(
+        *(outcome_of(act(actor=each)) for act, each in zip(acts, [JUMA, NEEMA] * 5, strict=True))
+    )
+    assert (done.count("done"), done.count(NothingProposed)) == (1, 9)
+
+
+async def test_one_is_open_about_a_thing_at_a_time(room: Room) -> None:
+    await room.propose()
+    with pytest.raises(AlreadyProposed, match="operator asha has proposed it already"):
+        await room.propose(actor=JUMA)
+    await room.propose("another")
+    other = Room(room.database, Act.SETTLEMENT)
+    with pytest.raises(AlreadyProposed):
+        await other.propose(family=[Act.TOP_UP, Act.SETTLEMENT])
+    await other.propose()
+
+
+async def test_the_database_itself_refuses_a_second_open_one(room: Room) -> None:
+    first = await room.propose()
+    with pytest.raises(DataError) as refused:
+        async with room.database.begin() as tx:
+            await tx.execute(
+                "INSERT INTO proposals (id, action, subject, amount, requested_by, requested_at) "
+                "SELECT 'prp_other', action, subject, amount, requested_by, requested_at FROM proposals WHERE id = $1",
+                first.id,
+            )
+    assert refused.value.constraint == "proposals_open"
+
+
+@pytest.mark.parametrize("rejects", [ASHA, JUMA], ids=["whoever proposed it", "another"])
+async def test_a_rejected_one_can_be_proposed_again(room: Room, rejects: Actor) -> None:
+    await room.propose()
+    with pytest.raises(Forbidden):
+        await room.reject(actor=MACHINE)
+    await room.reject(actor=rejects)
+    await room.propose(actor=JUMA)
+    assert await room.kept() == [(ASHA.name, rejects.name, False), (JUMA.name, None, None)]
+    async with room.database.read() as connection:
+        noted = [(each.action, each.actor) for each in await audit_log.find(connection, limit=10)]
+    assert noted[::-1] == [
+        ("thing.proposed", ASHA.name),
+        ("thing.rejected", rejects.name),
+        ("thing.proposed", JUMA.name),
+    ]
+
+
+async def test_the_user_of_a_machine_proposes_nothing(room: Room) -> None:
+    with pytest.raises(Forbidden):
+        await room.propose(actor=MACHINE)
+
+
+async def test_somebody_whose_password_another_has_set_is_no_second_operator(room: Room) -> None:
+    await hire(room.database, "asha", "juma")
+    await give_password(room.database, "juma", by=ASHA)
+    await room.propose()
+    with pytest.raises(Forbidden, match="third operator"):
+        await room.approve()
+
+
+@pytest.mark.parametrize("act", WAITING)
+async def test_the_only_operator_approves_alone_what_the_table_allows(database: Database, act: Act) -> None:
+    await hire(database, "asha")
+    room = Room(database, act)
+    await room.propose()
+    if ACTS[act].may_be_alone:
+        assert (await room.approve(actor=ASHA, alone=True)).is_single_operator
+        return
+    with pytest.raises(Forbidden):
+        await room.approve(actor=ASHA, alone=True)
+
+
+async def test_where_there_are_two_nobody_is_alone(room: Room) -> None:
+    await hire(room.database, "asha", "juma")
+    await room.propose()
+    with pytest.raises(Forbidden, match="more than one"):
+        await room.approve(actor=ASHA, alone=True)
+
+
+async def test_what_is_gone_is_ended_by_the_system(room: Room) -> None:
+    await room.propose()
+    async with room.database.begin() as tx:
+        await decide.end_by_system(tx, await decide.lock_open(tx, [room.act], "one"), now=clock.now())
+    assert await room.kept() == [(ASHA.name, decide.SYSTEM, False)]
+
+
+def test_who_saw_something_else_decides_nothing() -> None:
+    decide.require_seen(None, "what is there")
+    decide.require_seen("what is there", "what is there")
+    with pytest.raises(Conflict):
+        decide.require_seen("what was there", "what is there")
