@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from asyncpg.exceptions import InsufficientPrivilegeError, ReadOnlySQLTransactionError
 
 from malipo import __version__
+from malipo.build import build_id
 from malipo.db import AccessRefused, ConnectionLost
 from malipo.errors import Impossible, Invalid, Refusal, Unavailable
 from malipo.settings import Settings, demo_settings
@@ -50,6 +51,12 @@ _MODULES = {
 }
 
 
+class _Version(argparse.Action):
+    def __call__(self, *_: object, **__: object) -> None:
+        print(f"malipo {__version__} (build {build_id()})")
+        raise SystemExit(0)
+
+
 class _Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -73,7 +80,7 @@ class _Parser(argparse.ArgumentParser):
 def parser(command: str | None = None) -> argparse.ArgumentParser:
     """All commands, or as many as this one needs."""
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
-    top.add_argument("--version", action="version", version=f"malipo {__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version and the build, and exit")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     modules = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
     for module in modules:

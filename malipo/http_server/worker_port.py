@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from malipo import __version__, log
 from malipo.api import errors, metrics, responses
+from malipo.build import build_id
 from malipo.http_server.listen import listen
 from malipo.http_server.serve import config_of
 from malipo.service import Service
@@ -49,7 +50,7 @@ class WorkerApplication:
         if stuck := self._loops.stuck:
             reason = f"These loops do not turn: {', '.join(stuck)}."
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "loop_stuck", reason)
-        return responses.success({"status": "alive", "version": __version__})
+        return responses.success({"status": "alive", "version": __version__, "build": build_id()})
 
     def _readiness(self) -> Response:
         """Its loops do their work. A restart does not help if they do not: somebody has to change something."""
