@@ -83,6 +83,7 @@ AUTHORITY = {
     "restore reject": Authority.OPERATOR,
     # The first to give it proposes; the second approves, and that takes --here.
     "restore release": Authority.OPERATOR,
+    "doctor": Authority.NOBODY,
     "merchant list": Authority.NOBODY,
     "key list": Authority.NOBODY,
     "tariff show": Authority.NOBODY,

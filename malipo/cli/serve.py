@@ -44,7 +44,7 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
     warn_of_proxies(settings)
     # First of all: a second service on one machine ends with a sentence, and changes nothing.
     sockets = listeners(settings, of_supervisor(os.environ))
-    with database_url(settings) as url:
+    with database_url(settings, may_start=True) as url:
         asyncio.run(_ServiceProcesses(settings, url, sockets).run())
     return 0
 
