@@ -30,6 +30,7 @@ Command = Callable[[argparse.Namespace, Settings], int]
 _MODULES = {
     "demo": "demo",
     "serve": "serve",
+    "reload": "reload",
     "api": "api",
     "worker": "worker",
     "migrate": "migrate",

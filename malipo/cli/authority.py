@@ -30,6 +30,7 @@ class Authority(Enum):
 AUTHORITY = {
     "demo": Authority.MACHINE,
     "serve": Authority.MACHINE,
+    "reload": Authority.MACHINE,
     "api": Authority.MACHINE,
     "worker": Authority.MACHINE,
     "migrate": Authority.MACHINE,
