@@ -1,3 +1,3 @@
 """malipo: mobile-money payments for Tanzania, on PostgreSQL alone."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from malipo import __version__
+from malipo.build import build_id
 from malipo.money_gauges import MoneyGauges
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -49,8 +50,10 @@ class Metrics:
             "malipo_fenced", "1 while nothing is sent, because the database was restored", registry=self._registry
         )
         self._held = Gauge("malipo_held", "1 while operators hold all payments", registry=self._registry)
-        build = Gauge("malipo_build_info", "1; its label names the version", ["version"], registry=self._registry)
-        build.labels(__version__).set(1)
+        build = Gauge(
+            "malipo_build_info", "1; its labels name version and build", ["version", "build"], registry=self._registry
+        )
+        build.labels(__version__, build_id()).set(1)
         self._epoch = Gauge(
             "malipo_epoch", "1; after a restore the Unix time at which it was noticed", registry=self._registry
         )

@@ -27,6 +27,7 @@ _BY_LABELS: dict[str, tuple[str, list[str]]] = {
 }
 _ALONE = {
     "malipo_database_up": "1 if the database answered when it was last looked at",
+    "malipo_database_writable": "1 if the database took a write when it was last tried",
     "malipo_database_schema": "The number of the last migration of the database",
     "malipo_code_schema": "The number of the last migration that this process knows",
     "malipo_workers_alive": "Workers that have looked at the database in the last 30 seconds",

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from malipo import clock
+from malipo import __version__, clock
 from malipo.api import openapi
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
+from malipo.db.migration_files import migrations
 from malipo.ledger.statement import Kind
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.roles import RIGHTS, Role
@@ -35,6 +36,7 @@ from tests.payments.test_transaction import a_transaction
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+FIRST_WITH_SPAN = 15  # Migrations before it serve only their own version.
 CODE = re.compile(r'(?:code = |code=|"code": |wrong\(\s*[\w".{}]+,\s*|response\(\s*[\w.]+,\s*|: \()f?"([a-z_{}]+)"')
 
 
@@ -315,3 +317,24 @@ def test_every_dependency_has_a_line_that_says_why() -> None:
 def test_nothing_that_is_made_by_running_is_tracked() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert not [name for name in tracked if name.startswith(("var/", ".venv")) or name.endswith((".pyc", ".log"))]
+
+
+def test_the_matrix_of_versions_is_that_of_the_migrations() -> None:
+    page = (DOCS / "operating" / "upgrading.md").read_text()
+    rows: list[list[int]] = []  # from, to, the oldest migration whose version can run on it
+    oldest = 0
+    for each in migrations():
+        oldest = max(oldest, each.serves)
+        if each.number < FIRST_WITH_SPAN:
+            rows = [[1, each.number, 0]]
+        elif rows[-1][2] == oldest:
+            rows[-1][1] = each.number
+        else:
+            rows.append([each.number, each.number, oldest])
+    told = re.findall(r"^\| (\d+)(?: to (\d+))? \| (?:only the version|migration (\d+) or later)", page, re.MULTILINE)
+    assert [[int(first), int(last or first), int(served or 0)] for first, last, served in told] == rows
+
+
+def test_this_version_is_in_the_table_of_releases_and_in_the_changelog() -> None:
+    assert f"\n| {__version__} | " in (DOCS / "operating" / "upgrading.md").read_text()
+    assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()

@@ -10,13 +10,14 @@ from malipo import __version__
 from malipo.api import metrics
 from malipo.api.errors import response
 from malipo.api.responses import success
+from malipo.build import build_id
 from malipo.installation.store import installation
 from malipo.service import Service
 
 
 async def healthz(service: Service, request: Request) -> Response:
     """The process runs."""
-    return success({"status": "alive", "version": __version__})
+    return success({"status": "alive", "version": __version__, "build": build_id()})
 
 
 async def readyz(service: Service, request: Request) -> Response:

@@ -10,25 +10,31 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from asyncpg.exceptions import InsufficientPrivilegeError, ReadOnlySQLTransactionError
 
 from malipo import __version__
+from malipo.build import build_id
 from malipo.db import AccessRefused, ConnectionLost
 from malipo.errors import Impossible, Invalid, Refusal, Unavailable
-from malipo.settings import Settings, demo_settings
+from malipo.settings import Settings, demo_settings, environment_file
 from malipo.settings.environment import BadSettings, read
 
+_ENVIRONMENT_FILE = "--environment-file"
+_ENVIRONMENT_FILE_VARIABLE = "MALIPO_ENVIRONMENT_FILE"
 Command = Callable[[argparse.Namespace, Settings], int]
 
 # Which module each command is in. Only that one is imported: most commands need neither HTTP nor a network.
 _MODULES = {
     "demo": "demo",
     "serve": "serve",
+    "reload": "reload",
     "api": "api",
     "worker": "worker",
     "migrate": "migrate",
+    "doctor": "doctor.commands",
     "merchant": "merchants",
     "key": "api_keys",
     "tariff": "tariffs",
@@ -49,6 +55,12 @@ _MODULES = {
     "trigger": "trigger",
     "secrets": "secrets",
 }
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_: object, **__: object) -> None:
+        print(f"malipo {__version__} (build {build_id()})")
+        raise SystemExit(0)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,7 +86,12 @@ class _Parser(argparse.ArgumentParser):
 def parser(command: str | None = None) -> argparse.ArgumentParser:
     """All commands, or as many as this one needs."""
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
-    top.add_argument("--version", action="version", version=f"malipo {__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version and the build, and exit")
+    top.add_argument(
+        _ENVIRONMENT_FILE,
+        metavar="FILE",
+        help="read settings from this file, by the rules of systemd's EnvironmentFile; what the environment has wins",
+    )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     modules = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
     for module in modules:
@@ -84,6 +101,8 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
 
 def run(arguments: Sequence[str]) -> int:
     try:
+        file, arguments = _without_environment_file(arguments)
+        _add_to_environment(file or os.environ.pop(_ENVIRONMENT_FILE_VARIABLE, None))
         parsed = parser(arguments[0] if arguments else None).parse_args(arguments)
         command: Command = parsed.command
         return command(parsed, _settings(arguments[0] if arguments else None))
@@ -105,6 +124,34 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except SystemExit as ended:  # of the parser: --help, or a mistake that it has told
         return int(ended.code or 0)
+
+
+def _without_environment_file(arguments: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """The file, and what is left. It stands before the command: what comes after that is the command's own."""
+    match arguments:
+        case [option, file, *rest] if option == _ENVIRONMENT_FILE:
+            return file, rest
+        case [option, *rest] if option.startswith(f"{_ENVIRONMENT_FILE}="):
+            return option.partition("=")[2], rest
+    return None, arguments
+
+
+def _add_to_environment(file: str | None) -> None:
+    """What is set by hand wins. Child processes get it too."""
+    os.environ.pop(_ENVIRONMENT_FILE_VARIABLE, None)
+    if file is None:
+        return
+    try:
+        found = environment_file.parse(Path(file).read_text())
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadSettings([f"The environment file {file} cannot be read: {why}."]) from error
+    for name in found.ignored:
+        _print_error(
+            f"{file}: {name!r} is no name of a variable. systemd ignores the line, and so does malipo.", code=0
+        )
+    for name, value in found.variables.items():
+        os.environ.setdefault(name, value)
 
 
 def _why_refused(refusal: Refusal) -> list[str]:

@@ -33,7 +33,7 @@ def _api(arguments: argparse.Namespace, settings: Settings) -> int:
     is_child: bool = arguments.until_stdin_closes
     if not is_child:
         warn_of_proxies(settings)
-    with database_url(settings) as url, tracing.running(is_on=settings.traces, process="api"):
+    with database_url(settings, may_start=True) as url, tracing.running(is_on=settings.traces, process="api"):
         uvloop.run(_serve(settings, url, arguments.sockets, is_child=is_child))
     return 0
 

@@ -30,6 +30,7 @@ class Authority(Enum):
 AUTHORITY = {
     "demo": Authority.MACHINE,
     "serve": Authority.MACHINE,
+    "reload": Authority.MACHINE,
     "api": Authority.MACHINE,
     "worker": Authority.MACHINE,
     "migrate": Authority.MACHINE,
@@ -83,6 +84,7 @@ AUTHORITY = {
     "restore reject": Authority.OPERATOR,
     # The first to give it proposes; the second approves, and that takes --here.
     "restore release": Authority.OPERATOR,
+    "doctor": Authority.NOBODY,
     "merchant list": Authority.NOBODY,
     "key list": Authority.NOBODY,
     "tariff show": Authority.NOBODY,

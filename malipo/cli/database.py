@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import TypeVar
 
@@ -14,8 +14,9 @@ from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
 from malipo.cli.authority import AUTHORITY, needs_of
 from malipo.db import Database, Tx
-from malipo.db.embedded import server
+from malipo.db.embedded import NotRunning, server
 from malipo.db.schema import require_served
+from malipo.errors import Impossible
 from malipo.installation.store import installation
 from malipo.settings import Settings
 
@@ -23,13 +24,22 @@ Done = TypeVar("Done")
 
 
 @contextmanager
-def database_url(settings: Settings) -> Iterator[str]:
-    """The operator's PostgreSQL, or the embedded one: the one that runs, or one for as long as the command takes."""
+def database_url(settings: Settings, *, may_start: bool = False) -> Iterator[str]:
+    """The operator's PostgreSQL, or the embedded one that runs. Only the service and the demo may start one: a command
+    whose settings are missing would work on an empty database, and report success."""
     if settings.database_url is not None:
         yield settings.database_url
-    else:
-        with server(settings.data_dir) as url:
-            yield url
+        return
+    with ExitStack() as running:
+        try:
+            url = running.enter_context(server(settings.data_dir, may_start=may_start))
+        except NotRunning as error:
+            raise Impossible(
+                "MALIPO_DATABASE_URL is not set, and no malipo with an embedded PostgreSQL runs in "
+                f"{settings.data_dir.absolute()} (MALIPO_DATA_DIR). Give this command the settings of the service: "
+                "malipo --environment-file /etc/malipo/environment … Or start malipo serve first."
+            ) from error
+        yield url
 
 
 def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]) -> Done:

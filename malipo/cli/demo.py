@@ -59,7 +59,7 @@ def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
             _require_free(settings.host, port, variable(name))
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     log_file = settings.data_dir / "malipo.log"
-    with log_file.open("a") as lines, database_url(settings) as url:
+    with log_file.open("a") as lines, database_url(settings, may_start=True) as url:
         log.configure(level=settings.log_level, stream=lines)
         print("malipo: PostgreSQL is up", file=sys.stderr)
         with tracing.running(is_on=settings.traces, process="api"):

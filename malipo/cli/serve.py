@@ -2,6 +2,8 @@
 
 At SIGHUP other children take the place of those that run, with the code and the files of now. They have the same
 sockets, and those that they replace stop when they are ready: no connection is refused meanwhile (decision 29).
+`malipo reload` sends the signal and waits for the end. With --only there is one child and no migration: for machines
+that run one of both, and roles that may not migrate.
 """
 
 import argparse
@@ -11,12 +13,16 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
+
+import msgspec
 
 from malipo import log
 from malipo.api.http.timeouts import STOP_SECONDS
 from malipo.child_processes import SAY_READY, SOCKETS, Child, Children, NotStarted, Program
 from malipo.cli.database import database_url
+from malipo.cli.reload_outcome import ReloadFile
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.db.wait_at_start import is_there, wait_for_database
@@ -30,10 +36,12 @@ from malipo.settings.environment import require
 DEMO_MERCHANT = "Demo Shop"
 # Beside the time for what is under way: to close connections, and to write the last lines.
 _CLOSE_SECONDS = 5.0
+_PARTS = ("api", "worker")
 
 
 def add_commands(commands: Any) -> None:
     serve = commands.add_parser("serve", help="run the service: migrations, then the API and a worker")
+    serve.add_argument("--only", choices=_PARTS, help="run only this one, and do not migrate")
     serve.set_defaults(command=_serve)
 
 
@@ -41,21 +49,34 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
     connect(settings, HttpClient())  # Says what is missing, before anything is started.
     log.configure(level=settings.log_level, stream=sys.stderr)
-    warn_of_proxies(settings)
-    # First of all: a second service on one machine ends with a sentence, and changes nothing.
-    sockets = listeners(settings, of_supervisor(os.environ))
-    with database_url(settings) as url:
-        asyncio.run(_ServiceProcesses(settings, url, sockets).run())
+    parts = (arguments.only,) if arguments.only else _PARTS
+    sockets: Sequence[socket.socket] = ()
+    if "api" in parts:
+        warn_of_proxies(settings)
+        # First of all: a second service on one machine ends with a sentence, and changes nothing.
+        sockets = listeners(settings, of_supervisor(os.environ))
+    with database_url(settings, may_start=True) as url, closing(ReloadFile(settings.data_dir)) as reloads:
+        asyncio.run(_ServiceProcesses(settings, url, sockets, reloads, parts).run())
     return 0
 
 
 class _ServiceProcesses:
-    """The API and the worker, until SIGTERM or SIGINT."""
+    """The API and the worker, or one of them, until SIGTERM or SIGINT."""
 
-    def __init__(self, settings: Settings, url: str, sockets: Sequence[socket.socket]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        url: str,
+        sockets: Sequence[socket.socket],
+        reloads: ReloadFile,
+        parts: Sequence[str],
+    ) -> None:
         self._settings = settings
         self._url = url
         self._sockets = sockets
+        self._reloads = reloads
+        self._parts = parts
+        self._migrates = len(parts) == len(_PARTS)
         self._children = Children(sys.stderr)
         self._current: list[Child] = []
         self._hang_up = asyncio.Event()
@@ -87,6 +108,11 @@ class _ServiceProcesses:
             await self._reload()
 
     async def _start(self) -> None:
+        if not self._migrates:
+            await is_there(self._url)  # An address that cannot be used ends it here, with a sentence.
+            part = self._api() if "api" in self._parts else self._worker()
+            self._current.append(await self._children.start(part))
+            return
         if not await is_there(self._url):
             # It serves without a database: /healthz is alive, /readyz and all else 503.
             self._current.append(await self._children.start(self._api()))
@@ -99,30 +125,53 @@ class _ServiceProcesses:
         self._current.append(await self._children.start(self._worker()))
 
     async def _reload(self) -> None:
-        """Others take the place of the children. If they cannot be started, everything stays as it is."""
+        """Others take the place of the children, and `malipo reload` is told how that ended."""
         log.info("serve.reloading")
-        replaced, started = self._current, list[Child]()
+        self._reloads.begin()
         try:
-            await self._migrate_anew()
-            started.append(await self._children.start(self._api()))
-            if self._settings.worker_metrics_port is None:
+            await self._replace()
+        except NotStarted as error:
+            log.error("serve.not_reloaded", message=str(error))
+            self._reloads.end(str(error))
+        else:
+            log.info("serve.reloaded")
+            self._reloads.end(None)
+
+    async def _replace(self) -> None:
+        """If the others cannot be started, everything stays as it is."""
+        replaced, started = self._current, list[Child]()
+        worker_waits = "worker" in self._parts and self._settings.worker_metrics_port is not None
+        try:
+            await self._prepare_database()
+            if "api" in self._parts:
+                started.append(await self._children.start(self._api()))
+            if "worker" in self._parts and not worker_waits:
                 started.append(await self._children.start(self._worker(says_ready=True)))
         except NotStarted as error:
             await asyncio.gather(*(self._children.stop(each) for each in started))
-            log.error("serve.not_reloaded", message=f"{error} The processes before go on.")
-            return
+            raise NotStarted(f"{error} The processes before go on.") from error
         self._current = started
         await asyncio.gather(*(self._children.stop(each) for each in replaced))
-        if len(self._current) == 1:  # Two workers cannot listen on one port; payments wait for the second.
-            self._current.append(await self._children.start(self._worker()))
-        log.info("serve.reloaded")
+        if worker_waits:  # Two workers cannot listen on one port; payments wait for the second.
+            await self._start_worker()
 
-    async def _migrate_anew(self) -> None:
-        """By the code of now, which may be newer than ours."""
-        migrating = Program("malipo", ["migrate"], os.environ)
-        process = await asyncio.create_subprocess_exec(*migrating.command[:-1], stdout=sys.stderr, stderr=sys.stderr)
-        if await process.wait() != 0:
-            raise NotStarted("The database could not be migrated.")
+    async def _start_worker(self) -> None:
+        try:
+            self._current.append(await self._children.start(self._worker(says_ready=True)))
+        except NotStarted as error:
+            self._current.append(await self._children.start(self._worker()))
+            raise NotStarted(f"{error} No worker runs; it is started again every second.") from error
+
+    async def _prepare_database(self) -> None:
+        """By the code of now, which may be newer than ours: migrate, or see that the schema serves it."""
+        what = ["migrate"] if self._migrates else ["migrate", "--status", "--json"]
+        command = Program("malipo", what, os.environ).command[:-1]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+        said, complained = await process.communicate()
+        sys.stderr.write(complained.decode(errors="replace"))
+        if process.returncode != 0:
+            raise NotStarted(f"`malipo migrate` of the version that is installed now failed: {_why(said, complained)}")
 
     def _api(self) -> Program:
         files = [each.fileno() for each in self._sockets]
@@ -143,6 +192,17 @@ class _ServiceProcesses:
             stop_seconds=stop_seconds_of_worker(self._settings),
             says_ready=says_ready,
         )
+
+
+def _why(said: bytes, complained: bytes) -> str:
+    """What a command gave as its reason: the sentences of its errors, or the problem in its JSON."""
+    lines = complained.decode(errors="replace").splitlines()
+    if sentences := [line.removeprefix("malipo: ") for line in lines if line.startswith("malipo: ")]:
+        return " ".join(sentences)
+    try:
+        return str(msgspec.json.decode(said)["problem"])
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return lines[-1] if lines else "it gave no reason."
 
 
 def stop_seconds_of_worker(settings: Settings) -> float:

@@ -26,7 +26,7 @@ def add_commands(commands: Any) -> None:
 def _worker(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
     log.configure(level=settings.log_level, stream=sys.stderr)
-    with database_url(settings) as url, tracing.running(is_on=settings.traces, process="worker"):
+    with database_url(settings, may_start=True) as url, tracing.running(is_on=settings.traces, process="worker"):
         uvloop.run(_work(settings, url, with_stdin=arguments.until_stdin_closes, says_ready=arguments.say_ready))
     return 0
 

@@ -1,7 +1,7 @@
 """PostgreSQL: connections, transactions, retries, group commit, migrations, and the embedded server."""
 
 from malipo.db.database import Database
-from malipo.db.errors import AccessRefused, ConnectionLost, Contention, DataError, ReadOnly
+from malipo.db.errors import AccessRefused, ConnectionLost, Contention, DataError, DiskFull, ReadOnly
 from malipo.db.transaction import Conn, Row, Tx
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Contention",
     "DataError",
     "Database",
+    "DiskFull",
     "ReadOnly",
     "Row",
     "Tx",

@@ -2,6 +2,7 @@
 
 ConnectionLost      the server went away; `in_doubt` if that was during COMMIT, so the commit may have happened
 ReadOnly            the same: the server answers and takes no writes, as a primary that became a standby
+DiskFull            the same: the server answers, and its disk has no room for a write
 AccessRefused       the same: the server, or the driver, refuses the address that is set; a sentence for the operator
 StatementCancelled  the same for one statement: it took longer than its connection allows, or somebody cancelled it
 DataError           the server refused the data (SQLSTATE classes 22 and 23): the request is bad
@@ -19,6 +20,7 @@ _AWAY_CLASSES = {"08", "53", "57", "58"}
 # A transaction that idled so long that the server ended it.
 _AWAY = {"25P03"}
 _READ_ONLY = "25006"
+_DISK_FULL = "53100"
 # Wrong user, password or client certificate, or no line in pg_hba.conf; and an unknown database.
 _NOT_ALLOWED_CLASS = "28"
 _NO_SUCH_DATABASE = "3D000"
@@ -49,6 +51,10 @@ class ReadOnly(ConnectionLost):
     pass
 
 
+class DiskFull(ConnectionLost):
+    pass
+
+
 class AccessRefused(ConnectionLost):
     """It is waited for like a server that is away, since operators change passwords and addresses while we run."""
 
@@ -73,6 +79,8 @@ def meaning_of(error: BaseException, *, in_doubt: bool = False) -> BaseException
             return StatementCancelled(str(error), in_doubt=in_doubt)
         if state == _READ_ONLY:
             return ReadOnly(str(error), in_doubt=in_doubt)
+        if state == _DISK_FULL:
+            return DiskFull(str(error), in_doubt=in_doubt)
         if (sentence := _refusal_of_server(error, state)) is not None:
             return AccessRefused(sentence, in_doubt=in_doubt)
         if state[:2] in _AWAY_CLASSES or state in _AWAY:

@@ -1,18 +1,20 @@
-"""Whether a process is ready, when its database is away or takes no writes.
+"""Whether a process is ready: its database takes a write.
 
 A fail-over takes the database from all processes at once. If each said so at once, a load balancer would have nobody to
-send requests to, though all of them only wait. So whoever was ready stays so for a grace, with a warning.
+send requests to, though all of them only wait. So whoever was ready stays so for a grace, with a warning. A full disk
+does not end by itself: there is no grace.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from malipo.db import AccessRefused, ConnectionLost, Contention, Database, ReadOnly
-from malipo.db.read_only import require_writable
+from malipo.db import AccessRefused, ConnectionLost, Contention, Database, DiskFull, ReadOnly
+from malipo.db.write_check import WriteCheck
 from malipo.errors import Unavailable
 
 _LOOK_SECONDS = 2
+_DISK_FULL = "The database takes no writes: its disk is full."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class ReadinessCheck:
     """Of one process. It knows since when the database is away, if it is."""
 
     def __init__(self, database: Database, *, grace_seconds: float) -> None:
-        self._database = database
+        self._writes = WriteCheck(database)
         self._grace_seconds = grace_seconds
         self._was_ready = False
         self._away_since: float | None = None  # by the event loop's clock
@@ -34,9 +36,11 @@ class ReadinessCheck:
         """`what_is_missing` asks a database that is there whether payments can be taken."""
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
-                async with self._database.read() as connection:
-                    await require_writable(connection)
+                await self._writes.require()
                 reason = await what_is_missing()
+        except DiskFull:
+            self._was_ready = False
+            return Readiness(_DISK_FULL)
         except (ConnectionLost, Contention, Unavailable, TimeoutError) as error:
             return self._without_database(_sentence(error))
         self._away_since = None

@@ -8,6 +8,7 @@ from typing import Any
 import uvicorn
 
 from malipo import __version__, gc_tuning, log
+from malipo.build import build_id
 from malipo.service import Service
 
 
@@ -35,5 +36,5 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
         gc_tuning.collect_rarely()
-        log.info("api.started", url=self._url, version=__version__)
+        log.info("api.started", url=self._url, version=__version__, build=build_id())
         self._on_ready()

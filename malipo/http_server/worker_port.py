@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from malipo import __version__, log
 from malipo.api import errors, metrics, responses
+from malipo.build import build_id
 from malipo.http_server.listen import listen
 from malipo.http_server.serve import config_of
 from malipo.service import Service
@@ -39,7 +40,7 @@ class WorkerApplication:
             case "/healthz":
                 return self._health()
             case "/readyz":
-                return self._readiness()
+                return await self._readiness()
             case "/metrics":
                 return await metrics.expose(self._service, request)
         raise HTTPException(HTTPStatus.NOT_FOUND)
@@ -49,13 +50,22 @@ class WorkerApplication:
         if stuck := self._loops.stuck:
             reason = f"These loops do not turn: {', '.join(stuck)}."
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "loop_stuck", reason)
-        return responses.success({"status": "alive", "version": __version__})
+        return responses.success({"status": "alive", "version": __version__, "build": build_id()})
 
-    def _readiness(self) -> Response:
-        """Its loops do their work. A restart does not help if they do not: somebody has to change something."""
+    async def _readiness(self) -> Response:
+        """Its loops do their work: they write the mark into the state folder, and the database takes writes. A restart
+        does not help if not: somebody has to change something."""
         if blocked := self._loops.blocked:
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", " ".join(blocked))
-        return responses.success({"status": "ready"})
+        readiness = await self._service.readiness.look(_nothing_is_missing)
+        if readiness.reason is not None:
+            return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", readiness.reason)
+        warnings = [readiness.warning] if readiness.warning is not None else []
+        return responses.success({"status": "ready", "warnings": warnings} if warnings else {"status": "ready"})
+
+
+async def _nothing_is_missing() -> None:
+    """A hold and a fence are no fault of the worker: it sends nothing, as it should."""
 
 
 class _Server(uvicorn.Server):

@@ -9,8 +9,9 @@ from itertools import product
 
 from malipo import log
 from malipo.clock import Clock
-from malipo.db import ConnectionLost, Contention, Database
+from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
 from malipo.db.migration_files import migrations
+from malipo.db.write_check import WriteCheck
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
 from malipo.money_gauges import MoneyGauges
@@ -33,6 +34,7 @@ class Collector:
         self._gauges = gauges
         self._settings = settings
         self._clock = clock
+        self._writes = WriteCheck(database)
         self._rarely_at: float | None = None  # by the event loop's clock
         self._ledger_floats: dict[str, int] | None = None
         gauges.set("code_schema", migrations()[-1].number)
@@ -51,6 +53,7 @@ class Collector:
 
     async def look(self) -> None:
         """While the database is away, everything stays as it was last seen."""
+        self._gauges.set("database_writable", await self._takes_writes())
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._look_often()
@@ -63,6 +66,17 @@ class Collector:
             log.error("monitoring.look_broke", error)
         else:
             self._gauges.set("database_up", 1)
+
+    async def _takes_writes(self) -> bool:
+        """No if it is away, read-only or full; what it is, the log says, and `/readyz`."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._writes.require()
+        except (ConnectionLost, Contention, Unavailable, TimeoutError) as error:
+            if isinstance(error, DiskFull | ReadOnly):
+                log.warning("database.not_writable", reason=str(error))
+            return False
+        return True
 
     async def _look_often(self) -> None:
         async with self._database.snapshot() as connection:

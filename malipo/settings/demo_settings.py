@@ -13,7 +13,7 @@ from malipo.settings import secret_files
 
 FILE = "demo-settings.json"
 # They bring their own settings, or those of an installation that is no demo.
-_OWN_SETTINGS = {"demo", "serve", "api", "worker"}
+_OWN_SETTINGS = {"demo", "serve", "reload", "api", "worker"}
 
 
 def encode(made: Mapping[str, str]) -> bytes:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from malipo import __version__, gc_tuning, log
+from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
 from malipo.db.wait_at_start import wait_for_database
@@ -201,7 +202,7 @@ async def _work_on_served_schema(
     tasks.append(asyncio.ensure_future(listen(database_url, wake)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(lapse_unconnected(service, unconnected, detector)))
-    log.info("worker.started", routes=list(service.networks.connectors), version=__version__)
+    log.info("worker.started", routes=list(service.networks.connectors), version=__version__, build=build_id())
     on_started()
     for task in tasks:
         task.add_done_callback(_log_end)

@@ -46,6 +46,7 @@ _OTHERS = {
     "networks verify",
     "listen",
     "trigger",
+    "doctor",
 }
 assert {name for name, authority in AUTHORITY.items() if authority is Authority.NOBODY} == (
     set(READING) - {"migrate --status"} | _OTHERS

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from malipo.cli import parser
+from malipo.db.embedded import server
 from malipo.merchants.api_keys import Permission
 from tests.conftest import SECRET_KEY
 from tests.journeys.operator_commands import run_in
@@ -30,25 +31,30 @@ def malipo(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_a_merchant_and_a_key_are_made_on_an_embedded_database_that_ends_with_the_command(tmp_path: Path) -> None:
+def test_a_merchant_and_a_key_are_made_on_the_embedded_database_that_runs_and_on_no_other(tmp_path: Path) -> None:
     where = {"data_dir": str(tmp_path / "var")}
 
-    too_soon = malipo("merchant", "create", "Duka la Mama", **where)
-    assert (too_soon.returncode, too_soon.stdout) == (1, "")
-    assert too_soon.stderr == "malipo: The database has no schema yet: run malipo migrate.\n"
-    assert malipo("migrate", **where).returncode == 0
-    created = malipo("merchant", "create", "Duka la Mama", "--json", **where)
-    assert (created.returncode, created.stderr) == (0, "")
-    assert json.loads(created.stdout)["id"].startswith("mer_")
+    with server(tmp_path / "var"):
+        too_soon = malipo("merchant", "create", "Duka la Mama", **where)
+        assert (too_soon.returncode, too_soon.stdout) == (1, "")
+        assert too_soon.stderr == "malipo: The database has no schema yet: run malipo migrate.\n"
+        assert malipo("migrate", **where).returncode == 0
+        created = malipo("merchant", "create", "Duka la Mama", "--json", **where)
+        assert (created.returncode, created.stderr) == (0, "")
+        assert json.loads(created.stdout)["id"].startswith("mer_")
 
-    key = malipo("key", "create", "Duka la Mama", "--environment", "test", "--permissions", "payments.read", **where)
-    assert key.returncode == 0
-    assert key.stdout.startswith("mlp_test_")
-    assert "only time" in key.stdout
+        permissions = ("--environment", "test", "--permissions", "payments.read")
+        key = malipo("key", "create", "Duka la Mama", *permissions, **where)
+        assert key.returncode == 0
+        assert key.stdout.startswith("mlp_test_")
+        assert "only time" in key.stdout
 
-    check = malipo("ledger", "check", **where)
-    assert check.returncode == 0
-    assert "clean" in check.stdout
+        check = malipo("ledger", "check", **where)
+        assert check.returncode == 0
+        assert "clean" in check.stdout
+    stopped = malipo("ledger", "check", **where)
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    assert "no malipo with an embedded PostgreSQL runs" in stopped.stderr
     assert not (tmp_path / "var/postgres/data/postmaster.pid").exists()
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from malipo.http_server.listen import CannotListen, listeners
 from malipo.settings import Settings
+from tests.cli.database_roles import url_of_role
 from tests.cli.test_child_processes import child, is_alive, logged, until
 from tests.conftest import Running, free_port, until_ready
+from tests.journeys.operator_commands import Said, malipo
 
 
 async def test_a_reload_that_cannot_start_leaves_everything_as_it_was_and_the_next_one_replaces_it(
@@ -28,8 +30,12 @@ async def test_a_reload_that_cannot_start_leaves_everything_as_it_was_and_the_ne
     assert api is not None
 
     address.write_text("nonsense")
-    serve.process.send_signal(signal.SIGHUP)
-    await until(lambda: logged(serve, "serve.not_reloaded"), seconds=60)
+    failed = await reload(serve, tmp_path)
+    assert (failed.code, failed.out) == (1, "")
+    assert "Not reloaded: " in failed.err
+    assert "MALIPO_DATABASE_URL" in failed.err, "the reason, and not that a migration failed"
+    assert failed.err.endswith("The processes before go on.\n")
+    assert logged(serve, "serve.not_reloaded") == 1
     assert (child(serve, "malipo", "api"), child(serve, "malipo", "worker")) == (api, worker)
     await until_ready(serve)
 
@@ -46,6 +52,54 @@ async def test_a_reload_that_cannot_start_leaves_everything_as_it_was_and_the_ne
     await until(lambda: logged(serve, "worker.listening") == 2)
     assert logged(serve, "child.ended") == 0, "the second worker has the port of the first"
     assert serve.stop() == 0
+
+
+async def test_the_exit_code_of_a_reload_is_true(
+    start: Callable[..., Running], database_url: str, tmp_path: Path
+) -> None:
+    serve = await until_ready(start("serve", database_url=database_url))
+    api = child(serve, "malipo", "api")
+    done = await reload(serve, tmp_path)
+    assert (done.code, done.out) == (0, "Reloaded.\n"), done.err
+    assert child(serve, "malipo", "api") != api
+    assert logged(serve, "serve.reloaded") == 1
+    other = await malipo("reload", str(os.getpid()), data_dir=tmp_path / "var")
+    assert other.code == 1, "a process that is no malipo serve gets no signal"
+    assert "No malipo serve with the process id" in other.err
+    assert serve.stop() == 0
+    gone = await reload(serve, tmp_path)
+    assert (gone.code, "No malipo serve with the process id" in gone.err) == (1, True)
+
+
+@pytest.mark.parametrize("part", ["api", "worker"])
+async def test_each_alone_is_reloaded_under_a_role_that_may_not_migrate(
+    start: Callable[..., Running], database_url: str, tmp_path: Path, part: str
+) -> None:
+    """As the units malipo-api and malipo-worker run it."""
+    role = await url_of_role(database_url, "SELECT", "INSERT", "UPDATE", "DELETE")
+    address = tmp_path / "database-url"
+    address.write_text(role)
+    port = free_port()
+    serve = start("serve", "--only", part, database_url_file=address, worker_metrics_port=port)
+    await until(lambda: logged(serve, f"{part}.started"), seconds=60)
+    before = child(serve, "malipo", part)
+    assert before is not None
+    assert child(serve, "malipo", {"api": "worker", "worker": "api"}[part]) is None
+
+    address.write_text("nonsense")
+    assert (await reload(serve, tmp_path)).code == 1
+    assert child(serve, "malipo", part) == before
+    address.write_text(role)
+    done = await reload(serve, tmp_path)
+    assert (done.code, done.out) == (0, "Reloaded.\n"), done.err
+    assert child(serve, "malipo", part) not in (before, None)
+    assert not is_alive(before)
+    assert serve.stop() == 0
+
+
+async def reload(serve: Running, folder: Path) -> Said:
+    """As ExecReload does it."""
+    return await malipo("reload", str(serve.process.pid), "--seconds", "60", data_dir=folder / "var")
 
 
 @pytest.mark.slow

@@ -38,7 +38,8 @@ def test_a_unit_runs_a_command_that_there_is_and_ends_its_children_in_order(unit
     [command] = [
         line.removeprefix("ExecStart=/opt/malipo/bin/malipo ") for line in lines if line.startswith("ExecStart=")
     ]
-    parser(command).parse_args([command])
+    parser("serve").parse_args(command.split())
+    assert "ExecReload=/opt/malipo/bin/malipo reload $MAINPID" in lines, "its exit code is that of the reload"
     assert "KillMode=mixed" in lines
 
 

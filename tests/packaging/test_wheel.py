@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from malipo import __version__
+from malipo.build import of_checkout
 from tests.conftest import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +24,18 @@ CLIENTS = (
     "clients/php/Malipo.php",
     *(f"clients/python/{each}" for each in ("README.md", "pyproject.toml", "src")),
     *(f"clients/typescript/{each}" for each in ("README.md", "dist", "package.json")),
+)
+# What a wheel is made of.
+CONTENT = (
+    "malipo",
+    "pyproject.toml",
+    "hatch_build.py",
+    "README",
+    "CHANGELOG",
+    "LICENSE",
+    "docs",
+    "clients",
+    "examples",
 )
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -56,11 +70,35 @@ def test_everything_that_is_in_the_packages_is_in_the_wheel(wheel: Path) -> None
     carried = run("git", "ls-files", "CHANGELOG.md", "docs", "examples", *CLIENTS, cwd=ROOT).splitlines()
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if not name.startswith(f"malipo-{__version__}.dist-info/")}
-    assert inside == {*listed, *(f"malipo/_carried/{each}" for each in carried)}
+    assert inside == {"malipo/_build.txt", *listed, *(f"malipo/_carried/{each}" for each in carried)}
 
 
 def test_its_version_is_the_one_of_the_code(installed: Path) -> None:
-    assert run(installed / "malipo", "--version") == f"malipo {__version__}\n"
+    assert run(installed / "malipo", "--version") == f"malipo {__version__} (build {of_checkout(ROOT)})\n"
+
+
+def test_a_wheel_of_sources_without_their_repository_has_the_build_that_is_named_or_none(tmp_path: Path) -> None:
+    """Never that of a repository in which the sources happen to lie. A source distribution names it in a file."""
+    build = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path)
+    unpacked = tmp_path / "malipo"
+    listed = run("git", "ls-files", cwd=ROOT).splitlines()
+    for name in (each for each in listed if each.startswith(CONTENT)):
+        (unpacked / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, unpacked / name)
+    run("git", "init", "--quiet", tmp_path)
+    for variable, told in ({}, "unknown"), ({"SOURCE_COMMIT": "4f1c09d2a7be"}, "4f1c09d2a7be"):
+        run(*build, unpacked, env={**os.environ, **variable})
+        assert built(tmp_path) == told
+    (unpacked / "malipo" / "_build.txt").write_text("e9345ec4b0a1\n")
+    run(*build, unpacked)
+    assert built(tmp_path) == "e9345ec4b0a1"
+
+
+def built(folder: Path) -> str:
+    """The build of the wheel in the folder."""
+    [found] = folder.glob("*.whl")
+    with zipfile.ZipFile(found) as archive:
+        return archive.read("malipo/_build.txt").decode().strip()
 
 
 @pytest.fixture
@@ -115,4 +153,4 @@ async def test_the_demo_runs_from_an_empty_folder_and_takes_a_payment(demo: Path
         ):
             assert (await http.get(page)).status == 200
         health = await (await http.get("/healthz")).json()
-    assert health["version"] == __version__
+    assert (health["version"], health["build"]) == (__version__, of_checkout(ROOT))

@@ -272,6 +272,9 @@ async def test_what_is_taken_in_while_the_fence_goes_up_is_asked_about_too(steps
         await Initiate(clock=clock.now)(batch, [wanted], again=False)
         await fence(steps)
     assert (await steps.claim()).to_send == []
+    async with steps.database.read() as connection:
+        shown = await dispatch_restore.find_open(connection)
+    assert [(each.is_asked_first, each.not_asked) for each in shown] == [(True, 1)], "as it will be at the release"
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == []
     assert len(await ask_first(steps)) == 1

@@ -8,6 +8,8 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
+from malipo import __version__
+from malipo.build import build_id
 from malipo.db import Database
 from malipo.http_server.worker_port import exposed
 from malipo.service import Service
@@ -73,7 +75,8 @@ async def test_a_worker_is_alive_while_its_loops_turn_and_not_when_one_is_stuck(
         asyncio.ensure_future(run_forever("count", turn, seconds=60, loops=loops)),
     ]
     await has_turned.wait()
-    assert (await get(settings, "/healthz"))[0] == 200
+    status, text = await get(settings, "/healthz")
+    assert (status, f'"version":"{__version__}","build":"{build_id()}"' in text) == (200, True), text
     time.seconds += 60
     assert (await get(settings, "/healthz"))[0] == 200, "a step may take as long"
 

@@ -8,6 +8,6 @@ binaries.py         which PostgreSQL is started
 """
 
 from malipo.db.embedded.binaries import EmbeddedError
-from malipo.db.embedded.shared_server import server
+from malipo.db.embedded.shared_server import NotRunning, server
 
-__all__ = ["EmbeddedError", "server"]
+__all__ = ["EmbeddedError", "NotRunning", "server"]

@@ -45,13 +45,16 @@ _SILENT = ""
 
 
 @contextmanager
-def server(data_dir: Path, *, binaries: Path | None = None) -> Iterator[str]:
+def server(data_dir: Path, *, binaries: Path | None = None, may_start: bool = True) -> Iterator[str]:
     """A PostgreSQL of our own under data_dir/postgres, shared with every malipo process that asks; yields its URL.
 
-    It runs until its last user has left or died. Whoever leaves last returns when it has shut down.
+    It runs until its last user has left or died. Whoever leaves last returns when it has shut down. Without `may_start`
+    nothing is started or made: NotRunning if no process has one.
     """
     share = _Share(Path(os.path.realpath(data_dir)) / "postgres", binaries)
     try:
+        if not may_start and not share.is_running:
+            raise NotRunning(f"No PostgreSQL of malipo runs in {share.folder}.")
         users = share.join()
     except OSError as error:
         raise EmbeddedError(f"PostgreSQL could not be started in {share.folder}: {error}.") from error
@@ -67,6 +70,10 @@ def server(data_dir: Path, *, binaries: Path | None = None) -> Iterator[str]:
             share.leave(users)
 
 
+class NotRunning(EmbeddedError):  # noqa: N818
+    """No process has started it."""
+
+
 class _Share:
     """One process's share in the server of a folder."""
 
@@ -78,6 +85,10 @@ class _Share:
     def url(self) -> str:
         # With the port, or the driver would take it from PGPORT.
         return f"postgresql://malipo@/malipo?host={quote(str(_socket_link(self.folder / 'socket')))}&port=5432"
+
+    @property
+    def is_running(self) -> bool:
+        return (self.folder / "supervisor.lock").exists() and bool(self._supervisor())
 
     def join(self) -> int:
         """Become a user, and start the server if there is none. The shared lock on users.lock makes us a user."""

@@ -10,6 +10,9 @@ from malipo.payments.store.carriers import is_carrier_sql
 from malipo.payments.store.dispatches import DISPATCH, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
 
+# Of a fenced installation: committed after the fence, which marks all that it finds.
+_CAME_LATE = "connector IS NULL AND sent_at IS NULL AND NOT is_asked_first"
+
 
 async def claim_asked_first(
     tx: Tx, connector: str, pairs: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
@@ -64,7 +67,7 @@ async def ask_first_what_came_late(tx: Tx) -> None:
     await tx.execute(
         f"""
         UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
-        WHERE connector IS NULL AND sent_at IS NULL AND NOT is_asked_first
+        WHERE {_CAME_LATE}
         """
     )
 
@@ -110,11 +113,14 @@ class OpenPayments(NamedTuple):
 
 
 async def find_open(connection: Conn) -> list[OpenPayments]:
+    """A payment that came late counts as asked first already: the release makes it so (ask_first_what_came_late)."""
     rows = await connection.fetch(
-        """
-        SELECT d.channel, d.type, t.status, d.is_asked_first, d.attention, count(*), sum(t.amount)::bigint,
-               count(*) FILTER (WHERE d.query_count = 0 AND (d.is_asked_first OR d.connector IS NOT NULL))
-        FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        f"""
+        SELECT d.channel, d.type, t.status, d.asked_first, d.attention, count(*), sum(t.amount)::bigint,
+               count(*) FILTER (WHERE d.query_count = 0 AND (d.asked_first OR d.connector IS NOT NULL))
+        FROM (SELECT *, is_asked_first OR ({_CAME_LATE} AND {installation.IS_FENCED}) AS asked_first
+              FROM dispatches) d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
         """
     )

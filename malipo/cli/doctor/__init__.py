@@ -1,0 +1,1 @@
+"""malipo doctor: the going-live list, looked at."""

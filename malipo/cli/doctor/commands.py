@@ -1,0 +1,37 @@
+"""malipo doctor: what is right and wrong with this installation, a sentence each. It changes nothing."""
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from malipo import log
+from malipo.cli.doctor.checks import Finding, Level, findings_of
+from malipo.cli.doctor.gather import gather
+from malipo.cli.output import add_subcommand, printable, tell_table
+from malipo.settings import Settings
+
+_MARKS = {Level.OK: "ok      ", Level.WARNING: "warning ", Level.PROBLEM: "PROBLEM "}
+
+
+def add_commands(commands: Any) -> None:
+    doctor = add_subcommand(commands, "doctor", _doctor, "look at what is needed to go live, and say what is missing")
+    doctor.add_argument("--backups", metavar="FOLDER", help="where deploy/backup/nightly keeps its backups")
+
+
+def _doctor(arguments: argparse.Namespace, settings: Settings) -> int:
+    log.configure(level="error", stream=sys.stderr)
+    found = findings_of(gather(settings, backups=arguments.backups))
+    if arguments.json:
+        tell_table(arguments, [asdict(each) for each in found], empty="")
+    else:
+        _print(found)
+    return 1 if any(each.level is Level.PROBLEM for each in found) else 0
+
+
+def _print(found: list[Finding]) -> None:
+    for each in found:
+        print(f"{_MARKS[each.level]} {each.check}: {printable(each.sentence)}")
+    counts = Counter(each.level for each in found)
+    print(f"{counts[Level.OK]} ok, {counts[Level.WARNING]} warnings, {counts[Level.PROBLEM]} problems.")
