@@ -15,6 +15,7 @@ _BY_LABELS: dict[str, tuple[str, list[str]]] = {
     "malipo_unsettled_shillings": ("Their amounts together", ["kind"]),
     "malipo_unsettled_oldest_seconds": ("For how long the oldest of them has been unsettled", ["kind"]),
     "malipo_pending_oldest_seconds": ("How long the oldest PENDING payment has waited", ["channel", "type"]),
+    "malipo_channel_connected": ("1 if a network is connected that takes such payments", ["channel", "type"]),
     "malipo_send_backlog": ("Payments that wait to be sent", ["channel", "type"]),
     "malipo_query_backlog": ("Payments whose network should have been queried by now", ["channel", "type"]),
     "malipo_counting_backlog": ("What the rollups have not counted yet", ["rollup"]),

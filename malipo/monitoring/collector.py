@@ -16,6 +16,7 @@ from malipo.floats import store as float_store
 from malipo.money_gauges import MoneyGauges
 from malipo.monitoring import store
 from malipo.networks.connector import Channel, Type
+from malipo.networks.routing import find_unconnected
 from malipo.settings import Settings
 
 OFTEN_SECONDS = 15.0
@@ -24,7 +25,7 @@ _PATIENCE_SECONDS = 10.0
 
 _PAIRS = [(str(channel), str(type_)) for channel, type_ in product(Channel, Type)]
 _CHANNELS = [(str(channel),) for channel in Channel]
-_KINDS = [("review",), ("late",), ("closed_merchant",), ("contradicted",)]
+_KINDS = [("review",), ("late",), ("closed_merchant",), ("not_connected",), ("contradicted",)]
 
 
 class Collector:
@@ -38,6 +39,9 @@ class Collector:
         gauges.set("code_schema", migrations()[-1].number)
         gauges.set("ledger_check_interval_seconds", settings.ledger_check_seconds)
         gauges.set("float_reading_interval_seconds", settings.float_reading_seconds)
+        self._unconnected = find_unconnected(settings)
+        for route in product(Channel, Type):
+            gauges.set("channel_connected", route not in self._unconnected, *route)
         for look in ("often", "rarely"):  # Not yet, which is as old as can be.
             gauges.set("money_seen_timestamp_seconds", 0, look)
         for channel, low in settings.float_low:
@@ -68,7 +72,11 @@ class Collector:
         async with self._database.snapshot() as connection:
             await store.prepare(connection)
             queues = await store.find_queues(connection)
-            unsettled = await store.find_unsettled(connection, unsettled_seconds=self._settings.unsettled_seconds)
+            unsettled = await store.find_unsettled(
+                connection,
+                unsettled_seconds=self._settings.unsettled_seconds,
+                unconnected_payouts=[channel for channel, type_ in self._unconnected if type_ is Type.DISBURSEMENT],
+            )
             counting = await store.find_counting_backlog(connection)
             alone = await store.find_backlogs(connection) | await store.find_ledger_check(connection)
         set_each = self._gauges.set_each

@@ -1,5 +1,6 @@
 """The SQL of the gauges. What is read often are queues, which are short; what can be long is counted up to a bound."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from malipo.db import Conn
@@ -50,7 +51,9 @@ async def find_queues(connection: Conn) -> list[Queue]:
     return [Queue(*row.values()) for row in rows]
 
 
-async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Unsettled]:
+async def find_unsettled(
+    connection: Conn, *, unsettled_seconds: float, unconnected_payouts: Sequence[str] = ()
+) -> list[Unsettled]:
     """As `malipo payments unsettled` lists them, each once."""
     rows = await connection.fetch(
         f"""
@@ -71,6 +74,12 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
             WHERE d.merchant_id IN (SELECT id FROM merchants WHERE NOT is_active) AND d.attention IS NULL
               AND t.status = 'PENDING' AND t.type = 'DISBURSEMENT'
             UNION ALL
+            SELECT 'not_connected', t.amount, t.created_at
+            FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+            WHERE d.channel = ANY($2::text[]) AND d.type = 'DISBURSEMENT' AND d.attention IS NULL
+              AND d.connector IS NULL AND t.status = 'PENDING'
+              AND d.merchant_id IN (SELECT id FROM merchants WHERE is_active)
+            UNION ALL
             SELECT 'contradicted', t.amount, c.since
             FROM corrections c JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
             WHERE c.is_open
@@ -78,6 +87,7 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
         SELECT kind, count(*), sum(amount)::bigint, {_age("min(since)")} FROM cases GROUP BY 1
         """,
         float(unsettled_seconds),
+        list(unconnected_payouts),
     )
     return [Unsettled(*row.values()) for row in rows]
 
