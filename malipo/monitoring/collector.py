@@ -14,7 +14,7 @@ from malipo.db.migration_files import migrations
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
 from malipo.money_gauges import MoneyGauges
-from malipo.monitoring import store
+from malipo.monitoring import disks, store
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import find_unconnected
 from malipo.settings import Settings
@@ -49,9 +49,22 @@ class Collector:
 
     async def watch(self) -> None:
         """Until cancelled. The first time at once."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch_disks())
+            while True:
+                await self.look()
+                await asyncio.sleep(OFTEN_SECONDS)
+
+    async def _watch_disks(self) -> None:
         while True:
-            await self.look()
+            await self.look_at_disks()
             await asyncio.sleep(OFTEN_SECONDS)
+
+    async def look_at_disks(self) -> None:
+        """In a thread: a disk that hangs holds up no look at the database."""
+        for disk, space in (await asyncio.to_thread(disks.find_space, self._settings)).items():
+            self._gauges.set("disk_free_bytes", space.free, disk)
+            self._gauges.set("disk_size_bytes", space.size, disk)
 
     async def look(self) -> None:
         """While the database is away, everything stays as it was last seen."""
@@ -79,6 +92,7 @@ class Collector:
             )
             counting = await store.find_counting_backlog(connection)
             alone = await store.find_backlogs(connection) | await store.find_ledger_check(connection)
+            alone |= await store.find_archiving(connection)
         set_each = self._gauges.set_each
         set_each("pending_oldest_seconds", {(each.channel, each.type): each.oldest_seconds for each in queues}, _PAIRS)
         set_each("send_backlog", {(each.channel, each.type): each.to_send for each in queues}, _PAIRS)

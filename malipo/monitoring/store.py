@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from malipo.db import Conn
+from malipo.ledger.store import checks
 
 # Beyond it is "too many" however many there are.
 _MOST = 100_000
@@ -135,9 +136,9 @@ async def find_counting_backlog(connection: Conn) -> dict[Labels, float]:
 async def find_ledger_check(connection: Conn) -> dict[str, float]:
     """The last one that has ended, the last clean one, and what the one that runs has found so far."""
     row = await connection.fetchrow(
-        """
+        f"""
         SELECT coalesce((SELECT date_part('epoch', finished_at) FROM ledger_checks
-                         WHERE finding_count = 0 AND finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1), 0)
+                         WHERE {checks.IS_CLEAN} AND finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1), 0)
                    AS ledger_check_clean_timestamp_seconds,
                coalesce(date_part('epoch', l.finished_at), 0) AS ledger_check_finished_timestamp_seconds,
                coalesce(date_part('epoch', l.finished_at - l.started_at), 0) AS ledger_check_seconds,
@@ -145,10 +146,27 @@ async def find_ledger_check(connection: Conn) -> dict[str, float]:
                coalesce(l.longest_seconds, 0) AS ledger_check_longest_piece_seconds,
                greatest(coalesce(l.finding_count, 0),
                         coalesce((SELECT finding_count FROM ledger_checks WHERE finished_at IS NULL), 0))
-                   AS ledger_check_findings
+                   AS ledger_check_findings,
+               coalesce((SELECT max({checks.NEWER_COUNT}) FROM ledger_checks
+                         WHERE finished_at IS NULL OR id = l.id), 0) AS ledger_check_newer_rows
         FROM (SELECT) AS one LEFT JOIN LATERAL (
             SELECT * FROM ledger_checks WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1
         ) l ON true
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}
+
+
+async def find_archiving(connection: Conn) -> dict[str, float]:
+    """Whether the log is archived, as every role may read it."""
+    row = await connection.fetchrow(
+        """
+        SELECT (current_setting('archive_mode') <> 'off')::int AS wal_archiving,
+               coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)::int
+                   AS wal_archive_failing,
+               failed_count AS wal_archive_failed
+        FROM pg_stat_archiver
         """
     )
     assert row is not None
@@ -167,7 +185,8 @@ async def find_sums(connection: Conn) -> dict[str, float]:
                    AS webhooks_exhausted,
                (SELECT count(*) FROM webhook_endpoints WHERE disabled_reason IS NOT NULL AND deleted_at IS NULL)
                    AS webhook_endpoints_disabled,
-               (SELECT count(*) FROM unknown_callbacks) AS unknown_callbacks
+               (SELECT count(*) FROM unknown_callbacks) AS unknown_callbacks,
+               pg_database_size(current_database()) AS database_bytes
         """
     )
     assert row is not None
