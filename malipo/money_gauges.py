@@ -15,6 +15,9 @@ _BY_LABELS: dict[str, tuple[str, list[str]]] = {
     "malipo_unsettled_shillings": ("Their amounts together", ["kind"]),
     "malipo_unsettled_oldest_seconds": ("For how long the oldest of them has been unsettled", ["kind"]),
     "malipo_pending_oldest_seconds": ("How long the oldest PENDING payment has waited", ["channel", "type"]),
+    "malipo_channel_connected": ("1 if a network is connected that takes such payments", ["channel", "type"]),
+    "malipo_disk_free_bytes": ("What is free on the disk of a folder of this process", ["disk"]),
+    "malipo_disk_size_bytes": ("How large that disk is", ["disk"]),
     "malipo_send_backlog": ("Payments that wait to be sent", ["channel", "type"]),
     "malipo_query_backlog": ("Payments whose network should have been queried by now", ["channel", "type"]),
     "malipo_counting_backlog": ("What the rollups have not counted yet", ["rollup"]),
@@ -31,6 +34,10 @@ _ALONE = {
     "malipo_database_schema": "The number of the last migration of the database",
     "malipo_code_schema": "The number of the last migration that this process knows",
     "malipo_workers_alive": "Workers that have looked at the database in the last 30 seconds",
+    "malipo_wal_archiving": "1 if the database archives its log (archive_mode)",
+    "malipo_wal_archive_failing": "1 if the last try to archive a file of the log has failed",
+    "malipo_wal_archive_failed": "How often that has failed since the server's statistics began",
+    "malipo_database_bytes": "How large the database is",
     "malipo_webhook_backlog": "Deliveries that are due and that no worker has",
     "malipo_webhook_oldest_seconds": "How long the oldest of them has been due",
     "malipo_events_unnumbered": "Events that are not in their feed yet",
@@ -47,6 +54,7 @@ _ALONE = {
     "malipo_ledger_check_seconds": "How long the last one took, with its pauses",
     "malipo_ledger_check_busy_seconds": "How long its pieces took",
     "malipo_ledger_check_longest_piece_seconds": "How long its longest piece took",
+    "malipo_ledger_check_newer_rows": "What the last one could not check, because a newer version wrote it",
     "malipo_ledger_check_findings": "What the last one has found, and the one that runs",
 }
 

@@ -48,7 +48,7 @@ from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.counts import counter
 from malipo.payments.derived_network_keys import DerivedKeys
 from malipo.payments.initiate import Initiated, Order
-from malipo.payments.lapse import lapse
+from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
@@ -256,6 +256,19 @@ class Service:
                 now=self.clock(),
             )
         for each in lapsed:
+            self._note(each)
+
+    async def fail_unconnected_payouts(self, channels: Sequence[Channel]) -> None:
+        """End the payouts that waited too long on channels that are not connected."""
+        async with self.database.begin() as tx:
+            failed = await fail_unconnected_payouts(
+                tx,
+                channels,
+                lapse_seconds=self.settings.payout_lapse_seconds,
+                most=_MOST_LAPSED,
+                now=self.clock(),
+            )
+        for each in failed:
             self._note(each)
 
     async def settle(self, report: Report) -> Settled | None:

@@ -16,8 +16,14 @@ RULES = ROOT / "deploy/prometheus/alerts.yml"
 CASES = [ROOT / "deploy/prometheus/alerts.test.yml", ROOT / "deploy/prometheus/alerts-days.test.yml"]
 RUNBOOK = ROOT / "docs/operating/runbook.md"
 PARTS = ("What it means.", "What to look at.", "What to do.", "When to wake somebody.")
-# Not of malipo's processes: Prometheus' own, and what backups write.
-OTHERS = {"up", "ALERTS", "malipo_backup_last_success_timestamp_seconds"}
+# Not of malipo's processes: Prometheus' own, what backups write, and the node exporter's.
+OTHERS = {
+    "up",
+    "ALERTS",
+    "malipo_backup_last_success_timestamp_seconds",
+    "node_filesystem_avail_bytes",
+    "node_filesystem_size_bytes",
+}
 
 
 def alerts() -> list[dict[str, Any]]:

@@ -1,9 +1,11 @@
 """Cases at the terminal: payments that need an operator, as text. Pure."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
+from malipo.networks.connector import Channel
 from malipo.payments import case_reason
 from malipo.payments.resolution import Resolved, ResolvedOutcome
 from malipo.payments.store.cases import Case, ProposedResolution
@@ -26,14 +28,17 @@ WHY = {
     "now_unpaid": "contradicted: the network now says that it was not paid",
     "now_paid": "contradicted: the network now says that it was paid",
     "closed_merchant": "its merchant is closed, so nobody sends it: it can be cancelled",
+    "not_connected": "no network is connected that could take it: it can be cancelled, and fails by itself",
     "doubted": "proposed as {proposed}: another operator must approve or reject it",
     "late": "takes too long",
 }
 
 
-def row_of(case: Case, *, unsettled_seconds: float, now: datetime) -> dict[str, Any]:
+def row_of(
+    case: Case, *, unsettled_seconds: float, now: datetime, unconnected: Collection[tuple[Channel, Type]] = ()
+) -> dict[str, Any]:
     transaction = case.transaction
-    word = case_reason.case_reason(case, unsettled_seconds=unsettled_seconds, now=now)
+    word = case_reason.case_reason(case, unsettled_seconds=unsettled_seconds, now=now, unconnected=unconnected)
     return {
         "payment": transaction.id,
         "reference": transaction.reference,

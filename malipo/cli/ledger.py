@@ -8,19 +8,26 @@ from malipo import clock, money
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
+from malipo.db.migration_files import migrations
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
+from malipo.payments.check import newer_rows
 from malipo.payments.check import transactions as transactions_check
 from malipo.settings import Settings
+
+NEEDS_NEWER = 3  # the exit code if nothing is wrong, and a newer version must check the rest
 
 
 def add_commands(commands: Any) -> None:
     ledger = commands.add_parser("ledger", help="the book")
     acts = ledger.add_subparsers(title="acts", metavar="ACT", required=True)
     check = add_subcommand(
-        acts, "check", _check, "recompute every balance from the moves; exit code 1 if anything differs"
+        acts,
+        "check",
+        _check,
+        "recompute every balance from the moves; exit code 1 if anything differs, 3 if it takes a newer version",
     )
     check.add_argument("--last", action="store_true", help="what the last check of the workers has found")
 
@@ -37,18 +44,18 @@ def _last(arguments: argparse.Namespace, settings: Settings) -> int:
             return await checks.find_last(connection), await checks.find_running(connection)
 
     last, running = with_database(settings, act)
-    shown = running if running is not None and running.finding_count else last
+    shown = running if running is not None and running.findings else last
     if shown is None:
         tell(arguments, None, "No check has ended yet. Workers check the ledger every MALIPO_LEDGER_CHECK_SECONDS.")
         return 0
     if arguments.json:
-        tell(arguments, {"isClean": not shown.finding_count, **shown._asdict()}, "")
+        tell(arguments, {**_summary(shown.finding_count, shown.findings), **shown._asdict()}, "")
     else:
         ended = "runs since" if shown.finished_at is None else "ended at"
         at = clock.iso(shown.finished_at or shown.started_at)
         print(f"The check {shown.id} {ended} {at}: {shown.piece_count} pieces, {shown.busy_seconds:.1f} s of work.")
         _print_findings(shown.findings)
-    return 1 if shown.finding_count else 0
+    return _exit_code(shown.finding_count, shown.findings)
 
 
 def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -61,15 +68,35 @@ def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
             _progress("recomputing every wallet and statement ...")
             findings = await ledger_check.check(connection)
             _progress("holding every transaction against its moves and events ...")
-            return balances, findings + await transactions_check.check(connection)
+            findings += await transactions_check.check(connection)
+            return balances, await newer_rows.mark(connection, findings, lists_words=True)
 
     balances, findings = with_database(settings, act)
     if arguments.json:
-        tell(arguments, {"isClean": not findings, "balances": balances, "findings": findings}, "")
+        tell(arguments, {**_summary(_wrong(findings), findings), "balances": balances, "findings": findings}, "")
     else:
         _print_balances(balances)
         _print_findings(findings)
-    return 1 if findings else 0
+    return _exit_code(_wrong(findings), findings)
+
+
+def _wrong(findings: list[Finding]) -> int:
+    return sum(each.is_wrong for each in findings)
+
+
+def _needed_schema(findings: list[Finding]) -> int | None:
+    return max((each.newer_schema for each in findings if each.newer_schema is not None), default=None)
+
+
+def _summary(wrong: int, findings: list[Finding]) -> dict[str, Any]:
+    needs = _needed_schema(findings)
+    return {"isClean": not wrong and needs is None, "needsSchema": needs}
+
+
+def _exit_code(wrong: int, findings: list[Finding]) -> int:
+    if wrong:
+        return 1
+    return 0 if _needed_schema(findings) is None else NEEDS_NEWER
 
 
 def _progress(what: str) -> None:
@@ -88,7 +115,20 @@ def _print_findings(findings: list[Finding]) -> None:
     if not findings:
         print("The book is clean: every balance is what its moves say.")
         return
-    print(f"The book is NOT clean: {len(findings)} findings.", file=sys.stderr)
+    wrong, schema = [each for each in findings if each.is_wrong], _needed_schema(findings)
+    if wrong:
+        print(f"The book is NOT clean: {len(wrong)} findings.", file=sys.stderr)
+        _print_each(wrong)
+    if schema is not None:
+        print(
+            f"A newer version has written rows that this one cannot check. They are not known to be wrong. Check the "
+            f"book with a version that has migration {schema}; this one has {migrations()[-1].number}.",
+            file=sys.stderr,
+        )
+        _print_each([each for each in findings if not each.is_wrong])
+
+
+def _print_each(findings: list[Finding]) -> None:
     for finding in findings:
         stored, computed = (
             "nothing" if amount is None else f"{amount:,}" for amount in (finding.stored, finding.computed)

@@ -12,6 +12,7 @@ from malipo.cli.authority import ApproveOnPages, add_alone, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.db import Database, Tx
+from malipo.networks.routing import find_unconnected
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases, creators, network_answers, unknown_callbacks
@@ -59,7 +60,12 @@ def add_commands(commands: Any) -> None:
     add_alone(propose)
     add_here(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
-    _of_payment(acts, "cancel", _cancel, "take back a payout of a closed merchant that was not sent")
+    _of_payment(
+        acts,
+        "cancel",
+        _cancel,
+        "take back a payout that nobody sends: of a closed merchant, or on a channel that is not connected",
+    )
     add_subcommand(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
 
 
@@ -72,7 +78,9 @@ def _of_payment(acts: Any, name: str, command: Callable[[argparse.Namespace, Set
 def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.snapshot() as connection:
-            open_ = await cases.find_unsettled(connection, unsettled_seconds=settings.unsettled_seconds)
+            open_ = await cases.find_unsettled(
+                connection, unsettled_seconds=settings.unsettled_seconds, unconnected=find_unconnected(settings)
+            )
             contradicted = await cases.find_contradicted(connection)
         return [_row(case, settings) for case in [*open_, *contradicted]]
 
@@ -85,7 +93,12 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _row(case: Case, settings: Settings) -> dict[str, Any]:
-    return told.row_of(case, unsettled_seconds=settings.unsettled_seconds, now=clock.now())
+    return told.row_of(
+        case,
+        unsettled_seconds=settings.unsettled_seconds,
+        now=clock.now(),
+        unconnected=find_unconnected(settings),
+    )
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -164,7 +177,9 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Transaction:
-        return await operator_cancel.cancel(tx, arguments.payment, actor=actor, now=now)
+        return await operator_cancel.cancel(
+            tx, arguments.payment, actor=actor, now=now, unconnected=find_unconnected(settings)
+        )
 
     cancelled = write(arguments, settings, act)
     shown = {"payment": cancelled.id, "reference": cancelled.reference, "status": cancelled.status}

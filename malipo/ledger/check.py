@@ -21,6 +21,11 @@ class Finding:
     where: str
     stored: int | None
     computed: int | None
+    newer_schema: int | None = None  # unknown, not wrong: it is of a newer version, which has this migration
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.newer_schema is None
 
 
 async def prepare(connection: Conn) -> None:

@@ -15,8 +15,9 @@ from malipo.db.write_check import WriteCheck
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
 from malipo.money_gauges import MoneyGauges
-from malipo.monitoring import store
+from malipo.monitoring import disks, store
 from malipo.networks.connector import Channel, Type
+from malipo.networks.routing import find_unconnected
 from malipo.settings import Settings
 
 OFTEN_SECONDS = 15.0
@@ -25,7 +26,7 @@ _PATIENCE_SECONDS = 10.0
 
 _PAIRS = [(str(channel), str(type_)) for channel, type_ in product(Channel, Type)]
 _CHANNELS = [(str(channel),) for channel in Channel]
-_KINDS = [("review",), ("late",), ("closed_merchant",), ("contradicted",)]
+_KINDS = [("review",), ("late",), ("closed_merchant",), ("not_connected",), ("contradicted",)]
 
 
 class Collector:
@@ -40,6 +41,9 @@ class Collector:
         gauges.set("code_schema", migrations()[-1].number)
         gauges.set("ledger_check_interval_seconds", settings.ledger_check_seconds)
         gauges.set("float_reading_interval_seconds", settings.float_reading_seconds)
+        self._unconnected = find_unconnected(settings)
+        for route in product(Channel, Type):
+            gauges.set("channel_connected", route not in self._unconnected, *route)
         for look in ("often", "rarely"):  # Not yet, which is as old as can be.
             gauges.set("money_seen_timestamp_seconds", 0, look)
         for channel, low in settings.float_low:
@@ -47,9 +51,22 @@ class Collector:
 
     async def watch(self) -> None:
         """Until cancelled. The first time at once."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch_disks())
+            while True:
+                await self.look()
+                await asyncio.sleep(OFTEN_SECONDS)
+
+    async def _watch_disks(self) -> None:
         while True:
-            await self.look()
+            await self.look_at_disks()
             await asyncio.sleep(OFTEN_SECONDS)
+
+    async def look_at_disks(self) -> None:
+        """In a thread: a disk that hangs holds up no look at the database."""
+        for disk, space in (await asyncio.to_thread(disks.find_space, self._settings)).items():
+            self._gauges.set("disk_free_bytes", space.free, disk)
+            self._gauges.set("disk_size_bytes", space.size, disk)
 
     async def look(self) -> None:
         """While the database is away, everything stays as it was last seen."""
@@ -82,9 +99,14 @@ class Collector:
         async with self._database.snapshot() as connection:
             await store.prepare(connection)
             queues = await store.find_queues(connection)
-            unsettled = await store.find_unsettled(connection, unsettled_seconds=self._settings.unsettled_seconds)
+            unsettled = await store.find_unsettled(
+                connection,
+                unsettled_seconds=self._settings.unsettled_seconds,
+                unconnected_payouts=[channel for channel, type_ in self._unconnected if type_ is Type.DISBURSEMENT],
+            )
             counting = await store.find_counting_backlog(connection)
             alone = await store.find_backlogs(connection) | await store.find_ledger_check(connection)
+            alone |= await store.find_archiving(connection)
         set_each = self._gauges.set_each
         set_each("pending_oldest_seconds", {(each.channel, each.type): each.oldest_seconds for each in queues}, _PAIRS)
         set_each("send_backlog", {(each.channel, each.type): each.to_send for each in queues}, _PAIRS)

@@ -1,8 +1,10 @@
 """The SQL of the gauges. What is read often are queues, which are short; what can be long is counted up to a bound."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from malipo.db import Conn
+from malipo.ledger.store import checks
 
 # Beyond it is "too many" however many there are.
 _MOST = 100_000
@@ -50,7 +52,9 @@ async def find_queues(connection: Conn) -> list[Queue]:
     return [Queue(*row.values()) for row in rows]
 
 
-async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Unsettled]:
+async def find_unsettled(
+    connection: Conn, *, unsettled_seconds: float, unconnected_payouts: Sequence[str] = ()
+) -> list[Unsettled]:
     """As `malipo payments unsettled` lists them, each once."""
     rows = await connection.fetch(
         f"""
@@ -71,6 +75,12 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
             WHERE d.merchant_id IN (SELECT id FROM merchants WHERE NOT is_active) AND d.attention IS NULL
               AND t.status = 'PENDING' AND t.type = 'DISBURSEMENT'
             UNION ALL
+            SELECT 'not_connected', t.amount, t.created_at
+            FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+            WHERE d.channel = ANY($2::text[]) AND d.type = 'DISBURSEMENT' AND d.attention IS NULL
+              AND d.connector IS NULL AND t.status = 'PENDING'
+              AND d.merchant_id IN (SELECT id FROM merchants WHERE is_active)
+            UNION ALL
             SELECT 'contradicted', t.amount, c.since
             FROM corrections c JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
             WHERE c.is_open
@@ -78,6 +88,7 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
         SELECT kind, count(*), sum(amount)::bigint, {_age("min(since)")} FROM cases GROUP BY 1
         """,
         float(unsettled_seconds),
+        list(unconnected_payouts),
     )
     return [Unsettled(*row.values()) for row in rows]
 
@@ -125,9 +136,9 @@ async def find_counting_backlog(connection: Conn) -> dict[Labels, float]:
 async def find_ledger_check(connection: Conn) -> dict[str, float]:
     """The last one that has ended, the last clean one, and what the one that runs has found so far."""
     row = await connection.fetchrow(
-        """
+        f"""
         SELECT coalesce((SELECT date_part('epoch', finished_at) FROM ledger_checks
-                         WHERE finding_count = 0 AND finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1), 0)
+                         WHERE {checks.IS_CLEAN} AND finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1), 0)
                    AS ledger_check_clean_timestamp_seconds,
                coalesce(date_part('epoch', l.finished_at), 0) AS ledger_check_finished_timestamp_seconds,
                coalesce(date_part('epoch', l.finished_at - l.started_at), 0) AS ledger_check_seconds,
@@ -135,10 +146,27 @@ async def find_ledger_check(connection: Conn) -> dict[str, float]:
                coalesce(l.longest_seconds, 0) AS ledger_check_longest_piece_seconds,
                greatest(coalesce(l.finding_count, 0),
                         coalesce((SELECT finding_count FROM ledger_checks WHERE finished_at IS NULL), 0))
-                   AS ledger_check_findings
+                   AS ledger_check_findings,
+               coalesce((SELECT max({checks.NEWER_COUNT}) FROM ledger_checks
+                         WHERE finished_at IS NULL OR id = l.id), 0) AS ledger_check_newer_rows
         FROM (SELECT) AS one LEFT JOIN LATERAL (
             SELECT * FROM ledger_checks WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1
         ) l ON true
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}
+
+
+async def find_archiving(connection: Conn) -> dict[str, float]:
+    """Whether the log is archived, as every role may read it."""
+    row = await connection.fetchrow(
+        """
+        SELECT (current_setting('archive_mode') <> 'off')::int AS wal_archiving,
+               coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)::int
+                   AS wal_archive_failing,
+               failed_count AS wal_archive_failed
+        FROM pg_stat_archiver
         """
     )
     assert row is not None
@@ -157,7 +185,8 @@ async def find_sums(connection: Conn) -> dict[str, float]:
                    AS webhooks_exhausted,
                (SELECT count(*) FROM webhook_endpoints WHERE disabled_reason IS NOT NULL AND deleted_at IS NULL)
                    AS webhook_endpoints_disabled,
-               (SELECT count(*) FROM unknown_callbacks) AS unknown_callbacks
+               (SELECT count(*) FROM unknown_callbacks) AS unknown_callbacks,
+               pg_database_size(current_database()) AS database_bytes
         """
     )
     assert row is not None

@@ -1,7 +1,8 @@
 """Routing: which connectors the settings connect, and which of them carries which channel and type."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from malipo.networks import rsa
 from malipo.networks.airtel_money import AirtelMoney
@@ -134,6 +135,17 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
         reach={name: tuple(dict.fromkeys(channel for channel, _ in kind.carries)) for name, kind in connected.items()},
         names=NameLookup(connectors, routes, timeout_seconds=settings.recipient_lookup_seconds),
     )
+
+
+def unconnected_routes(routes: Collection[Route]) -> list[Route]:
+    """What no connector carries: nobody sends its payments."""
+    return [route for route in product(Channel, Type) if route not in routes]
+
+
+def find_unconnected(settings: Settings) -> list[Route]:
+    """The same by the settings alone, for who has no need of connectors."""
+    connected = {name: kind for name, kind in _KINDS.items() if is_connected(settings, name)}
+    return unconnected_routes(_routes(settings, connected)[0])
 
 
 def _routes(settings: Settings, connected: Mapping[str, _Kind]) -> tuple[dict[Route, str], list[str]]:

@@ -1,12 +1,16 @@
 """The reason of a case: why an operator should look at a payment, as a word. Pure."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from malipo.networks.connector import Channel
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status, Type
 
 
-def case_reason(case: Case, *, unsettled_seconds: float, now: datetime) -> str:
+def case_reason(
+    case: Case, *, unsettled_seconds: float, now: datetime, unconnected: Collection[tuple[Channel, Type]] = ()
+) -> str:
     transaction, attention = case.transaction, case.dispatch.attention if case.dispatch else None
     if case.is_contradicted:
         return "now_unpaid" if transaction.status is Status.COMPLETED else "now_paid"
@@ -15,8 +19,25 @@ def case_reason(case: Case, *, unsettled_seconds: float, now: datetime) -> str:
     if transaction.status.is_final:
         return "none" if case.proposed is None else "doubted"
     if transaction.processing_at is None:
-        return "none" if case.is_merchant_active or transaction.type is Type.COLLECTION else "closed_merchant"
+        return _unsent_reason(case, unconnected)
     return "late" if now - transaction.processing_at > timedelta(seconds=unsettled_seconds) else "none"
+
+
+def _unsent_reason(case: Case, unconnected: Collection[tuple[Channel, Type]]) -> str:
+    if not case.is_merchant_active and case.transaction.type is Type.DISBURSEMENT:
+        return "closed_merchant"
+    return "not_connected" if is_unconnected(case, unconnected) else "none"
+
+
+def is_unconnected(case: Case, unconnected: Collection[tuple[Channel, Type]]) -> bool:
+    """A payout that no connected network could take, and that none was ever given."""
+    transaction, dispatch = case.transaction, case.dispatch
+    return (
+        transaction.status is Status.PENDING
+        and transaction.type is Type.DISBURSEMENT  # A collection lapses.
+        and (transaction.channel, transaction.type) in unconnected
+        and (dispatch is None or dispatch.connector is None)
+    )
 
 
 def since(case: Case) -> datetime:

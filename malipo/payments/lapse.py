@@ -1,4 +1,8 @@
-"""Ends collections that could not be sent in time as FAILED: the customer has gone, and nothing was sent."""
+"""Ends payments that could not be sent in time as FAILED: provably nothing was sent.
+
+A collection, because its customer has gone. A payout only if no network is connected that could take it: it waits for
+a network that is down.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,6 +29,16 @@ async def lapse(
     return await end_lapsed(tx, [each.transaction for each in subjects], now=now)
 
 
+async def fail_unconnected_payouts(
+    tx: Tx, channels: Sequence[Channel], *, lapse_seconds: float, most: int, now: datetime
+) -> list[Transaction]:
+    """End the payouts that no worker has ever claimed, on channels without a connector. Their money goes back."""
+    subjects: list[Subject] = []
+    for channel in channels:
+        subjects += await dispatch_claims.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
+    return await _end(tx, [each.transaction for each in subjects], Cause.UNCONNECTED, now=now)
+
+
 def split_lapsed(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[list[Transaction], list[Transaction]]:
     """The payments that have waited too long by the database's clock, and the others.
 
@@ -43,18 +57,24 @@ def split_lapsed(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[lis
 
 
 async def end_lapsed(tx: Tx, late: Sequence[Transaction], *, now: datetime) -> list[Transaction]:
+    return await _end(tx, late, Cause.LAPSED, now=now)
+
+
+async def _end(tx: Tx, late: Sequence[Transaction], cause: Cause, *, now: datetime) -> list[Transaction]:
     found = {(each.merchant_id, each.id): each for each in late}
-    reached = [after for each in late if (after := status_writer.after_change(each, _change(each), now)) is not None]
+    reached = [
+        after for each in late if (after := status_writer.after_change(each, _change(each, cause), now)) is not None
+    ]
     await status_writer.write(tx, found, reached, now=now)
     return reached
 
 
-def _change(transaction: Transaction) -> Change:
+def _change(transaction: Transaction, cause: Cause) -> Change:
     return Change(
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
         # A payment that was tried is PROCESSING, and provably nothing of it was sent: that is as good as a refusal.
-        cause=Cause.LAPSED if transaction.status is Status.PENDING else Cause.REFUSED,
+        cause=cause if transaction.status is Status.PENDING else Cause.REFUSED,
         failure_code=FailureCode.CHANNEL_UNAVAILABLE,
         failure_reason=failure_reason_of(FailureCode.CHANNEL_UNAVAILABLE),
     )

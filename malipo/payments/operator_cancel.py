@@ -1,5 +1,6 @@
-"""Operators cancel a PENDING payout of a merchant who is closed, and cannot do it."""
+"""Operators cancel a PENDING payout that nobody sends: its merchant is closed, or its channel is not connected."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from malipo.audit_log import store as audit_log
@@ -7,14 +8,23 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden
 from malipo.installation.store import installation
+from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
+from malipo.payments.case_reason import is_unconnected
 from malipo.payments.resolution import may_have_been_sent
 from malipo.payments.resolve import lock_case
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Status, Transaction
 
 
-async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Transaction:
+async def cancel(
+    tx: Tx,
+    id_or_reference: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    unconnected: Collection[tuple[Channel, Type]] = (),
+) -> Transaction:
     """Nothing was sent, so the wallet gets the money back.
 
     After a restore that is not certain until the network was queried.
@@ -23,7 +33,7 @@ async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
         raise closed
     case = await lock_case(tx, id_or_reference)
     transaction = case.transaction
-    if case.is_merchant_active:
+    if case.is_merchant_active and not is_unconnected(case, unconnected):
         raise Forbidden("Its merchant is active, and can cancel it.")
     if transaction.status is not Status.PENDING:
         raise Conflict(f"Only a PENDING payment can be cancelled; this one is {transaction.status}.")

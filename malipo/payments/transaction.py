@@ -42,6 +42,7 @@ class Cause(StrEnum):
     SUBMITTED = "submitted"  # a worker has claimed it for sending
     WITHDRAWN = "withdrawn"  # the merchant cancelled it before it was sent
     LAPSED = "lapsed"  # no network could take it in time, and nothing was sent
+    UNCONNECTED = "unconnected"  # no network is connected that could take it, and nothing was sent
     CONFIRMED = "confirmed"  # the network reports that the money moved
     REFUSED = "refused"  # the network reports that it did not, and never will
 
@@ -92,11 +93,13 @@ TRANSITIONS = {
     (Status.PENDING, Cause.SUBMITTED): Status.PROCESSING,
     (Status.PENDING, Cause.WITHDRAWN): Status.CANCELLED,
     (Status.PENDING, Cause.LAPSED): Status.FAILED,
+    (Status.PENDING, Cause.UNCONNECTED): Status.FAILED,
     (Status.PROCESSING, Cause.CONFIRMED): Status.COMPLETED,
     (Status.PROCESSING, Cause.REFUSED): Status.FAILED,
 }
 
-# Only a collection lapses: a payout waits for its network, and can be cancelled meanwhile.
+# Only a collection lapses: a payout waits for its network, and can be cancelled meanwhile. If no network is connected,
+# there is nothing to wait for.
 NEVER = {(Type.DISBURSEMENT, Cause.LAPSED)}
 
 

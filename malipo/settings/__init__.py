@@ -112,6 +112,7 @@ class Settings(
     follow_up_seconds: tuple[int, ...] = setting((600, 3600, 21_600, 86_400, 259_200), parse.seconds_list)
     credit_by_itself: bool = setting(True, parse.boolean)
     lapse_seconds: int = setting(600, parse.whole(1, 86_400))
+    payout_lapse_seconds: int = setting(3600, parse.whole(1, 864_000))
     unsettled_seconds: int = setting(3600, parse.whole(1, 864_000))
     worker_metrics_port: int | None = setting(None, parse.PORT)
     worker_metrics_host: str = setting("127.0.0.1", parse.text)

@@ -1,22 +1,27 @@
-"""Ends collections that wait on a channel without a connector, like those on a channel that is down."""
+"""Ends payments that wait on a channel without a connector: collections like those on a channel that is down, payouts
+after a longer time, because no network will ever take them."""
 
 import asyncio
 from collections.abc import Sequence
 
 from malipo import log
 from malipo.installation.restore_detector import RestoreDetector
-from malipo.networks.connector import Channel
+from malipo.networks.connector import Type
+from malipo.networks.routing import Route
 from malipo.service import Service
 
 _LAPSE_SECONDS = 5.0
 
 
-async def lapse_unconnected(service: Service, channels: Sequence[Channel], detector: RestoreDetector) -> None:
+async def lapse_unconnected(service: Service, routes: Sequence[Route], detector: RestoreDetector) -> None:
     """Until cancelled."""
+    collections = [channel for channel, type_ in routes if type_ is Type.COLLECTION]
+    payouts = [channel for channel, type_ in routes if type_ is Type.DISBURSEMENT]
     while True:
         try:
             if detector.may_send:
-                await service.lapse(channels, connector=None)
+                await service.lapse(collections, connector=None)
+                await service.fail_unconnected_payouts(payouts)
         except Exception as error:
             log.warning("worker.lapse_failed", reason=str(error))
         await asyncio.sleep(_LAPSE_SECONDS)

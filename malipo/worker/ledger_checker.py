@@ -81,8 +81,11 @@ class LedgerChecker:
             "pieces": done.piece_count,
             "busy_seconds": round(done.busy_seconds, 3),
         }
+        newer = [each.newer_schema for each in done.findings if each.newer_schema is not None]
         if done.finding_count:
             log.error("ledger_check.not_clean", findings=done.finding_count, **fields)
+        elif newer:
+            log.warning("ledger_check.needs_newer_version", unknown=len(newer), schema=max(newer), **fields)
         else:
             log.info("ledger_check.clean", **fields)
 
@@ -97,7 +100,7 @@ def _place_of(stored: list[object] | None) -> Place:
 
 def _log_findings(found: list[Finding]) -> None:
     """A difference is logged at once, before the check has ended."""
-    for each in found[:_FEWEST_LOGGED]:
+    for each in [each for each in found if each.is_wrong][:_FEWEST_LOGGED]:
         log.error(
             "ledger_check.difference", what=each.what, where=each.where, stored=each.stored, computed=each.computed
         )

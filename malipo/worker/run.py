@@ -16,7 +16,7 @@ from malipo.db.wait_at_start import wait_for_database
 from malipo.file_limit import raise_file_limit
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.monitoring.collector import Collector
-from malipo.networks.connector import Channel, Type
+from malipo.networks.routing import unconnected_routes
 from malipo.service import Service
 from malipo.settings import Settings, state_folder
 from malipo.worker.batch_completer import complete_batches
@@ -200,7 +200,7 @@ async def _work_on_served_schema(
     tasks.append(asyncio.ensure_future(prune_hourly(service)))
     tasks.append(asyncio.ensure_future(service.clock_skew.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, wake)))
-    if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
+    if unconnected := unconnected_routes(service.networks.routes):
         tasks.append(asyncio.ensure_future(lapse_unconnected(service, unconnected, detector)))
     log.info("worker.started", routes=list(service.networks.connectors), version=__version__, build=build_id())
     on_started()

@@ -16,6 +16,7 @@ from tests.journeys.operator_commands import malipo as run
 from tests.payments.payment_steps import PaymentSteps
 
 EVIDENCE = "Receipt QK12AB on the statement of 15 November"
+CONNECTED = {"mpesa_base_url": "https://openapi.example.com"}
 PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 
 
@@ -25,7 +26,7 @@ class Desk:
     def __init__(self, steps: PaymentSteps, database_url: str) -> None:
         self.steps = steps
         self._database_url = database_url
-        self.settings: dict[str, Any] = {}
+        self.settings: dict[str, Any] = dict(CONNECTED)
 
     async def __call__(self, *arguments: str, by: str | None = None) -> Said:
         more = self.settings | ({"operator": by} if by is not None else {})

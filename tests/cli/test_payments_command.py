@@ -122,7 +122,7 @@ async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -
 
 
 def test_every_reason_has_words() -> None:
-    others = {"now_unpaid", "now_paid", "closed_merchant", "doubted", "late"}
+    others = {"now_unpaid", "now_paid", "closed_merchant", "not_connected", "doubted", "late"}
     assert set(WHY) == {each.value for each in ReviewReason} | others
 
 
@@ -146,6 +146,22 @@ async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -
     assert text == f"Cancelled: {pending.reference}, TZS 5,000. TZS 5,030 is back in the wallet.\n"
     assert await steps.status(pending) is Status.CANCELLED
     assert await desk.deeds() == [("payment.cancelled", "operator asha")]
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_an_operator_may_cancel_it(desk: Desk) -> None:
+    steps, desk.settings = desk.steps, {}
+    payout, collection = await steps.open(PAYOUT, 5000), await steps.open(COLLECTION)
+
+    rows = await desk.json("unsettled")
+    not_its = await desk.refused("cancel", collection.id, by="asha")
+    text = await desk.told("cancel", payout.id, by="asha")
+
+    why = "no network is connected that could take it: it can be cancelled, and fails by itself"
+    assert [(row["payment"], row["why"]) for row in rows] == [(payout.id, why)]
+    assert not_its == "Its merchant is active, and can cancel it."
+    assert text == f"Cancelled: {payout.reference}, TZS 5,000. TZS 5,030 is back in the wallet.\n"
+    assert await desk.json("unsettled") == []
     await database_facts.assert_clean(steps.database)
 
 

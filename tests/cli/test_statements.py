@@ -254,3 +254,47 @@ def _at_a_terminal(asha: dict[str, str], path: str, *, answers: list[str]) -> tu
     said, _ = process.communicate(timeout=60)
     os.close(ours)
     return said.decode(), process.returncode
+
+
+async def test_after_a_restore_a_folder_of_statements_is_imported_and_matched_and_may_be_again(
+    asha: dict[str, str], tmp_path: Path
+) -> None:
+    script = Path(__file__).parents[2] / "deploy/backup/import-statements"
+    command = tmp_path / "malipo"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m malipo "$@"\n')
+    command.chmod(0o755)
+    for channel, names in {"MPESA": ["mpesa-account.csv"], "TIGO_PESA": ["not-a-statement.csv"]}.items():
+        (tmp_path / "statements" / channel).mkdir(parents=True)
+        for name in names:
+            given = FILES / name
+            (tmp_path / "statements" / channel / name).write_text(given.read_text() if given.exists() else "no,table\n")
+    path = str(tmp_path / "statements" / "MPESA" / "mpesa-account.csv")
+    first = run_command("statements", "import", path, "--channel", "MPESA", "--new-account", **asha)
+    assert first.returncode == 0, first.stderr
+
+    def run() -> subprocess.CompletedProcess[str]:
+        session = operator_sessions.session_of(asha["database_url"], "asha")
+        return subprocess.run(
+            [script, tmp_path / "statements"],
+            env={
+                "PATH": os.environ["PATH"],
+                "MALIPO": str(command),
+                "MALIPO_DATABASE_URL": asha["database_url"],
+                "MALIPO_OPERATOR_SESSION": str(session),
+            },
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run()
+    assert done.returncode == 1, "one file is no statement"
+    assert done.stdout.endswith("import-statements: 1 files are imported, 1 were refused\n")
+    (tmp_path / "statements" / "TIGO_PESA" / "not-a-statement.csv").unlink()
+    done = run()
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        "import-statements: 1 files are imported, 0 were refused",
+    ), done.stderr

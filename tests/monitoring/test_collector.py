@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -206,3 +207,28 @@ async def test_the_cover_of_a_float_is_what_was_seen_less_payouts_in_flight(
     assert 60 <= look['float_reading_age_seconds{channel="MPESA",source="network"}'] < 61
     assert look['float_reading_age_seconds{channel="MPESA",source="operator"}'] == 30 * 3600
     assert look["float_reading_interval_seconds"] == 300
+
+
+async def test_the_database_says_whether_its_log_is_archived(look: Look) -> None:
+    await look.collector.look()
+    assert (look["wal_archiving"], look["wal_archive_failing"], look["wal_archive_failed"]) == (0, 0, 0)
+    assert look["database_bytes"] > 1_000_000
+
+
+async def test_the_disks_of_the_folders_that_there_are_are_measured(database: Database, tmp_path: Path) -> None:
+    here = Look(database, replace(Settings(**NO_LIMITS), data_dir=tmp_path, state_dir=str(tmp_path / "not_there")))
+    await here.collector.look_at_disks()
+    assert 0 < here['disk_free_bytes{disk="data"}'] <= here['disk_size_bytes{disk="data"}']
+    assert b'disk="state"' not in here.metrics.exposition()
+
+
+async def test_a_channel_is_connected_by_the_settings_and_payouts_on_others_are_unsettled(
+    database: Database, service: Service, merchant: Merchant
+) -> None:
+    here = Look(database, replace(Settings(**NO_LIMITS), airtel_money_base_url="https://airtel.example.com"))
+    assert here['channel_connected{channel="AIRTEL_MONEY",type="DISBURSEMENT"}'] == 1
+    assert here['channel_connected{channel="MPESA",type="DISBURSEMENT"}'] == 0
+    await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))
+    await here.collector.look()
+    assert here['unsettled_payments{kind="not_connected"}'] == 1
+    assert here['unsettled_shillings{kind="not_connected"}'] == 1000

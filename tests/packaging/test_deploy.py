@@ -15,14 +15,16 @@ from malipo.settings.environment import variable
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+TIMERS = sorted((ROOT / "deploy" / "systemd").glob("*.timer"))
+PROCESSES = [each for each in UNITS if each.with_suffix(".timer") not in TIMERS]
 SOCKETS = sorted((ROOT / "deploy" / "systemd").glob("*.socket"))
 CONTAINER = ROOT / "deploy" / "container"
 PAGE = (ROOT / "docs" / "installing.md").read_text()
 
 
 def test_every_unit_is_on_the_page_and_no_other() -> None:
-    named = re.findall(r"^\| `([\w-]+\.(?:service|socket))` \|", PAGE, re.MULTILINE)
-    assert sorted(named) == sorted(each.name for each in [*UNITS, *SOCKETS])
+    named = re.findall(r"^\| `([\w-]+\.(?:service|socket|timer))` \|", PAGE, re.MULTILINE)
+    assert sorted(named) == sorted(each.name for each in [*UNITS, *SOCKETS, *TIMERS])
 
 
 @pytest.mark.parametrize("unit", SOCKETS, ids=lambda unit: unit.stem)
@@ -32,7 +34,18 @@ def test_a_socket_has_its_service_and_the_port_of_the_settings(unit: Path) -> No
     assert f"ListenStream={settings.host}:{settings.port}" in unit.read_text().splitlines()
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+@pytest.mark.parametrize("unit", TIMERS, ids=lambda unit: unit.stem)
+def test_a_timer_has_its_service_which_runs_a_script_that_there_is(unit: Path) -> None:
+    lines = unit.with_suffix(".service").read_text().splitlines()
+    [command] = [line.removeprefix("ExecStart=/opt/malipo-src/") for line in lines if line.startswith("ExecStart=")]
+    script = ROOT / command.split()[0]
+    assert script.stat().st_mode & 0o111
+    assert "Type=oneshot" in lines
+    assert "RemoveIPC=no" in lines, "it may run as PostgreSQL's user, whose shared memory is the server's"
+    assert "Persistent=yes" in unit.read_text().splitlines()
+
+
+@pytest.mark.parametrize("unit", PROCESSES, ids=lambda unit: unit.stem)
 def test_a_unit_runs_a_command_that_there_is_and_ends_its_children_in_order(unit: Path) -> None:
     lines = unit.read_text().splitlines()
     [command] = [
@@ -47,13 +60,28 @@ def test_a_unit_runs_a_command_that_there_is_and_ends_its_children_in_order(unit
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_understands_a_unit_and_rates_it_well(unit: Path, tmp_path: Path) -> None:
     copy = tmp_path / unit.name
-    copy.write_text(unit.read_text().replace("/opt/malipo/bin/malipo", "/bin/true"))
-    copies = [copy, *(shutil.copy(each, tmp_path) for each in SOCKETS if each.stem == unit.stem)]
+    copy.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.MULTILINE))
+    copies = [copy, *(shutil.copy(each, tmp_path) for each in [*SOCKETS, *TIMERS] if each.stem == unit.stem)]
     checked = subprocess.run(["systemd-analyze", "verify", *copies], capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
     command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=20", str(copy)]
     rated = subprocess.run(command, capture_output=True, text=True, check=False)
     assert rated.returncode == 0, rated.stdout
+
+
+def test_wherever_a_service_is_stopped_its_socket_is_too() -> None:
+    """Else the next request starts it again."""
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*"), ROOT / "README.md"]
+    stops = [
+        (page.name, names.split())
+        for page in pages
+        if page.is_file()
+        for names in re.findall(r"systemctl stop ([a-z. -]+)", page.read_text())
+    ]
+    assert stops
+    for page, named in stops:
+        for socket in SOCKETS:
+            assert socket.stem not in named or socket.name in named, f"{page}: {named}"
 
 
 def test_every_setting_of_the_compose_file_is_one_and_every_command_too() -> None:

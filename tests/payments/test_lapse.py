@@ -1,11 +1,13 @@
-"""Collections that wait too long to be sent lapse, payouts wait, whatever the clocks say."""
+"""Collections that wait too long to be sent lapse, payouts wait for a network that is connected, whatever the clocks say."""
 
 import pytest
 
 from malipo import clock
+from malipo.installation.store import holds
 from malipo.networks.connector import Channel, FailureCode, Verdict
+from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.lapse import lapse
+from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.payment_steps import ROUTE, PaymentSteps, of
@@ -97,3 +99,58 @@ async def test_while_a_network_is_down_collections_lapse_and_payouts_wait(steps:
         Status.PENDING,
     ]
     await database_facts.assert_clean(steps.database)
+
+
+async def fail_unconnected(steps: PaymentSteps, *, seconds: float = 3600) -> list[str]:
+    async with steps.database.begin() as tx:
+        ended = await fail_unconnected_payouts(tx, [Channel.MPESA], lapse_seconds=seconds, most=500, now=clock.now())
+    assert {(each.status, each.failure_code) for each in ended} <= {(Status.FAILED, FailureCode.CHANNEL_UNAVAILABLE)}
+    return of(ended)
+
+
+async def test_a_payout_without_a_connected_network_fails_after_a_time_and_its_money_is_back(
+    steps: PaymentSteps,
+) -> None:
+    await steps.charge_fees()
+    before = await database_facts.wallet(steps.database, steps.merchant_id)
+    old, fresh = await steps.open(Type.DISBURSEMENT, 5000), await steps.open(Type.DISBURSEMENT, 700)
+    await steps.wait(old, seconds=3601)
+    await steps.wait(fresh, seconds=3500)
+
+    assert await fail_unconnected(steps) == [old.id]
+    assert await fail_unconnected(steps) == [], "once"
+
+    await steps.service.cancel(Cancellation(steps.merchant_id, fresh.id))
+    assert await database_facts.wallet(steps.database, steps.merchant_id) == before
+    assert await steps.dispatch(old) is None
+    assert (await steps.claim()).to_send == []
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_a_payout_that_any_network_may_know_never_fails_so(steps: PaymentSteps) -> None:
+    sent, unsent, lost = [await steps.send(Type.DISBURSEMENT) for _ in range(3)]
+    await steps.hear(unsent, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
+    asked, told = await steps.open(Type.DISBURSEMENT), await steps.open(Type.DISBURSEMENT)
+    async with steps.database.begin() as tx:  # As after a restore; and a network has reported it before it was sent.
+        await tx.execute("UPDATE dispatches SET is_asked_first = true WHERE transaction_id = $1", asked.id)
+    await steps.hear(told, Verdict.CONFIRMED, AnswerSource.CALLBACK)
+    await steps.wait(sent, unsent, lost, asked, told, seconds=100_000)
+
+    assert await fail_unconnected(steps) == []
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_held_payouts_and_those_of_a_closed_merchant_wait_without_a_network_too(steps: PaymentSteps) -> None:
+    payout = await steps.open(Type.DISBURSEMENT)
+    await steps.wait(payout, seconds=4000)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false")
+    assert await fail_unconnected(steps) == []
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = true")
+        await holds.add_channel_holds(tx, [("MPESA", "DISBURSEMENT")], held_by="asha", reason="It is down.")
+    assert await fail_unconnected(steps) == []
+    async with steps.database.begin() as tx:
+        await holds.end_channel_holds(tx, [("MPESA", "DISBURSEMENT")])
+    assert await fail_unconnected(steps) == [payout.id]

@@ -11,17 +11,17 @@ from malipo.payments.transaction import TRANSITIONS, Cause, Status, Transaction,
 
 # What each cause does in each status. "-" means that nothing happens.
 GRID = """
-    type          status      submitted   withdrawn  lapsed  confirmed  refused
-    COLLECTION    PENDING     PROCESSING  CANCELLED  FAILED  -          -
-    COLLECTION    PROCESSING  -           -          -       COMPLETED  FAILED
-    COLLECTION    COMPLETED   -           -          -       -          -
-    COLLECTION    FAILED      -           -          -       -          -
-    COLLECTION    CANCELLED   -           -          -       -          -
-    DISBURSEMENT  PENDING     PROCESSING  CANCELLED  -       -          -
-    DISBURSEMENT  PROCESSING  -           -          -       COMPLETED  FAILED
-    DISBURSEMENT  COMPLETED   -           -          -       -          -
-    DISBURSEMENT  FAILED      -           -          -       -          -
-    DISBURSEMENT  CANCELLED   -           -          -       -          -
+    type          status      submitted   withdrawn  lapsed  unconnected  confirmed  refused
+    COLLECTION    PENDING     PROCESSING  CANCELLED  FAILED  FAILED       -          -
+    COLLECTION    PROCESSING  -           -          -       -            COMPLETED  FAILED
+    COLLECTION    COMPLETED   -           -          -       -            -          -
+    COLLECTION    FAILED      -           -          -       -            -          -
+    COLLECTION    CANCELLED   -           -          -       -            -          -
+    DISBURSEMENT  PENDING     PROCESSING  CANCELLED  -       FAILED       -          -
+    DISBURSEMENT  PROCESSING  -           -          -       -            COMPLETED  FAILED
+    DISBURSEMENT  COMPLETED   -           -          -       -            -          -
+    DISBURSEMENT  FAILED      -           -          -       -            -          -
+    DISBURSEMENT  CANCELLED   -           -          -       -            -          -
 """
 HEADER, *ROWS = [line.split() for line in GRID.strip().splitlines()]
 CELLS = [

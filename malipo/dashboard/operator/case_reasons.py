@@ -14,6 +14,8 @@ SENTENCES = {
     "said_paid": "Somebody said that it was paid, and the network does not confirm it when asked.",
     "disputed": "The network's signed message and its answer contradict each other.",
     "closed_merchant": "Its merchant is closed, so nobody sends it. It can be cancelled.",
+    "not_connected": "No network is connected that could take it, so nobody sends it. It can be cancelled, and fails "
+    "by itself.",
     "now_unpaid": "The network said that it was paid, and now that it was not.",
     "now_paid": "The network said that it was not paid, and now that it was.",
     "doubted": "An operator doubts how it ended. Another one must look at it.",

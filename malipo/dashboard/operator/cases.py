@@ -21,6 +21,7 @@ from malipo.ledger.store import wallets
 from malipo.merchants.store import merchants
 from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
+from malipo.networks.routing import Route, unconnected_routes
 from malipo.payments import case_reason
 from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
 from malipo.payments.store import cases, creators, network_answers
@@ -55,7 +56,7 @@ class Dossier(NamedTuple):
 async def show_all(request: OperatorRequest) -> Response:
     async def find(connection: Conn) -> tuple[list[Case], Mapping[str, str], int, list[Proposal]]:
         seconds = request.service.settings.unsettled_seconds
-        found = await cases.find_unsettled(connection, unsettled_seconds=seconds)
+        found = await cases.find_unsettled(connection, unsettled_seconds=seconds, unconnected=_unconnected(request))
         found += await cases.find_contradicted(connection)
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
         down = set(await networks.find_down(connection)) & set(request.service.networks.routes.values())
@@ -75,9 +76,18 @@ async def show_all(request: OperatorRequest) -> Response:
     )
 
 
+def _unconnected(request: OperatorRequest) -> list[Route]:
+    return unconnected_routes(request.service.networks.routes)
+
+
 def _row(request: OperatorRequest, case: Case, merchant: str) -> Row:
     now = request.service.clock()
-    reason = case_reason.case_reason(case, unsettled_seconds=request.service.settings.unsettled_seconds, now=now)
+    reason = case_reason.case_reason(
+        case,
+        unsettled_seconds=request.service.settings.unsettled_seconds,
+        now=now,
+        unconnected=_unconnected(request),
+    )
     minutes = max(int((now - case_reason.since(case)).total_seconds()) // 60, 0)
     return Row(case, merchant, request.words(SENTENCES[reason]), minutes, reason != "none")
 
@@ -106,6 +116,7 @@ async def page(
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
+    is_unconnected = case_reason.is_unconnected(case, _unconnected(request))
     # The database was restored: what it calls PENDING may have been sent before.
     may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
@@ -123,7 +134,8 @@ async def page(
         "proposed_value": None if proposal is None else resolution_effects.value_of(proposal),
         "is_waiting": resolution_effects.is_waiting(case),
         "limit": request.service.settings.booking_approval_amount,
-        "may_cancel": is_pending and not case.is_merchant_active and not may_be_sent,
+        "may_cancel": is_pending and (not case.is_merchant_active or is_unconnected) and not may_be_sent,
+        "is_unconnected": is_unconnected,
         "may_be_sent": may_be_sent,
         "resembles_adopted": is_held_for_adopted(case),
         "proposal": None if is_stale else proposal,

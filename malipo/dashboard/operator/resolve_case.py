@@ -19,6 +19,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
+from malipo.networks.routing import unconnected_routes
 from malipo.operators import vouching
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
@@ -121,11 +122,17 @@ async def reject(request: OperatorRequest) -> Response:
 
 
 async def cancel(request: OperatorRequest) -> Response:
-    """Cancel an unsent payout of a deactivated merchant: only operators can."""
+    """Cancel an unsent payout of a deactivated merchant, which only operators can, or of a channel not connected."""
     form = await request.form()
 
     async def act(tx: Tx) -> None:
-        await operator_cancel.cancel(tx, pages.payment_in(request), actor=request.actor, now=request.service.clock())
+        await operator_cancel.cancel(
+            tx,
+            pages.payment_in(request),
+            actor=request.actor,
+            now=request.service.clock(),
+            unconnected=unconnected_routes(request.service.networks.routes),
+        )
 
     return await _done(request, form, act, "payment-cancelled")
 

@@ -13,6 +13,7 @@ from malipo.db.key_range import KeyRange
 from malipo.ledger import check as ledger_check
 from malipo.ledger import check_in_pieces
 from malipo.ledger.check import Finding
+from malipo.payments.check import newer_rows
 from malipo.payments.check import transactions as transactions_check
 
 
@@ -69,6 +70,8 @@ _RANGES = {
     Subject.PROPOSALS: _Ranges((), None),
 }
 
+_WITH_WORDS = (Subject.WALLETS, Subject.PAYMENTS, Subject.MERCHANTS)
+
 # A fraction of a second each.
 ROWS = 10_000
 START = Place(Subject.LINES, _RANGES[Subject.LINES].start)
@@ -81,6 +84,10 @@ async def check_piece(connection: Conn, place: Place, *, rows: int = ROWS) -> tu
     end = None if find_end is None else await connection.fetchrow(find_end, rows, *place.after)
     within = KeyRange(place.after, () if end is None else tuple(end))
     found = await _CHECKS[place.subject](connection, within)
+    if place.subject in _WITH_WORDS:
+        # Keys of other subjects are no merchants and payments: what is found there is never of a newer version.
+        lists_words = place.subject is Subject.PAYMENTS
+        found = await newer_rows.mark(connection, found, within, lists_words=lists_words)
     return found, _next_subject(place.subject) if end is None else Place(place.subject, within.last)
 
 

@@ -1,5 +1,6 @@
 """Cases: payments that an operator must look at, what is proposed about them, and the resolutions of operators."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from malipo.approvals.acts import RESOLUTIONS
 from malipo.approvals.decide import SYSTEM
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Row, Tx
+from malipo.networks.connector import Channel, Type
 from malipo.payments.correction_moves import Change, Correction
 from malipo.payments.dispatch import Dispatch
 from malipo.payments.store import corrections
@@ -77,8 +79,11 @@ def _case_of(row: Row) -> Case:
     )
 
 
-async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Case]:
-    """Payments with a reason for review, payments that are open for too long, and payouts of closed merchants."""
+async def find_unsettled(
+    connection: Conn, *, unsettled_seconds: float, unconnected: Collection[tuple[Channel, Type]] = ()
+) -> list[Case]:
+    """Payments with a reason for review, payments that are open for too long, and payouts that nobody sends: of closed
+    merchants, and on channels that are not connected."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
@@ -86,10 +91,12 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
           AND (d.attention IS NOT NULL
                OR t.status = 'PROCESSING' AND t.processing_at < now() - $1 * interval '1 second'
                OR t.status = 'PENDING' AND t.type = 'DISBURSEMENT'
-                  AND EXISTS (SELECT FROM merchants m WHERE m.id = t.merchant_id AND NOT m.is_active))
+                  AND (EXISTS (SELECT FROM merchants m WHERE m.id = t.merchant_id AND NOT m.is_active)
+                       OR t.channel = ANY($2::text[])))
         ORDER BY coalesce(t.processing_at, t.created_at)
         """,
         float(unsettled_seconds),
+        [channel for channel, type_ in unconnected if type_ is Type.DISBURSEMENT],
     )
     return [_case_of(row) for row in rows]
 

@@ -114,6 +114,26 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
     )
 
 
+async def claim_unconnected_payouts(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Payouts that no worker has ever claimed, and that could be sent if a network was connected. What is held, belongs
+    to a closed merchant, or may have been sent before a restore is left waiting."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = 'DISBURSEMENT' AND d.connector IS NULL AND d.send_count = 0
+          AND d.success_heard_at IS NULL AND d.attention IS NULL AND t.status = 'PENDING'
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND {_MAY_BE_SENT} AND {_MAY_LAPSE}
+          AND EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
 async def take(
     tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
 ) -> CountedBatch | None:

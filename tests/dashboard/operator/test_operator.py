@@ -161,7 +161,7 @@ async def test_every_value_is_escaped(operator_pages: OperatorPages) -> None:
 
 async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
-    made = (await operator_pages.service.initiate(order(operator_pages.merchant.id, PAYOUT, 1000))).transaction
+    made = (await operator_pages.service.initiate(order(operator_pages.merchant.id, COLLECTION, 1000))).transaction
     sent_to = (await asha.surfer.get(f"/operator/cases?payment=%20{made.reference}")).to
     seen = await asha.surfer.get(sent_to)
     assert (seen.status, "nothing was sent" in seen.words) == (200, True)

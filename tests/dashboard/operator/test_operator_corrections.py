@@ -249,8 +249,10 @@ async def test_a_closed_merchants_payout_is_cancelled_by_an_operator(room: Room)
     asha = await room.operator("asha")
     pending = await room.steps.open(PAYOUT, 5000)
     path = f"/operator/cases/{pending.reference}/cancel"
-    assert path not in (await asha.look(pending)).text
-    refused = await asha.surfer.post(path)
+    collection = await room.steps.open(COLLECTION)
+    others = f"/operator/cases/{collection.reference}/cancel"
+    assert others not in (await asha.look(collection)).text
+    refused = await asha.surfer.post(others)
     assert (refused.status, "Its merchant is active, and can cancel it." in refused.words) == (403, True)
     async with room.service.database.begin() as tx:
         await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", room.merchant.id)
@@ -265,6 +267,19 @@ async def test_a_closed_merchants_payout_is_cancelled_by_an_operator(room: Room)
     again = await asha.surfer.post(path)
     assert (again.status, "this one is CANCELLED" in again.words) == (409, True)
     assert await room.deeds() == [("payment.cancelled", f"operator {asha.name}", asha.address)]
+
+
+async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_cancelled_by_an_operator(room: Room) -> None:
+    asha = await room.operator("asha")
+    pending = await room.steps.open(PAYOUT, 5000)
+    path = f"/operator/cases/{pending.reference}/cancel"
+
+    listed = await asha.surfer.get("/operator")
+    assert "No network is connected that could take it, so nobody sends it." in listed.words
+    assert "Nothing was sent. TZS 5,030 goes back to the wallet." in (await asha.look(pending)).words
+    assert (await asha.surfer.post(path)).status == 303
+
+    assert (await room.status(pending), await room.available()) == (Status.CANCELLED, 10_000)
 
 
 async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room) -> None:
@@ -284,5 +299,5 @@ async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room
 
 
 def test_every_reason_to_look_has_a_sentence() -> None:
-    others = {"now_unpaid", "now_paid", "closed_merchant", "doubted", "late", "none"}
+    others = {"now_unpaid", "now_paid", "closed_merchant", "not_connected", "doubted", "late", "none"}
     assert set(SENTENCES) == {each.value for each in ReviewReason} | others

@@ -59,7 +59,9 @@ async def test_a_collection_that_waited_too_long_for_a_worker_is_not_sent_either
     assert await requests_for(full_stack, late) == [0]
 
 
-async def test_a_channel_that_nobody_carries_lets_collections_lapse_and_payouts_wait(full_stack: FullStack) -> None:
+async def test_a_channel_that_nobody_carries_lets_collections_lapse_and_payouts_wait_for_longer(
+    full_stack: FullStack,
+) -> None:
     alone = Elsewhere(
         full_stack.database_url, replace(full_stack.settings, airtel_money_base_url=None, lapse_seconds=1)
     )
@@ -72,6 +74,20 @@ async def test_a_channel_that_nobody_carries_lets_collections_lapse_and_payouts_
     assert (await rows_of(full_stack, [payout]))[payout]["status"] == "PENDING"
     assert (await full_stack.api("POST", f"/v1/payments/{payout}/cancel")).status == 200
     assert await moved_for(full_stack, [*collections, payout]) == [0, 0, 0]
+
+
+async def test_a_payout_on_a_channel_that_nobody_carries_fails_and_its_money_is_back(full_stack: FullStack) -> None:
+    before = await database_facts.wallet(full_stack.database, full_stack.merchant.id)
+    alone = Elsewhere(
+        full_stack.database_url, replace(full_stack.settings, airtel_money_base_url=None, payout_lapse_seconds=1)
+    )
+    payouts = await take_payments(full_stack, "AIRTEL_MONEY", "DISBURSEMENT", 2)
+
+    async with a_worker(alone):
+        await until_rows(full_stack, payouts, status="FAILED", failure_code="channel_unavailable")
+
+    assert await moved_for(full_stack, payouts) == [0, 0]
+    assert await database_facts.wallet(full_stack.database, full_stack.merchant.id) == before
 
 
 async def _set_active(full_stack: FullStack, merchant_id: str, is_active: bool) -> None:

@@ -91,6 +91,36 @@ async def test_what_the_scripts_have_kept_comes_back_to_a_moment(cluster: Cluste
         assert standby.ask("SELECT pg_is_in_recovery()") == "t"
         assert cluster.ask("SELECT state FROM pg_stat_replication") == "streaming"
 
+        # What is left to do. As after a restore by other means, a setting of it is still there.
+        cluster.ask("ALTER SYSTEM SET recovery_target_time = '2020-01-01'")
+        standby.stop()
+        refused = _run(cluster, "rebuild-standby", cluster.url, str(cluster.folder / "third"), "third")
+        assert (refused.returncode, "run after-restore there first" in refused.stderr) == (1, True), refused
+        cluster.run("pg_ctl", "-D", str(cluster.data), "-w", "restart")
+        done = _run(cluster, "after-restore", "backups", "wal")
+        assert done.returncode == 0, done.stderr
+        assert "recovery_target_time was left by the restore" in done.stdout
+        assert "was restored: migration" in done.stdout, "the new backup is tried"
+        assert len(_backups(cluster)) == 2
+        assert "recovery" not in (cluster.data / "postgresql.auto.conf").read_text()
+
+        # The standby is made anew, and follows.
+        (standby.data / "postmaster.pid").touch()
+        running = _run(cluster, "rebuild-standby", cluster.url, str(standby.data), "second")
+        assert (running.returncode, "stop it first" in running.stderr) == (1, True)
+        (standby.data / "postmaster.pid").unlink()
+        done = _run(cluster, "rebuild-standby", cluster.url, str(standby.data), "second")
+        assert done.returncode == 0, done.stderr
+        assert [*standby.folder.glob("data.before-*")], "what was there is kept"
+        standby.configure("archive_mode = off")
+        standby.start()
+        while cluster.ask("SELECT count(*) FROM pg_stat_replication WHERE application_name = 'second'") != "1":  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        assert standby.ask("SELECT pg_is_in_recovery()") == "t"
+        assert standby.ask("SELECT string_agg(name, ', ' ORDER BY name) FROM merchants") == "Before, Since"
+        again = _run(cluster, "after-restore", "backups", "wal", MALIPO_DATABASE_URL=standby.url)
+        assert (again.returncode, "or is a standby" in again.stderr) == (1, True)
+
 
 async def test_old_backups_and_their_log_go_only_when_a_new_one_is_good(cluster: Cluster) -> None:
     async with Database.opened(cluster.url, size=2) as database:
@@ -120,3 +150,24 @@ async def test_a_backup_that_cannot_be_brought_back_is_no_good_one(cluster: Clus
     assert not (cluster.folder / "backups/last-good").exists()
     assert not (cluster.folder / "backups/.try").exists()
     assert _run(cluster, "age", "backups").returncode == 1
+
+
+async def test_a_night_with_the_roles_of_the_page_needs_no_other_role(cluster: Cluster) -> None:
+    """docs/operating/database-roles.md. The role that made the tables is not called malipo."""
+    async with Database.opened(cluster.url, size=2) as database:
+        await migrate(database)
+    for statement in (
+        "CREATE ROLE malipo_backup LOGIN REPLICATION",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO malipo_backup",
+        "CREATE ROLE admin LOGIN SUPERUSER",
+    ):
+        cluster.ask(statement)
+    url = cluster.url.replace("malipo@", "admin@")
+    cluster.run("psql", "-X", "-d", url, "-c", "ALTER ROLE malipo RENAME TO malipo_owner")
+
+    done = _run(
+        cluster, "nightly", "backups", "wal", MALIPO_DATABASE_URL=cluster.url.replace("malipo@", "malipo_backup@")
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "was restored: migration" in done.stdout

@@ -1,0 +1,121 @@
+"""Rows of a newer version: what this version cannot check is unknown to it, and not wrong. It only reads.
+
+After a rollback the database keeps what the newer version has written. A new step, account, event or kind comes with a
+migration, so nothing is looked for while the database has no migration that this version lacks.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
+from malipo.db.migration_files import migrations
+from malipo.ledger import bookings, house_bookings
+from malipo.ledger.accounts import HOUSE, Account, Step
+from malipo.ledger.check import Finding
+from malipo.networks.connector import Channel
+from malipo.outbox.event import Event
+from malipo.payments.transaction import Status, Type
+
+# What moves and wallets say whatever their steps are: a difference there is one of the book.
+_NEVER_NEWER = ("wallet", "statement lines", "number of a statement line", "balance after a statement line")
+_HOUSE = f"'{HOUSE}'::text COLLATE \"C\""
+
+
+class _Words(NamedTuple):
+    """A column, the words that this version knows for it, and the key of its rows."""
+
+    table: str
+    column: str
+    known: type[StrEnum]
+    merchant: str = "merchant_id"
+    cause: str = "id"
+
+
+_WORDS = (
+    _Words("moves", "step", Step, cause="cause_id"),
+    _Words("moves", "source", Account, cause="cause_id"),
+    _Words("moves", "target", Account, cause="cause_id"),
+    _Words("events", "event", Event, cause="transaction_id"),
+    _Words("transactions", "type", Type),
+    _Words("transactions", "status", Status),
+    _Words("transactions", "channel", Channel),
+    _Words("bookings", "kind", bookings.Kind),
+    _Words("house_bookings", "kind", house_bookings.Kind, merchant=_HOUSE),
+)
+
+
+async def find_newer_schema(connection: Conn) -> int | None:
+    """The number of the database's last migration, if this version does not have it."""
+    row = await connection.fetchrow("SELECT max(number) FROM schema_migrations")
+    assert row is not None
+    return row[0] if row[0] is not None and row[0] > migrations()[-1].number else None
+
+
+async def mark(
+    connection: Conn, found: list[Finding], within: KeyRange = EVERYTHING, *, lists_words: bool = False
+) -> list[Finding]:
+    """The same findings; those that rows of a newer version explain say which schema they need. With `lists_words`,
+    also the words in the range that this version does not know."""
+    schema = await find_newer_schema(connection)
+    if schema is None:
+        return found
+    newer = await _find_newer(connection, {_id_in(each) for each in found if _may_be_newer(each)}, within)
+    marked = [
+        replace(each, newer_schema=schema) if _may_be_newer(each) and _id_in(each) in newer else each for each in found
+    ]
+    return marked + (await _list_words(connection, schema, within) if lists_words else [])
+
+
+def _may_be_newer(finding: Finding) -> bool:
+    return finding.what not in _NEVER_NEWER
+
+
+def _id_in(finding: Finding) -> str:
+    """The payment, booking or merchant that it is about."""
+    return finding.where.partition(" ")[0]
+
+
+def _unknown_rows(within: KeyRange) -> str:
+    """Merchant, cause and word of the rows that have a word which this version does not know."""
+    return " UNION ALL ".join(
+        f"""
+        SELECT {each.merchant} AS merchant_id, {each.cause} AS cause_id,
+               '{each.table}.{each.column} ' || {each.column} AS word
+        FROM {each.table}
+        WHERE {each.column} NOT IN ({", ".join(f"'{word}'" for word in each.known)})
+          AND {within.holds(each.merchant, each.cause)}
+        """
+        for each in _WORDS
+    )
+
+
+async def _find_newer(connection: Conn, ids: Collection[str], within: KeyRange) -> set[str]:
+    if not ids:
+        return set()
+    rows = await connection.fetch(
+        f"""
+        SELECT DISTINCT named.id FROM ({_unknown_rows(within)}) AS unknown
+        JOIN unnest(${len(within.values) + 1}::text[]) AS named (id)
+          ON named.id IN (unknown.merchant_id, unknown.cause_id)
+        """,
+        *within.values,
+        list(ids),
+    )
+    return {row["id"] for row in rows}
+
+
+async def _list_words(connection: Conn, schema: int, within: KeyRange) -> list[Finding]:
+    rows = await connection.fetch(
+        f"""
+        SELECT word, count(*) AS number, min(cause_id) AS example FROM ({_unknown_rows(within)}) AS unknown
+        GROUP BY 1 ORDER BY 1
+        """,
+        *within.values,
+    )
+    return [
+        Finding(f"this version does not know {row['word']} ({row['number']} rows)", row["example"], None, None, schema)
+        for row in rows
+    ]
