@@ -158,6 +158,10 @@ async def test_what_waited_before_the_upgrade_is_approved_after_it_once(world: W
 
     async with world.database.read() as connection:
         assert [each.id for each in await find_open(connection, list(Act))] == ids
+        for place in OLD_PLACES:
+            open_ = "approved_at" if place == "restore_releases" else "decided_at"
+            left = await connection.fetchval(f"SELECT count(*) FROM {place} WHERE {open_} IS NULL")
+            assert left == 0, f"a process of the version before could approve what is left in {place}"
     tried = await asyncio.gather(approve(JUMA), approve(JUMA), return_exceptions=True)
     assert sorted(isinstance(each, Refusal) for each in tried) == [False, True], tried
     async with world.database.read() as connection:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,8 +99,17 @@ async def test_each_alone_is_reloaded_under_a_role_that_may_not_migrate(
 
 
 async def reload(serve: Running, folder: Path) -> Said:
-    """As ExecReload does it."""
-    return await malipo("reload", str(serve.process.pid), "--seconds", "60", data_dir=folder / "var")
+    """As ExecReload does it. It waits as long as the test may take."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "malipo", "reload", str(serve.process.pid), "--seconds", "600"),
+        env={"PATH": os.environ["PATH"], "MALIPO_DATA_DIR": str(folder / "var")},
+        stdout=pipe,
+        stderr=pipe,
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return Said(process.returncode, out.decode(), err.decode())
 
 
 @pytest.mark.slow
