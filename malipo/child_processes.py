@@ -60,6 +60,7 @@ class Child:
         self._output = output
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self.times_ended = 0  # by itself
 
     async def start(self) -> None:
         """Return when it runs, and is ready if it says so."""
@@ -93,7 +94,9 @@ class Child:
 
     async def _keep(self, process: asyncio.subprocess.Process) -> None:
         while True:
-            log.error("child.ended", name=self._program.name, code=await process.wait())
+            code = await process.wait()
+            self.times_ended += 1
+            log.error("child.ended", name=self._program.name, code=code)
             await asyncio.sleep(_AGAIN_SECONDS)
             process = await self._spawn()
             log.info("child.started_again", name=self._program.name)

@@ -17,7 +17,7 @@ from malipo import clock, log, money, randomness, tracing
 from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.child_processes import Children, Program
+from malipo.child_processes import Child, Children, Program
 from malipo.cli import simulator_setup
 from malipo.cli.database import database_url
 from malipo.cli.floats.opening import book_opening_floats
@@ -83,8 +83,8 @@ class _Demo:
     async def run(self) -> None:
         await migrate_at(self._url)
         async with Children(self._lines) as children:
-            await children.start(Program("malipo_simulator", self._simulator_arguments(), os.environ))
-            variables = await self._variables()
+            simulator = await children.start(Program("malipo_simulator", self._simulator_arguments(), os.environ))
+            variables = await self._variables(simulator)
             settings = read(variables)
             async with Database.opened(self._url, size=4) as database, database.begin() as tx:
                 access = await _access(tx, settings, _remembered(self._file), clock.now())
@@ -103,9 +103,9 @@ class _Demo:
             *("--state", str(state)),
         ]
 
-    async def _variables(self) -> dict[str, str]:
+    async def _variables(self, simulator: Child) -> dict[str, str]:
         """The environment, completed with what makes a demo: the networks' credentials, and a secret of our own."""
-        portal = await simulator_setup.credentials(self._phones_url)
+        portal = await simulator_setup.credentials(self._phones_url, has_ended=lambda: simulator.times_ended > 0)
         made = simulator_setup.environment(self._phones_url, portal) | {
             variable("secret_key"): _kept_secret(self._settings.data_dir / "secret.key"),
             variable("webhook_allow_private"): "true",

@@ -1,11 +1,15 @@
 """The file in which an operator's session at the command line is kept. Only its owner may be able to read it."""
 
 import os
+import re
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from malipo.errors import Forbidden, Impossible
 from malipo.settings import Settings
+
+_ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 def path_of(settings: Settings) -> Path:
@@ -16,7 +20,13 @@ def path_of(settings: Settings) -> Path:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
     except RuntimeError:
         raise Impossible("This user has no home folder: set MALIPO_OPERATOR_SESSION to a file.") from None
-    return Path(state) / "malipo/operator-session"
+    return Path(state) / f"malipo/operator-session{_person(os.environ)}"
+
+
+def _person(environment: Mapping[str, str]) -> str:
+    """Who gives commands as this user through sudo: each of them has a session of their own."""
+    name = environment.get("SUDO_USER", "")
+    return f".{name}" if _ACCOUNT.fullmatch(name) else ""
 
 
 def read(path: Path) -> str | None:

@@ -4,7 +4,7 @@ It speaks to the simulator over HTTP alone. Only the demo and the tests do.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -84,8 +84,11 @@ class NoSimulator(Impossible):
     """It did not start."""
 
 
-async def credentials(simulator_url: str) -> dict[str, dict[str, str]]:
-    """What its portal gives us, as soon as it is there."""
+async def credentials(simulator_url: str, *, has_ended: Callable[[], bool] | None = None) -> dict[str, dict[str, str]]:
+    """What its portal gives us, as soon as it is there.
+
+    Whoever has started it says whether it has ended: a simulator that starts slowly on a busy machine is waited for.
+    """
     deadline = asyncio.get_running_loop().time() + _READY_SECONDS
     async with aiohttp.ClientSession() as http:
         while True:
@@ -93,7 +96,7 @@ async def credentials(simulator_url: str) -> dict[str, dict[str, str]]:
                 async with http.get(f"{simulator_url}/api/credentials") as answer:
                     return msgspec.json.decode(await answer.read(), type=dict[str, dict[str, str]])
             except (aiohttp.ClientError, msgspec.MsgspecError) as error:
-                if asyncio.get_running_loop().time() > deadline:
+                if asyncio.get_running_loop().time() > deadline if has_ended is None else has_ended():
                     raise NoSimulator(f"The simulator at {simulator_url} does not answer: {error}") from None
                 await asyncio.sleep(0.05)
 

@@ -12,18 +12,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
+import aiohttp.web
 import pytest
 
 from malipo import clock
+from malipo.cli.simulator_setup import NoSimulator, credentials
 from malipo.networks.connector import Channel
 from malipo.settings import demo_settings
-from tests.conftest import COLLECTION, Client, Running, until_ready
+from tests.conftest import COLLECTION, Client, Running, free_port, until_ready
 
 
 async def test_a_newcomer_finds_a_merchant_with_money_and_a_key_and_finds_them_again(
     start: Callable[..., Running], tmp_path: Path
 ) -> None:
-    first = await until_ready(start("demo"))
+    first = await until_ready(start("demo", simulator_port=free_port()), seconds=110)
     demo_file = tmp_path / "var/demo.json"
     demo = json.loads(demo_file.read_text())
     assert demo["baseUrl"] == first.url
@@ -40,7 +42,7 @@ async def test_a_newcomer_finds_a_merchant_with_money_and_a_key_and_finds_them_a
     assert first.process.wait(20) == 0
     print(f"Ctrl-C took {time.monotonic() - began:.2f} s")
 
-    second = await until_ready(start("demo"))
+    second = await until_ready(start("demo", simulator_port=free_port()), seconds=110)
     again = json.loads(demo_file.read_text())
     assert again["apiKey"] == demo["apiKey"]
     async with aiohttp.ClientSession() as http:
@@ -54,7 +56,7 @@ async def test_commands_beside_it_run_the_whole_loop_without_a_setting(
     start: Callable[..., Running], tmp_path: Path
 ) -> None:
     """As the welcome shows it: an operator logs in, imports the networks' statements, and closes a day that is over."""
-    await until_ready(start("demo"))
+    await until_ready(start("demo", simulator_port=free_port()), seconds=110)
     demo = json.loads((tmp_path / "var/demo.json").read_text())
     password = "mchele-na-maharage-77"
     await _malipo(tmp_path, "operators", "add", "asha")
@@ -88,6 +90,36 @@ async def _malipo(folder: Path, *arguments: str, typed: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
+
+
+async def test_a_simulator_that_starts_slowly_is_waited_for_for_as_long_as_it_runs() -> None:
+    asked = 0
+
+    def has_ended() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    port = free_port()
+    waiting = asyncio.create_task(credentials(f"http://127.0.0.1:{port}", has_ended=has_ended))
+    while asked < 3:  # noqa: ASYNC110 (nobody has answered so often)
+        await asyncio.sleep(0)
+    application = aiohttp.web.Application()
+    application.router.add_get("/api/credentials", _give_credentials)
+    runner = aiohttp.web.AppRunner(application)
+    await runner.setup()
+    await aiohttp.web.TCPSite(runner, "127.0.0.1", port).start()
+    assert await waiting == {"MPESA": {"apiKey": "x"}}
+    await runner.cleanup()
+
+
+async def _give_credentials(request: aiohttp.web.Request) -> aiohttp.web.Response:
+    return aiohttp.web.json_response({"MPESA": {"apiKey": "x"}})
+
+
+async def test_a_simulator_that_has_ended_is_not_waited_for() -> None:
+    with pytest.raises(NoSimulator):
+        await credentials(f"http://127.0.0.1:{free_port()}", has_ended=lambda: True)
 
 
 @pytest.mark.parametrize(

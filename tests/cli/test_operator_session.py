@@ -104,6 +104,23 @@ async def test_where_operators_have_passwords_a_user_of_the_machine_is_not_enoug
     assert len(await deeds(database)) == before
 
 
+@pytest.mark.usefixtures("two_operators")
+async def test_operators_who_share_an_account_through_sudo_have_sessions_of_their_own(
+    database_url: str, tmp_path: Path
+) -> None:
+    asha = Terminal(database_url, XDG_STATE_HOME=str(tmp_path), SUDO_USER="asha.m")
+    juma = Terminal(database_url, XDG_STATE_HOME=str(tmp_path), SUDO_USER="juma")
+    elsewhere = Terminal(database_url, XDG_STATE_HOME=str(tmp_path), SUDO_USER="../../juma")
+    assert asha("operators", "login", "asha", "--stdin", typed=PASSWORD).returncode == 0
+    assert juma("operators", "whoami").returncode == 1, "the log-in of asha is not juma's"
+    assert juma("operators", "login", "juma", "--stdin", typed=PASSWORD).returncode == 0
+    assert asha("operators", "whoami").stdout.startswith("asha, until ")
+    assert juma("operators", "whoami").stdout.startswith("juma, until ")
+    assert elsewhere("operators", "whoami").returncode == 1
+    names = {each.name for each in (tmp_path / "malipo").iterdir()}
+    assert names == {"operator-session.asha.m", "operator-session.juma"}
+
+
 async def test_the_systems_user_is_told_by_the_uid_and_not_by_a_variable(database: Database, database_url: str) -> None:
     done = Terminal(database_url, USER="asha", LOGNAME="asha", SUDO_USER="neema")("operators", "add", "asha")
     assert done.returncode == 0, done.stderr
