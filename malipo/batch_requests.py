@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from malipo.commit_groups import CommitGroups, granted
+from malipo.db import DataError
 from malipo.db.notify import Notifier
 from malipo.metrics import Metrics
 from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder, MadeBatch
+from malipo.payments.store.transactions import UNIQUE_KEYS
 from malipo.payments.transaction import Transaction
 
 
@@ -24,7 +26,13 @@ class BatchRequests:
         return granted(await self.groups.create_batch(order))
 
     async def approve(self, approval: Approval) -> Batch:
-        approved = granted(await self.groups.approve_batch(approval))
+        try:
+            approved = granted(await self.groups.approve_batch(approval))
+        except DataError as error:
+            if error.constraint not in UNIQUE_KEYS:
+                raise
+            # Operators adopted one of its lines meanwhile. Nothing was written, and the next try goes on without it.
+            approved = granted(await self.groups.approve_batch(approval))
         self._count(approved.opened)
         for channel in {each.channel for each in approved.opened}:
             self.notifier.notify(channel)

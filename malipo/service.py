@@ -55,6 +55,7 @@ from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.settle import Report
 from malipo.payments.status_effects import event_of
 from malipo.payments.store import dispatch_claims, transactions
+from malipo.payments.store.transactions import UNIQUE_KEYS
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.transaction import Status, Transaction
 from malipo.queries import Queries, Query
@@ -208,7 +209,7 @@ class Service:
         try:
             initiated = granted(await self.groups.initiate(order))
         except DataError as error:
-            if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
+            if error.constraint not in UNIQUE_KEYS:
                 raise
             if order.draft is not None and order.draft.refund_of is not None:
                 raise AdoptedRefund from error

@@ -92,9 +92,11 @@ class Row:
         return sorted(seed for seed, outcome in self._outcomes.items() if outcome.findings)
 
     def plans(self) -> Iterator[Plan]:
-        """Of the seeds that are left. After the first that notices none is begun; those before it have all begun."""
+        """Of the seeds that are left. After the first that notices none is begun; those before it have all begun. With
+        every safeguard in all are run, to see what they reach."""
+        runs_all = self._given.count_all or self._safeguard is _NOTHING
         for seed in self._seeds:
-            if self.noticed and seed > self.noticed[0] and not self._given.count_all:
+            if self.noticed and seed > self.noticed[0] and not runs_all:
                 return
             if seed not in self._outcomes and seed not in self._unreached:
                 yield options.plan_of(seed, self._given)

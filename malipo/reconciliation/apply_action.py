@@ -154,7 +154,15 @@ async def require_no_line(tx: Tx, payment: Transaction) -> None:
 
 async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
     """A line that names no payment is matched with one that is not known to be paid only if no other of the same number
-    and amount may be its payment: both would be debited. The networks know them by their keys, and tell."""
+    and amount may be its payment: both would be debited. The networks know them by their keys, and tell. And it is not
+    matched with a payment whose receipt is on another line."""
+    assert exception.receipt is not None
+    assert exception.moved_at is not None
+    if await payments.has_other_line(tx, payment, exception.receipt):
+        raise Conflict(
+            f"{payment.reference} has the receipt {payment.provider_reference}, which is on another line: that one is "
+            "its line."
+        )
     correction = (await corrections.find(tx, [(payment.merchant_id, payment.id)])).get(
         (payment.merchant_id, payment.id)
     )
@@ -162,9 +170,13 @@ async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, p
     is_named = network_keys.key_in(exception.key or "") == payment.network_key
     if is_named or is_paid or payment.provider_reference == exception.receipt:
         return
-    assert exception.moved_at is not None
-    since = exception.moved_at - NEAR
-    other = await payments.find_other_like(tx, payment, abs(exception.line_amount or 0), since=since)
+    other = await payments.find_other_like(
+        tx,
+        payment,
+        abs(exception.line_amount or 0),
+        receipt=exception.receipt,
+        since=exception.moved_at - NEAR,
+    )
     if other is not None:
         raise Conflict(
             f"{other.reference} has the same number and amount, and no line: the line may be that one's. If it is "

@@ -258,6 +258,7 @@ async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostReq
             lost.channel,
             lost.phone,
             lost.amount,
+            receipt=exception.receipt,
             since=exception.moved_at - NEAR,
             # With the merchant's Idempotency-Key it is known that one under another key is another request.
             or_failed=lost.idempotency_key is None,

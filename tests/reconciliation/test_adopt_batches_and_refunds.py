@@ -1,5 +1,6 @@
 """Adopting lines of batches whose approval was lost, and lost refunds: the rest is paid, and each once."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -15,6 +16,7 @@ from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action
 from tests.conftest import make_merchant
+from tests.journeys.full_stack import until
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import steps
 from tests.payments.refunds.refund_steps import RefundSteps
@@ -56,6 +58,41 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
     async with statements.database.begin() as tx:
         assert await complete_ended(tx, most=10) == 1
     assert (await batches.look(running)).batch.status == "COMPLETED"
+    await statements.check_ledger()
+
+
+async def _until_wait(statements: Statements, number: int) -> None:
+    """So many wait for a lock."""
+    sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+    async def do_wait() -> bool:
+        async with statements.database.read() as connection:
+            return bool(await connection.fetchval(sql) == number)
+
+    await until(do_wait, pause=0.02, what="waiting for the wallet")
+
+
+async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(statements: Statements, desk: Desk) -> None:
+    """Both wait for the wallet: the approval has looked for adopted lines before, and the adoption is first."""
+    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
+    batch = await batches.make(2)
+    async with statements.database.read() as connection:
+        [_, paid] = await connection.fetch("SELECT * FROM batch_items ORDER BY item_index")
+    await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"], phone="255750***"))
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT)
+    await lost.propose(found)
+    async with statements.database.begin() as tx:
+        await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE", lost.merchant_id)
+        adopting = asyncio.ensure_future(desk.approve(found))
+        await _until_wait(statements, 1)
+        approving = asyncio.ensure_future(batches.approve(batch))
+        await _until_wait(statements, 2)
+    assert (await adopting).state == "resolved"
+    running = await approving
+
+    shown = await batches.lines(running)
+    assert [line.payout.status for line in shown if line.payout] == ["PENDING", "COMPLETED"]
     await statements.check_ledger()
 
 
@@ -245,7 +282,7 @@ async def test_an_item_whose_line_is_adopted_again_after_the_approval_shows_that
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
     batch = await batches.make(2)
     async with statements.database.read() as connection:
-        paid = await connection.fetchrow("SELECT * FROM batch_items WHERE item_index = 1")
+        [_, paid] = await connection.fetch("SELECT * FROM batch_items ORDER BY item_index")
     assert paid is not None
     await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"]))
     [found] = await statements.open_exceptions()

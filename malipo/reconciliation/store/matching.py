@@ -30,6 +30,8 @@ _TABLE = """
 # A remark of a customer ("School fees") may be taken for a fee, a sweep, or anything. The words do not count where the
 # amount and the direction are exactly those of the payment: what the network charges for it has another amount.
 _MAY_BE = f"(u.kind = 'money' OR ({SIGNED} = u.amount AND u.cents = 0))"
+# A line that names our key is about that payment, also if its amount is another. Charges and reversals name it too.
+_MAY_BE_BY_KEY = f"(u.kind IN ('bank', 'other') OR {_MAY_BE})"
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
         SELECT l.id, l.channel, l.receipt, l.key, l.amount, l.cents, l.kind,
@@ -47,7 +49,7 @@ _CANDIDATES = f"""
         FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
         CROSS JOIN LATERAL ({keys_of("u.key")}) AS k (key)
         JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
-        WHERE u.key <> '' AND {_MAY_BE}
+        WHERE u.key <> '' AND {_MAY_BE_BY_KEY}
         UNION ALL
         SELECT u.id, t.merchant_id, t.id, {SIGNED} = u.amount AND u.cents = 0, true
         FROM merchants m CROSS JOIN unnest($3::text[], $4::text[]) AS w (first, last)

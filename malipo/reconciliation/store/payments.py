@@ -45,6 +45,35 @@ async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) ->
     return None if row is None else transaction_of(row)
 
 
+# Another line than that of the receipt $8 has the receipt of the payment t: that one is its line.
+_HAS_OTHER_LINE = """
+    EXISTS (SELECT FROM statement_lines o
+            WHERE o.channel = t.channel
+              AND o.account IN (SELECT f.account FROM statement_files f WHERE f.channel = t.channel)
+              AND o.receipt = t.provider_reference AND o.receipt <> $8 AND abs(o.amount) = t.amount)
+"""
+# Payments of a merchant, type, channel, number and amount, since a moment, that may be the payment of a line.
+_WITHOUT_LINE = f"""
+    t.merchant_id = $1 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5 AND t.id >= $6
+    AND NOT EXISTS (SELECT FROM statement_matches s
+                    WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+    AND NOT {_HAS_OTHER_LINE}
+"""
+
+
+async def has_other_line(connection: Conn, payment: Transaction, receipt: str) -> bool:
+    """Whether another line than the one with this receipt has the receipt of the payment."""
+    condition = _HAS_OTHER_LINE.replace("$8", "$3")
+    return bool(
+        await connection.fetchval(
+            f"SELECT {condition} FROM transactions t WHERE t.merchant_id = $1 AND t.id = $2",
+            payment.merchant_id,
+            payment.id,
+            receipt,
+        )
+    )
+
+
 async def find_like(
     connection: Conn,
     merchant_id: str,
@@ -53,6 +82,7 @@ async def find_like(
     phone: str,
     amount: int,
     *,
+    receipt: str,
     since: datetime,
     or_failed: bool,
 ) -> Transaction | None:
@@ -62,11 +92,9 @@ async def find_like(
         f"""
         SELECT {COLUMNS} FROM transactions t
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
-        WHERE t.merchant_id = $1 AND t.id >= $6 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5
+        WHERE {_WITHOUT_LINE}
           AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED')
                OR ($7 AND t.status = 'FAILED' AND t.processing_at IS NOT NULL AND t.network_key <> t.id))
-          AND NOT EXISTS (SELECT FROM statement_matches s
-                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
         ORDER BY t.id LIMIT 1
         """,
         merchant_id,
@@ -76,12 +104,13 @@ async def find_like(
         amount,
         ids.first_of("txn_", clock.milliseconds(since)),
         or_failed,
+        receipt,
     )
     return None if row is None else transaction_of(row)
 
 
 async def find_other_like(
-    connection: Conn, payment: Transaction, amount: int, *, since: datetime
+    connection: Conn, payment: Transaction, amount: int, *, receipt: str, since: datetime
 ) -> Transaction | None:
     """Another payment of the same number that has no line and may be that of a line of this amount: it is paid, or is
     open, or has failed and its network is still asked whether it was paid after all."""
@@ -90,11 +119,8 @@ async def find_other_like(
         SELECT {COLUMNS} FROM transactions t
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
-        WHERE t.merchant_id = $1 AND t.id >= $6 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5
-          AND t.id <> $7 AND t.network_key <> t.id
+        WHERE {_WITHOUT_LINE} AND t.id <> $7 AND t.network_key <> t.id
           AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED') OR d.transaction_id IS NOT NULL)
-          AND NOT EXISTS (SELECT FROM statement_matches s
-                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
         ORDER BY t.id LIMIT 1
         """,
         payment.merchant_id,
@@ -104,6 +130,7 @@ async def find_other_like(
         amount,
         ids.first_of("txn_", clock.milliseconds(since)),
         payment.id,
+        receipt,
     )
     return None if row is None else transaction_of(row)
 

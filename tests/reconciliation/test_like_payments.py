@@ -1,0 +1,52 @@
+"""Lines without a key, and payments of one number and amount: which line is whose."""
+
+import pytest
+
+from malipo import clock
+from malipo.errors import Conflict
+from malipo.networks.connector import Verdict
+from malipo.payments.transaction import Transaction, Type
+from malipo.reconciliation.exception import Action, ReconciliationException
+from tests.payments.payment_steps import steps
+from tests.reconciliation.statement_days import Entry, Statements, statements
+from tests.reconciliation.test_resolve_exceptions import Desk, desk
+
+__all__ = ["desk", "statements", "steps"]
+
+
+async def _paid_with_first_of_two(
+    statements: Statements,
+) -> tuple[Transaction, ReconciliationException]:
+    """A payout whose receipt came after the statement, which has two lines like it; and the line that is another's."""
+    payout = await statements.steps.processing(Type.DISBURSEMENT, 500)
+    lines = [Entry(receipt, -500, clock.now(), phone=payout.phone) for receipt in ("QK1", "QK2")]
+    await statements.take(*lines)
+    paid = await statements.steps.hear(payout, Verdict.CONFIRMED, provider_reference="QK1")
+    [other] = [each for each in await statements.open_exceptions() if each.receipt == "QK2"]
+    return paid.transaction, other
+
+
+async def test_a_line_is_not_matched_with_a_payment_whose_receipt_is_on_another(
+    statements: Statements, desk: Desk
+) -> None:
+    payout, other = await _paid_with_first_of_two(statements)
+    with pytest.raises(Conflict, match="which is on another line"):
+        await desk.propose(other, Action.MATCH, {"payment": payout.id})
+
+
+async def test_a_line_is_adopted_beside_a_payment_whose_receipt_is_on_another(
+    statements: Statements, desk: Desk
+) -> None:
+    payout, other = await _paid_with_first_of_two(statements)
+    await desk.propose(other, Action.ADOPT, {"merchant": payout.merchant_id, "phone": payout.phone})
+    await desk.approve(other)
+    await statements.match()
+    assert await statements.open_exceptions() == []
+    await statements.check_ledger()
+
+
+async def test_a_line_that_names_a_payment_is_about_it_whatever_its_words_and_amount(statements: Statements) -> None:
+    payout = await statements.completed(Type.DISBURSEMENT, 1001)
+    await statements.take(Entry("QK9", -500, clock.now(), "Bank of my uncle", key=payout.network_key))
+    found = [each for each in await statements.open_exceptions() if each.receipt == "QK9"]
+    assert [(each.kind, each.transaction_id) for each in found] == [("amount_differs", payout.id)]
