@@ -90,6 +90,7 @@ NEXT = {
     ("PENDING", "submitted"): "PROCESSING",
     ("PENDING", "withdrawn"): "CANCELLED",
     ("PENDING", "lapsed"): "FAILED",
+    ("PENDING", "unconnected"): "FAILED",
     ("PROCESSING", "confirmed"): "COMPLETED",
     ("PROCESSING", "refused"): "FAILED",
 }

@@ -32,6 +32,8 @@ from tests.status_changes import change_status
 
 Done = TypeVar("Done")
 
+FAILING = (Cause.REFUSED, Cause.LAPSED, Cause.UNCONNECTED)
+
 
 class World:
     """One event loop and one database for all examples; each has a merchant of its own."""
@@ -124,8 +126,8 @@ class Run:
                 merchant_id=self._merchant.id,
                 transaction_id=self._id(each.nth),
                 cause=each.cause,
-                failure_code="declined" if each.cause in (Cause.REFUSED, Cause.LAPSED) else None,
-                failure_reason="No." if each.cause in (Cause.REFUSED, Cause.LAPSED) else None,
+                failure_code="declined" if each.cause in FAILING else None,
+                failure_reason="No." if each.cause in FAILING else None,
             )
             for each in happenings
         ]
@@ -210,7 +212,7 @@ def test_every_cause_in_every_status_of_both_types_does_what_the_table_says_and_
         merchant = await world.merchant(bands)
         run = Run(world, merchant, bands)
         await run.batch([Create(type_, Channel.MPESA, 500, None) for type_, _ in cells])
-        assert len(run.ids) == len(cells) == 50
+        assert len(run.ids) == len(cells) == 60
         for step in range(4):
             await run.batch([Happen(nth, causes[step]) for nth, (_, causes) in enumerate(cells) if step < len(causes)])
             await _assert_is_as_expected(world, merchant, run)
