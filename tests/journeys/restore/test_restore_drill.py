@@ -2,9 +2,10 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -128,8 +129,7 @@ async def _drill(
     assert await movements(full_stack) == before, "nothing is sent before the release"
     await release(full_stack)
     await drill.repeat(lost)
-    await _until_settled_or_listed(full_stack)
-    await _assert_agreed(full_stack, drill, lost)
+    await _assert_agreed(full_stack, await _until_settled_or_listed(full_stack), lost)
 
 
 async def _a_session(full_stack: FullStack) -> str:
@@ -175,17 +175,30 @@ async def _until_known(full_stack: FullStack, requests: list[Request]) -> None:
     await until(are_known, seconds=40, what="answers while it is fenced")
 
 
-async def _until_settled_or_listed(full_stack: FullStack) -> None:
+class _Look(NamedTuple):
+    """What the networks have moved, the payments, and which of them are listed for operators."""
+
+    book: Mapping[str, list[int]]
+    known: list[Any]
+    listed: Collection[str]
+
+
+async def _until_settled_or_listed(full_stack: FullStack) -> _Look:
+    """The look that saw it: what is listed now may be asked about again, and leave the list for a while."""
+    looks: list[_Look] = []
+
     async def are_settled() -> bool:
         listed = await unsettled(full_stack)
-        open_ = [dict(each) for each in await payments(full_stack) if each["status"] not in ("COMPLETED", "FAILED")]
+        looks.append(_Look(await movements(full_stack), await payments(full_stack), listed))
+        open_ = [each for each in looks[-1].known if each["status"] not in ("COMPLETED", "FAILED")]
         return all(each["id"] in listed for each in open_)
 
     await until(are_settled, seconds=40, pause=1, what="an end, or a place on the list, for every payment")
+    return looks[-1]
 
 
-async def _assert_agreed(full_stack: FullStack, drill: Drill, lost: list[Request]) -> None:
-    book, known, listed = await movements(full_stack), await payments(full_stack), await unsettled(full_stack)
+async def _assert_agreed(full_stack: FullStack, look: _Look, lost: list[Request]) -> None:
+    book, known, listed = look
     twice = {key: amounts for key, amounts in book.items() if len(amounts) > 1}
     assert twice == {}, "paid twice"
     completed = {each["network_key"]: [each["amount"]] for each in known if each["status"] == "COMPLETED"}
