@@ -9,6 +9,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.operators import store as operators
+from malipo.operators import vouching
 
 NOT_ALONE = "There is more than one operator, so it takes two of them."
 ALWAYS_TWO = "This always takes two operators."
@@ -36,10 +37,13 @@ async def takes_two(
     is_single_operator: bool = False,
 ) -> bool:
     """Whether this act of theirs takes two operators. If it does not, what it moves is counted: the caller does it in
-    this transaction."""
+    this transaction. Who got their password or second factor from another operator moves nothing alone until somebody
+    vouches for it: otherwise each operator that one makes has an amount of its own."""
     amount = abs(amount)
     await lock(tx, operator)
     moved = await store.sum_moved_alone(tx, operator, since=now - COUNTED)
+    if any(each.account == operator for each in await vouching.find_open(tx, now=now)):
+        approval_amount = 0
     is_for_two = rule_takes_two(act, amount, moved_alone=moved, approval_amount=approval_amount)
     if is_for_two and is_single_operator:
         await require_single_operator(tx, act)

@@ -5,6 +5,8 @@ A resolution is not final: another may follow, and the network may still contrad
 
 from datetime import datetime
 
+import msgspec
+
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import RESOLUTIONS
@@ -32,7 +34,7 @@ from malipo.payments.resolution import (
     require_patience,
 )
 from malipo.payments.store import adopted_payments, cases
-from malipo.payments.store.cases import Case, ResolutionTerms, proposed_resolution
+from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Status, Transaction
 
 _FOLLOW_UP_SECONDS = 600.0
@@ -120,14 +122,25 @@ async def approve(
     case = await _lock_resolvable(tx, id_or_reference, outcome)
     if proposal is None or resolution is None:
         raise NothingProposed(_NOTHING_PROPOSED)
-    decide.require_seen(seen, fingerprint_of(resolution.requested_by, resolution.outcome, resolution.evidence))
+    decide.require_seen(seen, _fingerprint(resolution))
     await decide.approve(tx, proposal, actor=actor, now=now)
     return await apply(tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
 
-def fingerprint_of(requested_by: str, outcome: str, evidence: str) -> str:
-    """Of what is proposed about a payment."""
-    return f"{requested_by} {outcome} {evidence}"
+def fingerprint_of(requested_by: str, finding: Finding) -> str:
+    """Of all that is proposed about a payment."""
+    return msgspec.json.encode((requested_by, finding)).decode()
+
+
+def _fingerprint(resolution: ProposedResolution) -> str:
+    finding = Finding(
+        ResolvedOutcome(resolution.outcome),
+        resolution.evidence,
+        provider_reference=resolution.provider_reference,
+        is_despite_waiting=resolution.is_despite_waiting,
+        is_waived=resolution.is_waived,
+    )
+    return fingerprint_of(resolution.requested_by, finding)
 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, seen: str | None = None) -> Resolved:
@@ -135,7 +148,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, s
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, _NOTHING_PROPOSED)
     resolution = proposed_resolution(proposal)
-    decide.require_seen(seen, fingerprint_of(resolution.requested_by, resolution.outcome, resolution.evidence))
+    decide.require_seen(seen, _fingerprint(resolution))
     details = audit_details(transaction, resolution)
     await decide.reject(tx, proposal, "payment.resolution_rejected", details, actor=actor, now=now)
     return Resolved(transaction, ResolvedOutcome(resolution.outcome), is_done=False)

@@ -188,12 +188,7 @@ class ResolveExceptions:
     ) -> ReconciliationException:
         """By the rules of payments, which say themselves whether it takes two."""
         assert exception.reference is not None
-        finding = Finding(
-            ResolvedOutcome(resolution.terms["outcome"]),
-            resolution.reason,
-            is_waived=resolution.terms.get("waive") == "yes",
-            is_despite_waiting=resolution.terms.get("despite_waiting") == "yes",
-        )
+        finding = _finding(resolution)
         act = act_of(await resolve.lock_case(tx, exception.reference), finding.outcome)
         resolved = await resolve.propose(
             tx,
@@ -362,7 +357,16 @@ async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolu
 
 def _seen(resolution: Resolution) -> str:
     """What is proposed about the payment of the exception, beside it."""
-    return resolve.fingerprint_of(resolution.requested_by, resolution.terms["outcome"], resolution.reason)
+    return resolve.fingerprint_of(resolution.requested_by, _finding(resolution))
+
+
+def _finding(resolution: Resolution) -> Finding:
+    return Finding(
+        ResolvedOutcome(resolution.terms["outcome"]),
+        resolution.reason,
+        is_waived=resolution.terms.get("waive") == "yes",
+        is_despite_waiting=resolution.terms.get("despite_waiting") == "yes",
+    )
 
 
 def _is_done(resolution: Resolution) -> bool:

@@ -9,11 +9,12 @@ from malipo.approvals.booking_approval import request
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.errors import Forbidden
 from malipo.ledger.bookings import Booking, Kind
+from malipo.operators import vouching
 from malipo.payments import resolve
 from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
-from tests.operators.booking_steps import hire
+from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import PaymentSteps
 from tests.payments.resolving import COLLECTION, EVIDENCE, PAYOUT
 from tests.payments.resolving import steps as steps
@@ -43,6 +44,18 @@ async def test_twenty_small_ones_are_a_large_one(steps: PaymentSteps) -> None:
     assert done == [True] * 10 + [False] * 2
     more = await steps.processing(COLLECTION, 100_000)
     assert (await _complete(steps, more, JUMA)).is_done, "others have a sum of their own"
+
+
+async def test_an_operator_whom_another_has_made_moves_nothing_alone(steps: PaymentSteps) -> None:
+    """Otherwise one operator makes ten, and each has an amount of its own."""
+    await hire(steps.database, "asha", "juma", "neema")
+    await give_password(steps.database, "neema", by=ASHA)
+    payments = [await steps.processing(COLLECTION, 1_000) for _ in range(2)]
+    neema = operator_at("neema", "till")
+    assert not (await _complete(steps, payments[0], neema)).is_done
+    async with steps.database.begin() as tx:
+        await vouching.vouch(tx, "neema", actor=JUMA, now=clock.now())
+    assert (await _complete(steps, payments[1], neema)).is_done
 
 
 async def test_all_kinds_of_acts_count_together_and_for_every_merchant(steps: PaymentSteps) -> None:

@@ -173,6 +173,40 @@ async def test_what_the_worker_fetches_waits_for_nobody(desk: Desk) -> None:
     assert (matched.held, await desk.wallet()) == (0, before + MILLIONS)
 
 
+async def test_a_key_that_an_operator_adds_to_a_fetched_line_waits(desk: Desk) -> None:
+    """The network's line names no payment. Whoever names one says more than the network does."""
+    payment, before = await failed(desk), await desk.wallet()
+    await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(line_of(payment, "QK1"), name="named.csv"))
+    assert (await desk.statements.match()).held == 1
+    assert (await desk.wallet(), [each.proposal.requested_by for each in await desk.waiting()]) == (before, [ASHA.name])
+
+
+async def test_a_key_that_the_fetched_line_does_not_have_goes_on_waiting(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    await desk.bring(desk.statements.write(line_of(payment, "QK1"), name="named.csv"))
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), WORKER)
+    await desk.statements.match()
+    assert (await desk.wallet(), len(await desk.waiting())) == (before, 1)
+
+
+async def test_who_adds_a_key_to_the_line_of_another_operator_does_not_approve_it(desk: Desk) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), JUMA)
+    await desk.statements.match()
+    added = await desk.bring(desk.statements.write(line_of(payment, "QK1"), name="named.csv"), ASHA)
+    await desk.statements.match()
+    [held] = await desk.waiting()
+    assert (held.proposal.subject, held.proposal.requested_by) == (added.file.id, ASHA.name)
+    with pytest.raises(Forbidden):
+        await desk.approve(added.file.id, by=ASHA)
+    await desk.approve(added.file.id, by=JUMA)
+    assert await desk.wallet() == before + MILLIONS
+    await desk.statements.check_ledger()
+
+
 async def test_a_line_that_the_worker_fetches_later_waits_no_longer(desk: Desk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await desk.take(payment)

@@ -269,6 +269,20 @@ async def test_an_approval_about_an_exception_agrees_with_nothing_else_that_is_p
         assert (await resolve.approve(tx, payment.reference, actor=JUMA, now=clock.now())).outcome == "failed"
 
 
+async def test_nor_with_the_same_words_that_mean_something_more(statements: Statements, desk: Desk) -> None:
+    payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    await statements.take(line_of(payment))
+    [found] = await statements.open_exceptions()
+    await desk.propose(found, Action.RESOLVE, {"outcome": "completed"})
+    async with statements.database.begin() as tx:
+        await resolve.reject(tx, payment.reference, actor=ASHA, now=clock.now())
+        more = Finding(ResolvedOutcome.COMPLETED, REASON, provider_reference="ANOTHER")
+        how: dict[str, Any] = {"actor": ASHA, "approval_amount": 1, "now": clock.now()}
+        assert not (await resolve.propose(tx, payment.reference, more, **how)).is_done
+    with pytest.raises(Conflict):
+        await desk.approve(found)
+
+
 async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Statements, desk: Desk) -> None:
     """A process of the version before resolves an exception whose cause has gone, and sees no proposal."""
     found = await a_stranger(statements, -500)

@@ -55,17 +55,26 @@ _HAS_EFFECT = """
         WHEN 'reversal' THEN t.ended_at IS NOT NULL AND coalesce(c.is_paid, t.status = 'COMPLETED')
         ELSE false END
 """
+# Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who brings
+# the file with the key, or with the receipt that a reversal takes back, answers for that.
+_TELLS = """
+    CASE WHEN m.role = 'reversal' THEN k.linked = l.linked WHEN m.how = 'key' THEN k.key = l.key ELSE true END
+"""
 _IS_FETCHED = f"""
-    (f.imported_by = '{FETCHED_BY}' OR EXISTS (
+    (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
         SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
+        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {_TELLS})
+     ELSE f.imported_by = '{FETCHED_BY}' END)
 """
 _WAITING = """
-    m.line_id, l.file_id, f.imported_by, l.receipt, l.moved_at, t.reference, t.type, t.status,
+    m.line_id, f.id AS file_id, f.imported_by, l.receipt, l.moved_at, t.reference, t.type, t.status,
     t.amount AS payment_amount
 """
-_JOINED = """
-    statement_matches m JOIN statement_lines l ON l.id = m.line_id JOIN statement_files f ON f.id = l.file_id
+_JOINED = f"""
+    statement_matches m JOIN statement_lines l ON l.id = m.line_id
+    JOIN statement_files f ON f.id = coalesce((
+        SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+        WHERE k.line_id = l.id AND n.withdrawn_at IS NULL AND {_TELLS} ORDER BY n.imported_at, n.id LIMIT 1), l.file_id)
     JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
