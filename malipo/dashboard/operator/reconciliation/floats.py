@@ -1,7 +1,7 @@
 """Floats: what lies at each network by the ledger, what was seen there, and whether it covers the payouts.
 
 An operator notes a reading, which moves nothing, and books transfers between a network and the bank; large ones take
-two operators, by the rules of `malipo/operators/booking_approval.py`.
+two operators, by the rules of `malipo/approvals/booking_approval.py`.
 """
 
 import re
