@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from malipo import ids
@@ -45,6 +46,7 @@ class HighWaterMark:
                 f"MALIPO_STATE_DIR {str(folder)!r} cannot be used: {error.strerror}. Nothing is sent until it can: "
                 "with the units in deploy/systemd the folder must be in ReadWritePaths, and belong to their user."
             ) from None
+        self._writing = Lock()  # Threads write what was sent, looked at and numbered.
         # Of every worker of this host. None at all: the host has never worked for this installation.
         self.found = {worker_id: counted for each in found if each is not None for worker_id, counted in [each]}
 
@@ -54,11 +56,15 @@ class HighWaterMark:
         return self.found.get(self.worker_id)
 
     def write(self, counted: Counted) -> None:
-        """Flushed when this returns. Within an epoch a mark never goes back."""
+        """Flushed when this returns. A mark never goes back, whichever of several writers is last."""
+        with self._writing:
+            self._write(counted)
+
+    def _write(self, counted: Counted) -> None:
         before = self.counted
         if before is not None and before.epoch == counted.epoch:
             counted = Counted(*map(max, before, counted))
-        if counted == before:
+        if before is not None and (counted == before or counted.epoch < before.epoch):
             return
         line = f"epoch {counted.epoch} total {counted.total} own {counted.own} looks {counted.looks} {self.worker_id}"
         try:

@@ -8,6 +8,7 @@ without a mark that finds no other worker running cannot know what was sent, so 
 
 import asyncio
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -63,6 +64,8 @@ class RestoreDetector:
         if self._state_dir is not None and self._high_water_mark is None:
             self._high_water_mark = await self._open_mark(self._state_dir)
             self.worker_id = self._high_water_mark.worker_id
+        # As they were before the database is read: what is sent or numbered meanwhile is in the marks, and not in that.
+        marks = {} if self._high_water_mark is None else dict(self._high_water_mark.found)
         standing = await self._find_database_state()
         if standing.is_standby:
             self._may_send = False
@@ -78,7 +81,7 @@ class RestoreDetector:
             self._first, self._first_at = standing, asyncio.get_running_loop().time()
         is_time_up = asyncio.get_running_loop().time() - self._first_at >= self._patience_seconds
         if self._high_water_mark is not None and not await self._agrees(
-            self._high_water_mark, first, standing, is_time_up=is_time_up
+            self._high_water_mark, marks, first, standing, is_time_up=is_time_up
         ):
             return False
         async with self._database.begin() as tx:
@@ -101,18 +104,24 @@ class RestoreDetector:
             return await send_counts.find_database_state(connection)
 
     async def _agrees(
-        self, mark: HighWaterMark, first: DatabaseState, standing: DatabaseState, *, is_time_up: bool
+        self,
+        mark: HighWaterMark,
+        marks: Mapping[str, Counted],
+        first: DatabaseState,
+        standing: DatabaseState,
+        *,
+        is_time_up: bool,
     ) -> bool:
-        """Whether this is the database that the mark knows. Then the mark follows it."""
-        reason = why_restored(mark.found, standing)
-        if not mark.found:
+        """Whether this is the database that the marks know. Then the mark follows it."""
+        reason = why_restored(marks, standing)
+        if not marks:
             verdict = judge_newcomer(first, standing, is_time_up=is_time_up)
             if verdict is Newcomer.WAITS:
                 return False
             if verdict is Newcomer.FENCES:
                 reason = f"The host {socket.gethostname()} has no mark of this installation, and no other worker lives."
         if reason is not None:
-            beyond = max((each.epoch for each in mark.found.values()), default=0)
+            beyond = max((each.epoch for each in marks.values()), default=0)
             epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
             # The mark follows, so that what operators release is not fenced again at the next look.
             await asyncio.to_thread(mark.write, Counted(epoch, 0, 0))

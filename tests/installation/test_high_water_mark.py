@@ -1,5 +1,6 @@
 """The mark of a host: flushed, never going back, one file for each worker, all of them counting."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,16 @@ def test_a_folder_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) ->
     (tmp_path / "file").write_text("")
     with pytest.raises(NoStateFolder, match="MALIPO_STATE_DIR"):
         HighWaterMark(tmp_path / "file" / "below", HERE)
+
+
+def test_a_mark_does_not_go_back_whoever_of_several_threads_writes_last(tmp_path: Path) -> None:
+    mark = HighWaterMark(tmp_path, "ins_1")
+    with ThreadPoolExecutor(2) as threads:
+        for number in range(1, 300):
+            sent, looked = Counted(1, number, number, 0), Counted(1, 0, 0, number)
+            list(threads.map(mark.write, (sent, looked)))
+            assert mark.counted == Counted(1, number, number, number)
+    mark.write(Counted(2, 0, 0))
+    mark.write(Counted(1, 999, 999, 999))
+    assert mark.counted == Counted(2, 0, 0)
+    mark.close()

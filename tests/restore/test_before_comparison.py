@@ -6,6 +6,7 @@ import pytest
 
 from malipo import clock
 from malipo.errors import Conflict
+from malipo.installation.mark_comparison import DatabaseState
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.state import NotComparedYet
 from malipo.networks.connector import Verdict
@@ -126,6 +127,28 @@ async def test_a_restore_that_lost_only_places_in_the_feed_is_noticed(steps: Pay
     await detector.look()
     async with steps.database.read() as connection:
         assert await connection.fetchval("SELECT fenced_at IS NOT NULL FROM installation")
+
+
+class _LookedBefore(RestoreDetector):
+    """Events are numbered after the database has answered its look, and before the answer is read."""
+
+    steps: PaymentSteps
+
+    async def _find_database_state(self) -> DatabaseState:
+        state = await super()._find_database_state()
+        if self._is_seen:
+            assert await _numbered(self.steps, self) == 1
+        return state
+
+
+async def test_what_is_numbered_during_a_look_is_no_restore(steps: PaymentSteps, tmp_path: Path) -> None:
+    detector = _LookedBefore(steps.database, tmp_path, fence=steps.service.fence, patience_seconds=0)
+    detector.steps = steps
+    await detector.look()
+    await steps.open(Type.COLLECTION)
+    await detector.look()
+    async with steps.database.read() as connection:
+        assert await connection.fetchval("SELECT fenced_at IS NULL FROM installation")
 
 
 async def _numbered(steps: PaymentSteps, detector: RestoreDetector) -> int:
