@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from benchmarks import gate
-from benchmarks.gate import Fall
 from benchmarks.growth.trials import Plan as GrowthPlan
 from benchmarks.load import CannotMeasure
 from benchmarks.long_history.trials import Plan as LongHistoryPlan
 from benchmarks.reconcile.trials import Plan as ReconcilePlan
 from benchmarks.reports import (
     batch_report,
+    compare_report,
+    cost_report,
     create_report,
     growth_report,
     hot_wallet_report,
@@ -49,6 +49,8 @@ class Benchmark(Protocol):
 
 
 BENCHMARKS: dict[str, Benchmark] = {
+    "cost": cost_report,
+    "compare": compare_report,
     "create": create_report,
     "hot-wallet": hot_wallet_report,
     "journey": journey_report,
@@ -90,34 +92,23 @@ def main(arguments: Sequence[str]) -> int:
 def measure(parsed: argparse.Namespace, benchmarks: Mapping[str, Benchmark]) -> int:
     """Measure what was asked for, and tell of it; the exit code."""
     told: list[Result] = []
-    fallen: list[Fall] = []
     for name in dict.fromkeys(parsed.benchmarks):
-        new, falls = _measure(name, benchmarks[name], parsed)
-        told.append(new)
-        fallen.extend(falls)
+        told.append(benchmarks[name].run(parsed, _say))
         if not parsed.json:
-            print("\n" * (len(told) > 1) + new.text, flush=True)
+            print("\n" * (len(told) > 1) + told[-1].text, flush=True)
     if parsed.json:
         print(_json(told))
-    for fall in fallen:
-        _say(f"{fall} So it was each time, and --gate lets nothing through that is so much slower.")
-    return 1 if fallen else 0
-
-
-def _measure(name: str, benchmark: Benchmark, parsed: argparse.Namespace) -> tuple[Result, list[Fall]]:
-    def once() -> Result:
-        return benchmark.run(parsed, _say)
-
-    return gate.hold(name, once, _say) if parsed.gate else (once(), [])
+    failures = [failure for each in told for failure in each.failures]
+    for failure in failures:
+        _say(failure)
+    return 1 if failures else 0
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    if unknown := [name for name in parsed.benchmarks if parsed.gate and name not in gate.EXPECTED]:
-        parser.error(f"--gate has no expectation of {unknown[0]}, only of {' and '.join(gate.EXPECTED)}")
-    if parsed.gate and not parsed.benchmarks:
-        parser.error(f"--gate needs the name of a benchmark: {' or '.join(gate.EXPECTED)}")
+    if parsed.gate and parsed.benchmarks != ["compare"]:
+        parser.error("--gate is for compare")
     return parsed
 
 
@@ -139,13 +130,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, in less than a minute each")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs; of several, a list")
-    parser.add_argument(
-        "--gate", action="store_true", help="fail if a ratio falls to less than half, each time of four"
-    )
     parser.add_argument("--rounds", type=_whole(1, 100), help=f"how often each is measured ({RoundsPlan.rounds})")
     parser.add_argument("--seconds", type=_whole(1, 600), help=f"of each measurement ({RoundsPlan.seconds})")
     of_create = parser.add_argument_group("only for create, hot-wallet and limits")
     of_create.add_argument("--connections", type=_whole(1, 1000), help=f"of wrk ({RoundsPlan.connections})")
+    of_compare = parser.add_argument_group("only for compare")
+    of_compare.add_argument("--with", dest="other", metavar="COMMIT", help="the other version")
+    of_compare.add_argument("--gate", action="store_true", help="fail if a payment costs more than 1.1 times as much")
     of_lists = parser.add_argument_group("only for list, statement and long-history")
     of_where = parser.add_argument_group("only for where")
     of_where.add_argument("--svg", metavar="FILE", help="draw a picture of it")

@@ -91,7 +91,7 @@ def _measure(plan: Plan, of_each: int, server_url: str, say: Say) -> Run:
     url = asyncio.run(database.create(server_url, "bench", merchants=plan.merchants + 1))
     try:
         with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
-            asyncio.run(_remember(url, database.merchant(plan.merchants + 1)))
+            asyncio.run(remember(url, database.merchant(plan.merchants + 1)))
             with parts(url, Path(folder), of_each=of_each, merchants=plan.merchants) as running:
                 run = asyncio.run(_load(plan, running, url, say))
             systems.check_ledger(url, Path(folder))
@@ -100,7 +100,7 @@ def _measure(plan: Plan, of_each: int, server_url: str, say: Say) -> Run:
     return run
 
 
-async def _remember(url: str, merchant_id: str) -> None:
+async def remember(url: str, merchant_id: str) -> None:
     """A past, as any database has that is in use: PostgreSQL's plans are for such tables, and not for empty ones."""
     await write.write(url, merchant_id, _HISTORY, first=10**9)
     connection = await asyncpg.connect(url)

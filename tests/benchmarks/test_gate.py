@@ -1,104 +1,133 @@
-"""`bench --gate` fails when a ratio has fallen to less than half, and not because a neighbour was busy once."""
+"""`bench compare --gate` fails when a part of a payment costs a tenth more, and not because the machine was slow once."""
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import gate
+from benchmarks import compare
 from benchmarks.__main__ import BENCHMARKS, main, measure, parse
+from benchmarks.compare import Report
 from benchmarks.reports.result import Result
 
-GOOD = dict(gate.EXPECTED["create"])
-LOW = GOOD | {"vs_pgbench": GOOD["vs_pgbench"] * 0.49}
-OTHERWISE_LOW = GOOD | {"vs_conventional": GOOD["vs_conventional"] * 0.49}
+COSTS = {
+    "create": {"api": 240.0, "postgresql": 180.0},
+    "journey": {"api": 1000.0, "worker": 1100.0, "postgresql": 1300.0},
+}
 
 
-class Measurements:
-    """One after the other; whoever asks for more than there are has measured too often."""
-
-    HELP = "what a benchmark is for"
-    ABOUT = "more about it"
-
-    def __init__(self, *ratios: dict[str, float]) -> None:
-        self._told: Iterator[Result] = (Result({"name": "create", "ratios": each}, "a table") for each in ratios)
-        self.said: list[str] = []
-
-    def run(self, options: Any, say: Any) -> Result:
-        return next(self._told)
-
-    def fallen(self) -> list[str]:
-        _, falls = gate.hold("create", lambda: self.run(None, None), self.said.append)
-        assert not list(self._told), "each of them is needed for the decision"
-        return [fall.ratio for fall in falls]
+def times(ratio: float, load: str, part: str) -> dict[str, dict[str, float]]:
+    """What a payment costs if one part of it costs so much more."""
+    return COSTS | {load: COSTS[load] | {part: COSTS[load][part] * ratio}}
 
 
-@pytest.mark.parametrize("share", [0.5, 0.51, 1.0, 7.0])
-def test_half_of_what_is_expected_is_enough(share: float) -> None:
-    assert gate.falls("create", {ratio: figure * share for ratio, figure in GOOD.items()}) == []
+def report(*ours: Any) -> Report:
+    return Report("abc", ours=list(ours), theirs=[COSTS] * len(ours))
 
 
-@pytest.mark.parametrize("share", [0.4999, 0.0, float("nan")])
-def test_less_than_half_is_too_little(share: float) -> None:
-    ratios = GOOD | {"vs_pgbench": GOOD["vs_pgbench"] * share}
-    assert [fall.ratio for fall in gate.falls("create", ratios)] == ["vs_pgbench"]
+GOOD = report(COSTS)
+DEAR = report(times(1.2, "create", "api"))
+DEAR_ELSEWHERE = report(times(1.2, "journey", "worker"))
 
 
-def test_a_ratio_that_was_not_measured_is_a_fall() -> None:
-    assert [fall.ratio for fall in gate.falls("create", {"vs_pgbench": 100.0})] == ["vs_conventional"]
+def held(*reports: Report) -> list[tuple[str, str]]:
+    """What the gate stops when it measures these, one after the other; each of them must be needed."""
+    left: Iterator[Report] = iter(reports)
+    _, grown = compare.hold(lambda: next(left), lambda line: None)
+    assert not list(left), "it measured too little"
+    return [(each.load, each.part) for each in grown]
+
+
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 1.09])
+def test_up_to_a_tenth_more_is_borne(ratio: float) -> None:
+    assert report(times(ratio, "create", "api")).growths() == []
+
+
+@pytest.mark.parametrize("ratio", [1.11, 3.0, float("nan")])
+@pytest.mark.parametrize(("load", "part"), [(load, part) for load, parts in COSTS.items() for part in parts])
+def test_more_than_a_tenth_in_any_part_is_too_much(load: str, part: str, ratio: float) -> None:
+    [growth] = report(times(ratio, load, part)).growths()
+    assert (growth.load, growth.part) == (load, part)
+
+
+def test_of_several_turns_the_middle_counts() -> None:
+    assert report(COSTS, times(9.0, "create", "api"), COSTS).growths() == []
 
 
 def test_a_good_measurement_is_enough() -> None:
-    assert Measurements(GOOD).fallen() == []
+    assert held(GOOD) == []
 
 
-def test_a_low_ratio_is_measured_once_more_and_the_reason_is_said() -> None:
-    measurements = Measurements(LOW, GOOD)
-    assert measurements.fallen() == []
-    expected = GOOD["vs_pgbench"]
-    assert measurements.said == [
-        f"create: malipo took {expected * 0.49:.2f} times what pgbench did. {expected:.2f} is expected, and less than "
-        f"{expected / 2:.2f} is too little. Perhaps something else was running: once more ..."
+def test_what_is_dear_once_is_measured_again_and_said() -> None:
+    said: list[str] = []
+    left = iter([DEAR, GOOD])
+    assert compare.hold(lambda: next(left), said.append)[1] == []
+    assert said == [
+        "create: a payment takes 288 µs of api, 1.20 times the 240 of the other version; 1.10 is allowed. "
+        "Once more, in case it was the machine ..."
     ]
 
 
-def test_a_ratio_that_is_low_each_time_has_fallen() -> None:
-    assert Measurements(*[LOW] * gate.MEASUREMENTS).fallen() == ["vs_pgbench"]
+def test_what_is_dear_each_time_is_stopped() -> None:
+    assert held(*[DEAR] * compare.MEASUREMENTS) == [("create", "api")]
 
 
-def test_a_ratio_that_is_good_the_last_time_has_not_fallen() -> None:
-    assert Measurements(*[LOW] * (gate.MEASUREMENTS - 1), GOOD).fallen() == []
+def test_what_is_good_the_last_time_is_not_stopped() -> None:
+    assert held(*[DEAR] * (compare.MEASUREMENTS - 1), GOOD) == []
 
 
-def test_of_two_ratios_the_one_that_is_low_each_time_has_fallen() -> None:
-    both = LOW | {"vs_conventional": OTHERWISE_LOW["vs_conventional"]}
-    assert Measurements(both, *[LOW] * (gate.MEASUREMENTS - 1)).fallen() == ["vs_pgbench"]
+def test_two_parts_that_were_dear_once_each_are_not_stopped() -> None:
+    assert held(DEAR, DEAR_ELSEWHERE) == []
 
 
-def test_two_ratios_that_were_low_once_each_have_not_fallen() -> None:
-    assert Measurements(LOW, OTHERWISE_LOW).fallen() == []
+def test_the_reference_is_a_version_of_this_history() -> None:
+    """In a clone with a whole history; the gate says so where it is not."""
+    shallow = subprocess.run(
+        ["git", "rev-parse", "--is-shallow-repository"], cwd=compare.ROOT, capture_output=True, text=True, check=False
+    )
+    if shallow.stdout.strip() == "false":
+        assert compare.has(compare.reference())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "ratios", "code"),
-    [(["--gate"], [LOW] * gate.MEASUREMENTS, 1), (["--gate"], [LOW, GOOD], 0), (["--gate"], [GOOD], 0), ([], [LOW], 0)],
-)
-def test_only_a_fall_at_the_gate_fails_the_command(
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    ratios: list[dict[str, float]],
-    code: int,
-) -> None:
-    assert measure(parse(["create", *arguments]), {"create": Measurements(*ratios)}) == code
+def test_each_version_runs_its_own_code(tmp_path: Path) -> None:
+    """Started in a folder, it imports what is there and not what is installed."""
+    for package in ("malipo", "benchmarks"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("")
+    (tmp_path / "benchmarks" / "__main__.py").write_text(
+        "import malipo, sys\n"
+        "assert sys.argv[1:] == ['cost', '--json', '--quick'], sys.argv\n"
+        "assert malipo.__file__ == sys.path[0] + '/malipo/__init__.py', malipo.__file__\n"
+        """print('{"results": [{"load": "create", "us": {"api": 7.5}}]}')\n"""
+    )
+    assert compare._cost(tmp_path, ["--quick"]) == {"create": {"api": 7.5}}
+
+
+class Measured:
+    HELP = "what a benchmark is for"
+    ABOUT = "more about it"
+
+    def __init__(self, *failures: str) -> None:
+        self._failures = list(failures)
+
+    def run(self, options: Any, say: Any) -> Result:
+        return Result({"name": "compare"}, "a table", self._failures)
+
+
+@pytest.mark.parametrize("failures", [[], ["too dear"]])
+def test_what_the_gate_stops_fails_the_command(capsys: pytest.CaptureFixture[str], failures: list[str]) -> None:
+    assert measure(parse(["compare", "--gate"]), {"compare": Measured(*failures)}) == len(failures)
     printed = capsys.readouterr()
     assert printed.out == "a table\n"
-    assert ("So it was each time" in printed.err) == (code == 1)
+    assert printed.err == "".join(f"bench: {each}\n" for each in failures)
 
 
-def test_the_gate_is_for_what_has_an_expectation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_gate_is_for_compare(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parse(["--gate", "create", "pages"])
-    assert "--gate has no expectation of pages, only of create and hot-wallet" in capsys.readouterr().err
+        parse(["--gate", "create"])
+    assert "--gate is for compare" in capsys.readouterr().err
 
 
 def test_without_a_name_the_benchmarks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,4 +139,4 @@ def test_without_a_name_the_benchmarks_are_listed(capsys: pytest.CaptureFixture[
 def test_a_name_that_is_none_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(["creat"])
-    assert "there is no benchmark 'creat', only create, hot-wallet" in capsys.readouterr().err
+    assert "there is no benchmark 'creat', only cost, compare, create" in capsys.readouterr().err

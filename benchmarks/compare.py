@@ -1,0 +1,134 @@
+"""`bench compare`: what a payment costs beside another version, by turns; and the gate that lets no version cost more.
+
+Each version measures itself with its own `bench cost`, in a folder of its own. By turns, because a shared machine is
+faster now and slower then. What costs too much is measured again: only what does so each time counts.
+"""
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from benchmarks.load import CannotMeasure
+
+Say = Callable[[str], None]
+Microseconds = Mapping[str, Mapping[str, float]]  # by load and part
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = Path(__file__).with_name("reference.txt")
+MOST = 1.10  # of what the other version's payment costs
+MEASUREMENTS = 3  # in which it must be more
+_PACKAGES = ("benchmarks", "malipo", "malipo_simulator")
+_PATIENCE_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A part that costs too much."""
+
+    load: str
+    part: str
+    theirs_us: float
+    ours_us: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours_us / self.theirs_us
+
+    def __str__(self) -> str:
+        return (
+            f"{self.load}: a payment takes {self.ours_us:,.0f} µs of {self.part}, "
+            f"{self.ratio:.2f} times the {self.theirs_us:,.0f} of the other version; {MOST:.2f} is allowed."
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    commit: str
+    ours: list[Microseconds]
+    theirs: list[Microseconds]
+
+    def us(self, load: str, part: str) -> tuple[float, float]:
+        """Theirs and ours, each the middle of its turns."""
+        return _middle(self.theirs, load, part), _middle(self.ours, load, part)
+
+    def parts(self) -> list[tuple[str, str]]:
+        return [(load, part) for load, parts in self.ours[0].items() for part in parts]
+
+    def growths(self) -> list[Growth]:
+        found = [Growth(load, part, *self.us(load, part)) for load, part in self.parts()]
+        return [each for each in found if not each.ratio <= MOST]
+
+
+def _middle(turns: Sequence[Microseconds], load: str, part: str) -> float:
+    return median(each[load][part] for each in turns)
+
+
+def reference() -> str:
+    """The commit that the gate compares with. Whoever makes a payment cheaper names that version in the file."""
+    return REFERENCE.read_text().split()[0]
+
+
+def measure(commit: str, rounds: int, options: Sequence[str], say: Say) -> Report:
+    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
+        _extract(commit, Path(folder))
+        ours: list[Microseconds] = []
+        theirs: list[Microseconds] = []
+        for number in range(rounds):
+            # The first of two turns finds the machine colder.
+            turns = [(theirs, Path(folder)), (ours, ROOT)]
+            for measured, place in turns if number % 2 == 0 else reversed(turns):
+                say(f"round {number + 1} of {rounds}: {'this version' if place == ROOT else commit} ...")
+                measured.append(_cost(place, options))
+        return Report(commit, ours, theirs)
+
+
+def hold(measure_once: Callable[[], Report], say: Say) -> tuple[Report, list[Growth]]:
+    """The last measurement, and what costs too much in every one. The first without a growth is the last."""
+    report = measure_once()
+    grown = report.growths()
+    for _ in range(MEASUREMENTS - 1):
+        if not grown:
+            break
+        for each in grown:
+            say(f"{each} Once more, in case it was the machine ...")
+        before = {(each.load, each.part) for each in grown}
+        report = measure_once()
+        grown = [each for each in report.growths() if (each.load, each.part) in before]
+    return report, grown
+
+
+def has(commit: str) -> bool:
+    """Whether the history here goes so far back."""
+    return not _git("cat-file", "-e", f"{commit}^{{commit}}").returncode
+
+
+def _extract(commit: str, folder: Path) -> None:
+    done = _git("archive", "--format=tar", commit, *_PACKAGES)
+    if done.returncode:
+        raise CannotMeasure(f"git cannot read the version {commit}: {done.stderr.decode().strip()}")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
+
+
+def _cost(place: Path, options: Sequence[str]) -> Microseconds:
+    command = [sys.executable, "-m", "benchmarks", "cost", "--json", *options]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=place, env=environment, capture_output=True, timeout=_PATIENCE_SECONDS, check=False
+    )
+    if done.returncode:
+        raise CannotMeasure(f"bench cost failed in {place}: {done.stderr.decode().strip()}")
+    return {each["load"]: each["us"] for each in msgspec.json.decode(done.stdout)["results"]}
