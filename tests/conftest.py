@@ -29,10 +29,19 @@ from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
-from tests import fork_server
-from tests.longest_files import pytest_collection_modifyitems as pytest_collection_modifyitems
-from tests.times import pytest_addoption as pytest_addoption
-from tests.times import pytest_configure as pytest_configure
+from tests import fork_server, order, progress, times
+from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    times.pytest_addoption(parser)
+    order.pytest_addoption(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    times.pytest_configure(config)
+    progress.pytest_configure(config)
+
 
 # How long something takes on a shared machine says nothing about it. (In CI this is so already.)
 hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,0 +1,49 @@
+"""In which order tests run: the files that take longest first, because what begins last should be short.
+
+`--order SEED` is for `scripts/flaky`: files, and the tests of a file, in an order that the seed draws.
+"""
+
+import random
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+_TESTS = Path(__file__).parent
+LONGEST = (
+    "simulation/test_seeds.py",
+    "api/test_openapi.py",
+    "browser/test_pages.py",
+    "browser/test_dashboard.py",
+    "journeys/test_truth.py",
+    "browser/test_docs.py",
+    "cli/test_child_processes.py",
+    "journeys/worker/test_worker_kill.py",
+    "journeys/outages/test_kill.py",
+    "cli/test_database_at_start.py",
+    "cli/test_demo.py",
+    "journeys/outages/test_stop_and_start.py",
+)
+_PLACES = {_TESTS / each: place for place, each in enumerate(LONGEST)}
+assert all(each.exists() for each in _PLACES), "a file was renamed"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order", type=int, metavar="SEED", help="run the tests in an order that this seed draws")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed: int | None = config.getoption("--order")
+    if seed is None:
+        items.sort(key=lambda each: _PLACES.get(each.path, len(_PLACES)))
+    else:
+        items[:] = shuffled(items, random.Random(seed))
+
+
+def shuffled(items: list[pytest.Item], chance: random.Random) -> list[pytest.Item]:
+    """What a file sets up once is set up once: its tests stay together."""
+    files = [list(tests) for _, tests in groupby(items, key=lambda each: each.path)]
+    chance.shuffle(files)
+    for tests in files:
+        chance.shuffle(tests)
+    return [each for tests in files for each in tests]

@@ -1,0 +1,91 @@
+"""What a run of the suite prints: a line now and then that says how far it is, and one in the end that says what ran.
+
+A dot for each of many thousand tests says nothing. What fails is named at once.
+"""
+
+import time
+from typing import Any
+
+import pytest
+
+_EVERY_SECONDS = 15.0
+_SLOWEST = 10
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Worker(config))
+    elif config.get_verbosity() < 0:
+        config.pluginmanager.register(_Progress(config))
+
+
+class _Worker:
+    """Only those who collect know what was left out."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config: Any = config
+        self._left_out = 0
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        self._left_out += len(items)
+
+    def pytest_sessionfinish(self) -> None:
+        self._config.workeroutput["left_out"] = self._left_out
+
+
+class _Progress:
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._began = self._said_at = time.monotonic()
+        self._total = self._done = self._left_out = 0
+        self._seconds: dict[str, float] = {}  # by file
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        self._left_out += len(items)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._total = len(session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
+        self._total = len(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get("left_out", 0))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        return ("passed", "", "") if report.passed and report.when == "call" else None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = report.nodeid.partition("::")[0]
+        self._seconds[file] = self._seconds.get(file, 0.0) + report.duration
+        self._done += report.when == "call"
+        if report.failed:
+            self._say(f"FAILED {report.nodeid}")
+        now = time.monotonic()
+        if now - self._said_at >= _EVERY_SECONDS:
+            self._said_at = now
+            share = self._done / max(self._total, 1)
+            self._say(f"  {self._done:,} of {self._total:,} ({share:.0%}) after {_minutes(now - self._began)}")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._done >= 1000:
+            terminalreporter.section("the files that took longest")
+            for file in sorted(self._seconds, key=self._seconds.__getitem__, reverse=True)[:_SLOWEST]:
+                terminalreporter.write_line(f"{self._seconds[file]:8.1f} s  {file}")
+        took = _minutes(time.monotonic() - self._began)
+        chosen = self._config.getoption("-m") or "all"
+        left_out = f"; {self._left_out:,} left out by -m '{chosen}'" if self._left_out else ""
+        terminalreporter.write_line(f"{self._done:,} tests run in {took}{left_out}")
+
+    def _say(self, line: str) -> None:
+        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        reporter.ensure_newline()
+        reporter.write_line(line)
+
+
+def _minutes(seconds: float) -> str:
+    whole, rest = divmod(round(seconds), 60)
+    return f"{whole} min {rest} s" if whole else f"{rest} s"
