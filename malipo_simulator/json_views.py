@@ -59,6 +59,7 @@ def show_transaction(transaction: Transaction) -> dict[str, Any]:
         "outcome": transaction.outcome,
         "prompt": transaction.prompt,
         "takenAt": show_time(transaction.taken_at),
+        "dueAt": show_time(transaction.due_at),
         "decidedAt": show_time(transaction.decided_at),
         "isTold": transaction.is_told,
         "isOpeningDue": transaction.is_opening_due,

@@ -76,8 +76,7 @@ class _Progress:
             for file in sorted(self._seconds, key=self._seconds.__getitem__, reverse=True)[:_SLOWEST]:
                 terminalreporter.write_line(f"{self._seconds[file]:8.1f} s  {file}")
         took = _minutes(time.monotonic() - self._began)
-        chosen = self._config.getoption("-m") or "all"
-        left_out = f"; {self._left_out:,} left out by -m '{chosen}'" if self._left_out else ""
+        left_out = f"; {self._left_out:,} were left out (slow, or not chosen)" if self._left_out else ""
         terminalreporter.write_line(f"{self._done:,} tests run in {took}{left_out}")
 
     def _say(self, line: str) -> None:
