@@ -192,12 +192,18 @@ class _Run:
         await paying
         await batching
         self.world.poll_rarely()
+        while True:
+            await self._until_quiet()
+            await asyncio.sleep(FEED_SECONDS + 1)  # Every reader of a feed looks once more.
+            if self._is_quiet() or loop.time() >= _MOST_SECONDS:  # An operator may have acted meanwhile.
+                break
+        self.findings = await self._oracle.ask()
+
+    async def _until_quiet(self) -> None:
         quiet_looks = 0
-        while quiet_looks < _QUIET_LOOKS and loop.time() < _MOST_SECONDS:
+        while quiet_looks < _QUIET_LOOKS and self._loop.time() < _MOST_SECONDS:
             await asyncio.sleep(_LOOK_SECONDS)
             quiet_looks = quiet_looks + 1 if self._is_quiet() else 0
-        await asyncio.sleep(FEED_SECONDS + 1)  # Every reader of a feed looks once more.
-        self.findings = await self._oracle.ask()
 
     def _is_quiet(self) -> bool:
         """Nothing is under way, and nothing will be asked about by itself."""
