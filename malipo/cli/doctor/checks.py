@@ -4,11 +4,12 @@ CHECKS is the going-live list as far as a machine can tell; docs/going-live.md h
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from malipo.settings import Settings
+from malipo.settings.environment import variable
 
 OLDEST_SERVER = 15
 CLOCK_SECONDS = 2.0
@@ -50,12 +51,14 @@ class DatabaseFacts:
     is_read_only: bool
     is_superuser: bool
     owns_tables: bool
+    may_make_temporary_tables: bool
     clock_ahead_seconds: float
     archive_mode: str
     last_archived_at: datetime | None
     last_failed_at: datetime | None
     operators: int  # who have a password
     operators_without_second_factor: Sequence[str]
+    operators_not_vouched_for: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,26 @@ class Facts:
     is_state_on_database_disk: bool | None  # None: it cannot be told
     backups: str | None  # the folder that was named
     last_backup_at: datetime | None
+    are_backups_hidden: bool  # from this user
     networks: Mapping[str, str | None]  # address → why it cannot be reached
     api: Process | None
     worker: Process | None
 
 
 _Said = Iterator[tuple[Level, str]]
+
+# What a drill shortens, and real money must not.
+_PATIENCE = ("not_found_seconds", "not_indexed_seconds", "not_indexed_answers")
+_LIMITS = tuple(each.name for each in fields(Settings) if each.name.startswith("rate_limit_"))
+
+
+def _default(name: str) -> int:
+    found: int = next(each.default for each in fields(Settings) if each.name == name)  # type: ignore[assignment]
+    return found
+
+
+def _variables(names: Sequence[str]) -> str:
+    return ", ".join(variable(name) for name in names)
 
 
 def _settings(facts: Facts) -> _Said:
@@ -104,6 +121,13 @@ def _settings(facts: Facts) -> _Said:
         )
     if settings.operator_second_factor != "required":
         yield Level.WARNING, "MALIPO_OPERATOR_SECOND_FACTOR is optional: operators log in with a password alone."
+    if quick := [name for name in _PATIENCE if getattr(settings, name) < _default(name)]:
+        yield (
+            Level.WARNING,
+            f"Shorter than the default: {_variables(quick)}. A payment that a network shows late is called failed.",
+        )
+    if unlimited := [name for name in _LIMITS if not getattr(settings, name)]:
+        yield Level.WARNING, f"Without a limit: {_variables(unlimited)}. One key or person can slow everybody down."
     if not settings.float_low:
         yield Level.WARNING, "MALIPO_FLOAT_LOW is not set: no alarm says that a float is low."
 
@@ -125,11 +149,17 @@ def _roles(facts: Facts) -> _Said:
         return
     if facts.database.is_superuser:
         yield Level.PROBLEM, "The role of MALIPO_DATABASE_URL is a superuser: give malipo a role of its own."
+    elif not facts.database.may_make_temporary_tables:
+        yield (
+            Level.PROBLEM,
+            "The role may not make temporary tables, so no statement can be imported and no day closed: "
+            "GRANT TEMPORARY ON DATABASE (docs/operating/database-roles.md).",
+        )
     elif facts.database.owns_tables:
         yield (
             Level.WARNING,
             "The role owns the tables: let the processes have a role that may only change rows "
-            "(docs/operating/upgrading.md).",
+            "(docs/operating/database-roles.md).",
         )
 
 
@@ -182,6 +212,8 @@ def _proxy(facts: Facts) -> _Said:
 def _backups(facts: Facts) -> _Said:
     if facts.backups is None:
         yield Level.WARNING, "Not looked at: name the folder of deploy/backup/nightly with --backups."
+    elif facts.are_backups_hidden:
+        yield Level.WARNING, f"This user may not read {facts.backups}/last-good: run this as the user of the backups."
     elif facts.last_backup_at is None:
         yield Level.PROBLEM, f"There is no good backup in {facts.backups}: run deploy/backup/nightly."
     elif facts.now - facts.last_backup_at > BACKUP_AGE:
@@ -215,6 +247,12 @@ def _second_factors(facts: Facts) -> _Said:
         )
     if without := facts.database.operators_without_second_factor:
         yield Level.PROBLEM, f"Without two-step log-in: {', '.join(without)}. They switch it on at /operator."
+    if waiting := facts.database.operators_not_vouched_for:
+        yield (
+            Level.WARNING,
+            f"Another operator has set the password or reset the second factor of {', '.join(waiting)}: who counts "
+            "for no decision that takes two until a third operator vouches, or for 72 hours.",
+        )
 
 
 def _networks(facts: Facts) -> _Said:

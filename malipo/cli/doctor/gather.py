@@ -20,6 +20,7 @@ from malipo.db import ConnectionLost, Database
 from malipo.db.clock_skew import measure
 from malipo.db.schema import require_served
 from malipo.errors import Impossible, Unavailable
+from malipo.operators import vouching
 from malipo.settings import Settings, parsers, state_folder
 
 _SECONDS = 5.0
@@ -51,6 +52,7 @@ async def _gather(settings: Settings, url: str | None, trouble: str | None, *, b
         is_state_on_database_disk=False if is_remote else _is_one_disk(folder, data_folder),
         backups=backups,
         last_backup_at=_last_backup(Path(backups)) if backups is not None else None,
+        are_backups_hidden=backups is not None and _is_hidden(Path(backups)),
         networks=await _reach(settings),
         api=api,
         worker=worker,
@@ -65,6 +67,7 @@ async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
                 server = await store.find_server(connection)
                 operators = await store.find_operators(connection)
                 data_folder = await store.find_data_folder(connection)
+                resets = await vouching.find_open(connection, now=clock.now())
             sample = await measure(database, clock.now)
     except (ConnectionLost, Impossible, Unavailable) as error:
         return str(error), None
@@ -76,6 +79,7 @@ async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
         clock_ahead_seconds=0.0 if sample.is_too_much is None else sample.ahead_seconds,
         operators=len(operators),
         operators_without_second_factor=without,
+        operators_not_vouched_for=[each.name for each in vouching.last_of_each(resets)],
     )
     return told, data_folder
 
@@ -108,6 +112,16 @@ def _last_backup(folder: Path) -> datetime | None:
         return datetime.fromtimestamp(int(at), UTC) if Path(backup).is_dir() else None
     except (OSError, ValueError):
         return None
+
+
+def _is_hidden(folder: Path) -> bool:
+    try:
+        (folder / "last-good").read_bytes()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 async def _reach(settings: Settings) -> Mapping[str, str | None]:

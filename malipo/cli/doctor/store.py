@@ -15,6 +15,7 @@ async def find_server(connection: Conn) -> dict[str, Any]:
                (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
                EXISTS (SELECT FROM pg_tables WHERE tablename = 'transactions' AND tableowner = current_user)
                    AS owns_tables,
+               has_database_privilege(current_database(), 'TEMPORARY') AS may_make_temporary_tables,
                current_setting('archive_mode') AS archive_mode,
                (SELECT last_archived_time FROM pg_stat_archiver) AS last_archived_at,
                (SELECT last_failed_time FROM pg_stat_archiver) AS last_failed_at

@@ -74,6 +74,8 @@ async def test_two_operators_let_sending_begin(operator_pages: OperatorPages) ->
     assert not (await _standing(operator_pages)).is_fenced
     after = await juma.surfer.get(PATH)
     assert "It is released: sending begins." in after.words
+    assert "last found to be restored at" in after.words
+    assert "<time" not in after.words, "a tag is escaped, and read as text"
     assert REASON not in after.words
     async with operator_pages.service.database.read() as connection:
         deeds = [each for each in await audit_log.find(connection, limit=20) if "release" in each.action]
