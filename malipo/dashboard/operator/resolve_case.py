@@ -110,7 +110,7 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> Resolved:
         payment = await _still_proposed(tx, request, form)
-        how = {"seen": form.text("seen"), "is_single_operator": is_alone(form)} | _when(request)
+        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)} | _when(request)
         return await resolve.approve(tx, payment, actor=request.actor, **how)
 
     return await _done(request, form, act, "case-settled")
