@@ -128,9 +128,9 @@ async def approve(
     if proposal is None or resolution is None:
         raise NothingProposed(_NOTHING_PROPOSED)
     decide.require_seen(expected, _fingerprint(resolution))
+    await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     if seen is not None:
         decide.require_seen(seen, await find_code(tx, proposal))
-    await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     return await apply(
         tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
     )

@@ -161,9 +161,9 @@ class ResolveExceptions:
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
             raise Conflict(CAUSE_HAS_GONE)
+        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         if seen is not None:
             decide.require_seen(seen, await self.find_code(tx, proposal))
-        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         decided = Decided(exception, proposed_resolution(proposal), actor, now, is_alone=is_single_operator)
         return await self._apply(tx, decided)
 

@@ -107,9 +107,9 @@ class WithdrawStatements:
         """Agree with what another operator has proposed about a file or a booking, and do it; `seen` is the code of
         what they were shown."""
         proposal, file = await _lock_open(tx, subject)
+        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         if seen is not None:
             decide.require_seen(seen, code_of(proposal, await find_import_effect(tx, file)))
-        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_single_operator)
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:

@@ -38,7 +38,7 @@ async def test_the_only_operator_approves_alone_on_the_pages(operator_pages: Ope
     booking = _booking(_row(shown, "NMB-alone"))
     assert ALONE in shown.words
     assert (await asha.surfer.post(f"{FLOATS}/approve", {"booking": booking, "alone": "yes"})).to == FLOATS
-    assert await _kept(operator_pages) == ["payment.resolved", "float.to_bank"]
+    assert await _kept(operator_pages) == ["payment.resolved", "float.from_bank"]
 
 
 async def test_what_always_takes_two_and_a_second_operator_leave_nobody_alone(operator_pages: OperatorPages) -> None:

@@ -29,7 +29,7 @@ async def _found(operator_pages: OperatorPages, operator: Operator, *amounts: in
 
 def _fields(seen: Seen) -> list[tuple[str, str]]:
     """What was shown, as the form of the page sends it."""
-    pairs = re.findall(r'name="(exception|seen|shown)" value="([^"]+)"', seen.text)
+    pairs = re.findall(r'name="(exception|seen|shown|code)" value="([^"]+)"', seen.text)
     return list(dict.fromkeys(pairs))
 
 
