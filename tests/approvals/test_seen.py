@@ -88,7 +88,7 @@ async def test_a_payout_that_was_reported_as_paid_since_is_looked_at_again(world
     payout = await world.steps.processing(PAYOUT, 500)
     begin, approve = world.resolving(payout, "failed")
     await begin(ASHA)
-    told = {"act": AnswerSource.CALLBACK, "is_trusted": False}
+    told: dict[str, Any] = {"act": AnswerSource.CALLBACK, "is_trusted": False}
     await _refused(world, approve, lambda: world.steps.hear(payout, Verdict.CONFIRMED, **told))
 
 
