@@ -2,8 +2,9 @@
 it. And no page approves what has changed since it was shown."""
 
 from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status
-from tests.dashboard.operator.operator_pages import COLLECTION, OperatorPages, proposal_on, seen_on
+from tests.dashboard.operator.operator_pages import COLLECTION, PAYOUT, OperatorPages, proposal_on, seen_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.own_database import database, database_url, running, service
 from tests.dashboard.operator.test_operator_floats import _booking, _row, _transfer
@@ -58,11 +59,11 @@ async def test_what_always_takes_two_and_a_second_operator_leave_nobody_alone(op
 async def test_a_page_does_not_approve_a_payment_that_was_reported_as_paid_since(operator_pages: OperatorPages) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
     steps = PaymentSteps(operator_pages.service, operator_pages.merchant.id)
-    payout = await operator_pages.late()
-    await asha.propose(payout, "failed")
+    payout = await steps.processing(PAYOUT)
+    await asha.propose(payout, "failed", despiteWaiting="yes")
     page = await juma.look(payout)
     fields = {"proposal": proposal_on(page), "seen": seen_on(page)}
-    await steps.hear(payout, Verdict.WAITING)
+    await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     path = f"/operator/cases/{payout.reference}/approve"
     for wrong in (fields, fields | {"seen": ""}):
         refused = await juma.surfer.post(path, wrong)
