@@ -17,6 +17,8 @@ from malipo.access.passwords import Passwords
 from malipo.access.second_factor.codes import Codes
 from malipo.access.signed_cookies import Cookies
 from malipo.access.tokens import Tokens
+from malipo.approvals import limits
+from malipo.approvals.decide import SYSTEM
 from malipo.audit_log.actor import Actor
 from malipo.batch_requests import BatchRequests
 from malipo.client_address import UntrustedProxies
@@ -183,6 +185,11 @@ class Service:
     def for_people(self) -> Service:
         """The same service. Its reads and rare writes share a few connections, whose statements may not take long."""
         return with_changes(self, database=self.people_database, queries=self.queries.on(self.people_database))
+
+    async def note_limits(self) -> None:
+        """Once, when the process begins: what operators may do alone, for commands to read."""
+        await self.standing.schema.until(is_served=True)
+        await limits.note_at_start(self.database, self.settings, actor=Actor(SYSTEM, "service"), clock=self.clock)
 
     def admit_person(self, session_id: str, person_id: str) -> None:
         """Count a request of somebody who is logged in. RateLimited if there were too many."""

@@ -39,6 +39,9 @@ class Act(StrEnum):
     CLOSE_WITH_DIFFERENCE = "close_with_difference"
     RELEASE = "release"  # after a restore
     END_HOLD = "end_hold"
+    CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
+    SET_TARIFF = "set_tariff"
+    SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
     MAKE_KEY = "make_key"  # an API key of a merchant; revoking one too
     ADD_PERSON = "add_person"
@@ -70,7 +73,11 @@ ACTS: dict[Act, Rule] = {
     Act.RESOLVE_OPEN_PAYOUT: Rule("the amount", Two.ALWAYS),
     Act.RESOLVE_REPORTED: Rule("the amount", Two.ALWAYS),
     Act.RESOLVE_ENDED: Rule("the amount", Two.ALWAYS),
-    Act.IMPORT: Rule("payments that the file alone would end or contradict", Two.ABOVE, may_be_alone=True),
+    Act.IMPORT: Rule(
+        "payments that the file alone would end or contradict, and fees and sweeps that it books",
+        Two.ABOVE,
+        may_be_alone=True,
+    ),
     Act.TOP_UP: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.SETTLEMENT: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.TRANSFER: Rule("the amount", Two.ABOVE, may_be_alone=True),
@@ -87,6 +94,10 @@ ACTS: dict[Act, Rule] = {
     Act.CLOSE_WITH_DIFFERENCE: Rule("the difference is accepted", Two.ALWAYS),
     Act.RELEASE: Rule("every payment that waits", Two.ALWAYS, may_be_alone=True),
     Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
+    # What was set aside for it goes back to the wallet that it came from.
+    Act.CANCEL_PAYMENT: Rule(_NOTHING, Two.NEVER),
+    Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
+    Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
     Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),

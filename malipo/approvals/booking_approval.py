@@ -111,26 +111,36 @@ async def request(
     return Requested(is_new=True, proposal=None)
 
 
-async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> ProposedBooking:
-    """Agree with what another operator has proposed, and book it."""
-    found = await _open(tx, id_or_reference)
-    await decide.approve(tx, found, actor=actor, now=now)
-    proposed = _proposed(found)
+async def approve(
+    tx: Tx,
+    id_or_reference: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    is_single_operator: bool = False,
+) -> ProposedBooking:
+    """Agree with what another operator has proposed, and book it; `seen` is the code of what they were shown."""
+    found = await lock_open(tx, id_or_reference)
+    await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
+    decide.require_seen(seen, decide.code_of(found))
+    proposed = proposed_booking(found)
     match proposed.booking:
         case Booking() as booking:
             await bookings.book_proposed(tx, found.id, booking, now=now)
         case transfer:
-            by = {"requested_by": found.requested_by, "approved_by": actor.name}
-            await transfers.book_proposed(tx, found.id, transfer, **by, now=now)
+            by, second = found.requested_by, None if is_single_operator else actor.name
+            await transfers.book_proposed(tx, found.id, transfer, requested_by=by, approved_by=second, now=now)
     details = _details(proposed) | {"booking": found.id, "proposed_by": found.requested_by}
+    details |= audit_log.alone(is_single_operator)
     await audit_log.append(tx, actor, action_of(proposed.kind), now=now, **details)
     return proposed
 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> ProposedBooking:
     """Disagree with a proposal, or take one's own back. The same booking can then be proposed again."""
-    found = await _open(tx, id_or_reference)
-    proposed = _proposed(found)
+    found = await lock_open(tx, id_or_reference)
+    proposed = proposed_booking(found)
     details = _details(proposed) | {"booking": found.id}
     await decide.reject(tx, found, f"{action_of(proposed.kind)}_rejected", details, actor=actor, now=now)
     return proposed
@@ -138,7 +148,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
 
 async def find_open(connection: Conn) -> list[ProposedBooking]:
     """The oldest first."""
-    return [_proposed(each) for each in await proposals.find_open(connection, BOOKINGS)]
+    return [proposed_booking(each) for each in await proposals.find_open(connection, BOOKINGS)]
 
 
 def act_of(booking: Booking | Transfer) -> Act:
@@ -153,10 +163,10 @@ def action_of(kind: str) -> str:
 async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:
     """The open proposal of this booking. The same reference for anything else is a conflict."""
     for each in await proposals.lock_open(tx, [act_of(booking)], booking.bank_reference):
-        if _proposed(each).booking != booking:
+        if proposed_booking(each).booking != booking:
             what = "transfer" if isinstance(booking, Transfer) else "merchant or amount"
             raise ReferenceReused(f"The reference {booking.bank_reference!r} is already proposed for another {what}.")
-        return _proposed(each)
+        return proposed_booking(each)
     return None
 
 
@@ -197,10 +207,10 @@ async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: da
     )
     details = _details(booking) | {"booking": proposal.id}
     await decide.propose(tx, proposal, f"{action_of(booking.kind)}_proposed", details, actor=actor)
-    return _proposed(proposal)
+    return proposed_booking(proposal)
 
 
-def _proposed(proposal: Proposal) -> ProposedBooking:
+def proposed_booking(proposal: Proposal) -> ProposedBooking:
     return ProposedBooking(
         id=proposal.id,
         amount=proposal.amount,
@@ -210,8 +220,9 @@ def _proposed(proposal: Proposal) -> ProposedBooking:
     )
 
 
-async def _open(tx: Tx, id_or_reference: str) -> Proposal:
-    """What looks like an id is one, so that no reference of that form can be mistaken for a proposal's id."""
+async def lock_open(tx: Tx, id_or_reference: str) -> Proposal:
+    """The one that is open, held until the commit. What looks like an id is one, so that no reference of that form can
+    be mistaken for a proposal's id."""
     is_id = id_or_reference.startswith(ID_PREFIXES)
     lock, find = (
         (proposals.lock_open_with_id, proposals.find_with_id) if is_id else (proposals.lock_open, proposals.find_of)

@@ -5,6 +5,8 @@ What an operator is shown, and what an approved act does, belong to the act: it 
 operator alone may do the same below the amount.
 """
 
+import base64
+import hashlib
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
@@ -20,6 +22,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Missing
 from malipo.operators import vouching
 
+_CODE_LENGTH = 10  # 50 bits
 SYSTEM = "malipo"  # who decided, where no operator had to
 CHANGED = "What waits has changed since you saw it. Look again."
 NOTHING_PROPOSED = "Nobody has proposed anything about it."
@@ -103,8 +106,21 @@ def encode(terms: object) -> str:
     return msgspec.json.encode(terms).decode()
 
 
+def code_of(proposal: Proposal, *shown: object) -> str:
+    """A short code of what an approver is shown: the proposal, and what the act shows of its subject. Pages carry it in
+    their forms, and people type it at the command line.
+
+    What does not matter to the decision is left out by the act: times, and balances that others change. Nobody can
+    choose the code of a proposal, because its id is drawn at random when it is made.
+    """
+    terms = msgspec.json.decode(proposal.terms)
+    proposed = (proposal.id, proposal.action, proposal.subject, proposal.amount, terms, proposal.reason)
+    whole = msgspec.json.encode((proposed, proposal.requested_by, shown), order="deterministic")
+    return base64.b32encode(hashlib.sha256(whole).digest()).decode().lower()[:_CODE_LENGTH]
+
+
 def require_seen(seen: str | None, shown: str, sentence: str = CHANGED) -> None:
-    """Refuse who has seen something else than what would be shown now. None: nothing was shown, as to a command."""
+    """Refuse who has seen something else than what would be shown now. None: the caller has compared it."""
     if seen not in (None, shown):
         raise Conflict(sentence)
 

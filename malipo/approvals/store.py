@@ -7,12 +7,14 @@ from typing import TypeVar
 import msgspec
 
 from malipo.approvals.acts import Act
-from malipo.db import Conn, Tx
+from malipo.db import Conn, Row, Tx
 
 Terms = TypeVar("Terms")
 
 # Any number that no other pair of locks uses: "alon" in ASCII.
 _ALONE = 0x616C6F6E
+_LIMITS_LOCK = 0x6C696D69  # "limi"
+_LIMITS = "booking_approval_amount, second_factor"
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,11 +37,45 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(self.terms, type=type_)
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Of operators, as the service last began with them."""
+
+    booking_approval_amount: int
+    second_factor: str
+
+
 _COLUMNS = ", ".join(Proposal.__struct_fields__)
 
 
 async def lock_operator(tx: Tx, name: str) -> None:
     await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _ALONE, name)
+
+
+async def find_limits(connection: Conn) -> Limits | None:
+    """None: the service has not begun since it notes them."""
+    return _limits(await connection.fetchrow(f"SELECT {_LIMITS} FROM operator_limits"))
+
+
+async def lock_limits(tx: Tx) -> Limits | None:
+    """Until the commit no other process notes its own."""
+    await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _LIMITS_LOCK)
+    return await find_limits(tx)
+
+
+async def put_limits(tx: Tx, limits: Limits, *, now: datetime) -> None:
+    await tx.execute(
+        """
+        INSERT INTO operator_limits (booking_approval_amount, second_factor, noted_at) VALUES ($1, $2, $3)
+        ON CONFLICT (is_only) DO UPDATE SET booking_approval_amount = $1, second_factor = $2, noted_at = $3
+        """,
+        limits.booking_approval_amount,
+        limits.second_factor,
+        now,
+    )
+
+
+def _limits(row: Row | None) -> Limits | None:
+    return None if row is None else Limits(**dict(row))
 
 
 async def sum_moved_alone(tx: Tx, operator: str, *, since: datetime) -> int:

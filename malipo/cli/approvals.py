@@ -7,22 +7,29 @@ from malipo.approvals import store
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell_table
+from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.shown_proposals import Shown, find_shown
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.db import Database
+from malipo.errors import Missing
 from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
-    add_subcommand(commands, "approvals", _approvals, "all that waits for a second operator, the oldest first")
+    act = add_subcommand(commands, "approvals", _approvals, "all that waits for a second operator, the oldest first")
+    act.add_argument("id", nargs="?", help="of one of them: all that its approver must see; default: a list of all")
 
 
 def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> list[Proposal]:
-        async with database.read() as connection:
-            return await store.find_open(connection, list(Act))
+    async def act(database: Database) -> list[tuple[Proposal, Shown]]:
+        async with database.snapshot() as connection:
+            found = await store.find_open(connection, list(Act))
+            wanted = [each for each in found if arguments.id in (None, each.id)]
+            return [(each, await find_shown(connection, each, settings)) for each in wanted]
 
-    found = sorted(with_database(settings, act), key=lambda each: each.requested_at)
+    found = sorted(with_database(settings, act), key=lambda each: each[0].requested_at)
+    if arguments.id is not None:
+        return _tell_one(arguments, found)
     rows = [
         {
             "id": each.id,
@@ -33,7 +40,17 @@ def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
             "proposed at": each.requested_at,
             "reason": each.reason or None,
             "approved at": page_of(each),
+            "seen": shown.code,
         }
-        for each in found
+        for each, shown in found
     ]
     return tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
+
+
+def _tell_one(arguments: argparse.Namespace, found: list[tuple[Proposal, Shown]]) -> int:
+    if not found:
+        raise Missing(f"Nothing with the id {arguments.id!r} waits for a second operator. See: malipo approvals")
+    [(proposal, shown)] = found
+    whole = {"id": proposal.id, "act": proposal.action, **shown.terms, "changes": shown.changes, "seen": shown.code}
+    lines = [*shown.lines, f"{'approved at:':<20} {page_of(proposal)}", f"{'seen:':<20} {shown.code}"]
+    return tell(arguments, whole, "\n".join(lines))

@@ -132,6 +132,10 @@ DOES: dict[str, tuple[Act, ...]] = {
     "operators password": (Act.SET_OPERATOR_PASSWORD,),
     "operators reset-second-factor": (Act.RESET_SECOND_FACTOR,),
     "operators vouch": (Act.VOUCH,),
+    "merchant activate": (Act.SWITCH_MERCHANT,),
+    "merchant deactivate": (Act.SWITCH_MERCHANT,),
+    "tariff set": (Act.SET_TARIFF,),
+    "payments cancel": (Act.CANCEL_PAYMENT,),
     "wallet top-up": (Act.TOP_UP,),
     "wallet settle": (Act.SETTLEMENT,),
     "wallet approve": BOOKINGS,
@@ -178,6 +182,12 @@ def add_alone(act: Any) -> None:
 
 def add_here(act: Any) -> None:
     act.add_argument("--here", action="store_true", help="approve it here and not on the pages, with your own session")
+
+
+def require_here(arguments: argparse.Namespace, page: str) -> None:
+    """Of a command that approves. The only operator has nobody else who could be on the pages."""
+    if not arguments.here and not arguments.alone:
+        raise ApproveOnPages(page)
 
 
 def add_stdin(act: Any) -> None:

@@ -116,11 +116,11 @@ def lines_of(case: Case, row: dict[str, Any], proposal: ProposedResolution | Non
     if proposal is not None and proposal.is_waived:
         lines.append(("waived", "what is still owed is not taken: the house bears it"))
     if case.correction is not None:
-        lines += _correction_lines(case)
+        lines += correction_lines(case)
     return lines
 
 
-def _correction_lines(case: Case) -> list[tuple[str, str]]:
+def correction_lines(case: Case) -> list[tuple[str, str]]:
     corrected = case.correction
     assert corrected is not None
     says = "that it was paid" if corrected.is_paid else "that it was not paid"

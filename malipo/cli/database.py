@@ -9,10 +9,13 @@ from datetime import datetime
 from typing import TypeVar
 
 from malipo import clock, log
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
 from malipo.cli.authority import AUTHORITY, needs_of
+from malipo.cli.seen import agreed
+from malipo.cli.shown_proposals import find_shown
 from malipo.db import Database, Tx
 from malipo.db.embedded import NotRunning, server
 from malipo.db.schema import require_served
@@ -76,13 +79,40 @@ def write(
     arguments: argparse.Namespace, settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]
 ) -> Done:
     """Change the database in one commit, in the name of whoever may give this command."""
+    return _change(arguments, settings, None, lambda tx, actor, now, _: act(tx, actor, now))
+
+
+def approve(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    find: Callable[[Tx], Awaitable[Proposal | None]],
+    act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
+) -> Done:
+    """The same, of what another operator has proposed: it is shown first, and `act` is given the code of what was
+    shown, which is empty if nothing is proposed."""
+    return _change(arguments, settings, find, act)
+
+
+def _change(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    find: Callable[[Tx], Awaitable[Proposal | None]] | None,
+    act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
+) -> Done:
     authority = AUTHORITY[arguments.act]
 
     async def work(database: Database) -> Done:
         if (needed := needs_of(arguments)) is not None:
             await reauthentication.confirm(arguments, needed, database, settings)
+        seen = ""
+        if find is not None:
+            async with database.begin() as tx:
+                await find_actor(tx, settings, authority, now=clock.now())
+                proposal = await find(tx)
+                shown = None if proposal is None else await find_shown(tx, proposal, settings)
+            seen = "" if shown is None else agreed(arguments, shown)
         async with database.begin() as tx:
             now = clock.now()
-            return await act(tx, await find_actor(tx, settings, authority, now=now), now)
+            return await act(tx, await find_actor(tx, settings, authority, now=now), now, seen)
 
     return with_database(settings, work)

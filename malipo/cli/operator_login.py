@@ -6,6 +6,7 @@ from typing import Any
 
 from malipo import clock, randomness
 from malipo.access.known_browsers import Browser
+from malipo.approvals.limits import REQUIRED, with_limits
 from malipo.cli import session_file, terminal
 from malipo.cli.actor import find_session, host, origin, os_user
 from malipo.cli.database import with_database
@@ -53,7 +54,7 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         if begun.pending_token is not None:
             await _finish(service, begun.pending_token, arguments, command_line)
-        elif settings.operator_second_factor == "required":
+        elif await _is_second_factor_required(database, settings):
             await _end_unproven(database, command_line, now=now)
             raise NotEnrolled
         await _end(database, settings, now=now)  # What this file held before would be forgotten, and still live.
@@ -65,6 +66,11 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(
         arguments, shown, f"{name} is logged in here until {clock.iso(until)}. To end it: malipo operators logout"
     )
+
+
+async def _is_second_factor_required(database: Database, settings: Settings) -> bool:
+    async with database.read() as connection:
+        return (await with_limits(connection, settings)).operator_second_factor == REQUIRED
 
 
 async def _finish(service: OperatorLogin, token: str, arguments: argparse.Namespace, command_line: CommandLine) -> None:

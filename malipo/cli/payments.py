@@ -6,11 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
+from malipo.approvals.limits import with_limits
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
-from malipo.cli.authority import ApproveOnPages, add_alone, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.authority import add_alone, require_here
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.networks.routing import find_unconnected
 from malipo.payments import operator_cancel, resolve
@@ -58,7 +61,7 @@ def add_commands(commands: Any) -> None:
         help="of a contradicted payment: what its wallet still owes is not taken, and the house bears it",
     )
     add_alone(propose)
-    add_here(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
+    add_approval(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
     _of_payment(
         acts,
@@ -146,7 +149,7 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
             arguments.payment,
             finding,
             actor=actor,
-            approval_amount=settings.booking_approval_amount,
+            approval_amount=(await with_limits(tx, settings)).booking_approval_amount,
             now=now,
             follow_up_seconds=seconds,
             is_single_operator=arguments.alone,
@@ -156,14 +159,23 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here:
-        raise ApproveOnPages(f"/operator/cases/{arguments.payment}")
+    require_here(arguments, f"/operator/cases/{arguments.payment}")
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
-        seconds = settings.follow_up_seconds[0]
-        return await resolve.approve(tx, arguments.payment, actor=actor, now=now, follow_up_seconds=seconds)
+    async def find(tx: Tx) -> Proposal | None:
+        return await cases.lock_proposal(tx, (await resolve.lock_case(tx, arguments.payment)).transaction)
 
-    return _tell(arguments, write(arguments, settings, act))
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Resolved:
+        return await resolve.approve(
+            tx,
+            arguments.payment,
+            actor=actor,
+            now=now,
+            follow_up_seconds=settings.follow_up_seconds[0],
+            seen=seen,
+            is_single_operator=arguments.alone,
+        )
+
+    return _tell(arguments, approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -4,15 +4,17 @@ import argparse
 from datetime import datetime
 from typing import Any
 
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_alone, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.authority import ApproveOnPages
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
-from malipo.restore import release, status
+from malipo.restore import release, status, store
 from malipo.restore.fence import fence
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
@@ -32,8 +34,7 @@ def add_commands(commands: Any) -> None:
     act = add_subcommand(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
     act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
     _add_scope(act)
-    add_alone(act)
-    add_here(act)
+    add_approval(act)
 
     _add_scope(add_subcommand(acts, "reject", _reject, "reject a proposed release, or take your own back"))
 
@@ -115,15 +116,20 @@ def _fence(arguments: argparse.Namespace, settings: Settings) -> int:
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:
     scope = _scope_of(arguments)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
-        released = await release.release(
-            tx, arguments.evidence.strip(), scope, actor=actor, now=now, is_single_operator=arguments.alone
-        )
+    async def find(tx: Tx) -> Proposal | None:
+        if not arguments.here and not arguments.alone:
+            return None  # It is proposed; or it is refused below, because it would be approved.
+        return await store.find_release(tx, (await installation.lock(tx)).epoch, *(scope or (None, None)))
+
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Released:
+        how: dict[str, Any] = {"actor": actor, "now": now, "is_single_operator": arguments.alone}
+        how["seen"] = seen if arguments.here or arguments.alone else None
+        released = await release.release(tx, arguments.evidence.strip(), scope, **how)
         if released.is_done and not arguments.alone and not arguments.here:
             raise ApproveOnPages("/operator/restore")  # It is rolled back.
         return released
 
-    released = write(arguments, settings, act)
+    released = approve(arguments, settings, find, act)
     shown = {"isDone": released.is_done, "epoch": released.epoch, "payments": released.payments}
     return tell(arguments, shown, _released(released, is_channel=scope is not None))
 

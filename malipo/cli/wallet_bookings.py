@@ -3,15 +3,17 @@
 import argparse
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from malipo import money
 from malipo.approvals import booking_approval
 from malipo.approvals.booking_approval import NotProposed, ProposedBooking, Requested
+from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_alone, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.authority import add_alone, require_here
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.accounts import Wallet
@@ -24,8 +26,11 @@ from malipo.settings import Settings
 APPROVE_AT = "Another operator must approve it, at /operator/bookings."
 _WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
 
-# Approves or rejects what the arguments name, and says in this word what was done.
-Decide = Callable[[argparse.Namespace, Settings, Callable[..., Awaitable[ProposedBooking]], str], int]
+Found = TypeVar("Found")
+# Approves or rejects what the arguments name; what is then looked at is in the same commit.
+Decision = Callable[[argparse.Namespace, Settings, Callable[[Tx, ProposedBooking], Awaitable[Any]]], Any]
+# Does so, and says what was done; the flag says whether it is an approval.
+Decide = Callable[[argparse.Namespace, Settings, Decision, bool], int]
 
 
 def add_subcommands(acts: Any) -> None:
@@ -45,21 +50,40 @@ def add_subcommands(acts: Any) -> None:
 def add_decisions(acts: Any, decide: Decide, noun: str) -> None:
     """The commands that approve and reject what was proposed."""
 
-    def approve(arguments: argparse.Namespace, settings: Settings) -> int:
-        if not arguments.here:
-            raise ApproveOnPages("/operator/bookings")
-        return decide(arguments, settings, booking_approval.approve, "Approved and booked")
+    def approving(arguments: argparse.Namespace, settings: Settings) -> int:
+        require_here(arguments, "/operator/bookings")
+        return decide(arguments, settings, _approve, True)
 
-    def reject(arguments: argparse.Namespace, settings: Settings) -> int:
-        return decide(arguments, settings, booking_approval.reject, "Rejected")
+    def rejecting(arguments: argparse.Namespace, settings: Settings) -> int:
+        return decide(arguments, settings, _reject, False)
 
-    approving = add_subcommand(
-        acts, "approve", approve, f"approve a {noun} that another operator has proposed, and book it"
+    approval = add_subcommand(
+        acts, "approve", approving, f"approve a {noun} that another operator has proposed, and book it"
     )
-    rejecting = add_subcommand(acts, "reject", reject, f"reject a proposed {noun}, or take your own back")
-    for each in (approving, rejecting):
+    rejection = add_subcommand(acts, "reject", rejecting, f"reject a proposed {noun}, or take your own back")
+    for each in (approval, rejection):
         each.add_argument("booking", help="its reference or id")
-    add_here(approving)
+    add_approval(approval)
+
+
+def _approve(
+    arguments: argparse.Namespace, settings: Settings, look: Callable[[Tx, ProposedBooking], Awaitable[Found]]
+) -> Found:
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Found:
+        name, alone = arguments.booking.strip(), arguments.alone
+        how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": alone}
+        return await look(tx, await booking_approval.approve(tx, name, **how))
+
+    return approve(arguments, settings, lambda tx: booking_approval.lock_open(tx, arguments.booking.strip()), act)
+
+
+def _reject(
+    arguments: argparse.Namespace, settings: Settings, look: Callable[[Tx, ProposedBooking], Awaitable[Found]]
+) -> Found:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Found:
+        return await look(tx, await booking_approval.reject(tx, arguments.booking.strip(), actor=actor, now=now))
+
+    return write(arguments, settings, act)
 
 
 def _top_up(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -78,7 +102,7 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> i
         requested = await booking_approval.request(
             tx,
             Booking(kind, merchant_id, amount, reference),
-            approval_amount=settings.booking_approval_amount,
+            approval_amount=(await with_limits(tx, settings)).booking_approval_amount,
             actor=actor,
             now=now,
             is_single_operator=arguments.alone,
@@ -141,16 +165,13 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
     )
 
 
-def _decide(
-    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[ProposedBooking]], word: str
-) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ProposedBooking, Wallet]:
-        proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
+def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision, is_approval: bool) -> int:
+    async def look(tx: Tx, proposal: ProposedBooking) -> tuple[ProposedBooking, Wallet]:
         if proposal.merchant_id is None:  # a transfer: nothing of it is committed
             raise NotProposed(arguments.booking)
         return proposal, (await wallets.get(tx, proposal.merchant_id))[0]
 
-    proposal, wallet = write(arguments, settings, act)
+    proposal, wallet = decide(arguments, settings, look)
     shown = {
         "id": proposal.id,
         "merchantId": proposal.merchant_id,
@@ -158,11 +179,15 @@ def _decide(
         "amount": proposal.amount,
         "reference": proposal.bank_reference,
         "proposedBy": proposal.requested_by,
-        "isBooked": decide is booking_approval.approve,
+        "isBooked": is_approval,
         "available": wallet.available,
     }
     what = f"{_WORDS[Kind(proposal.kind)]} {proposal.bank_reference} of {money.display(proposal.amount)}"
-    return tell(arguments, shown, f"{word}: {what}. {_holds(wallet)}")
+    return tell(arguments, shown, f"{word_of(is_approval)}: {what}. {_holds(wallet)}")
+
+
+def word_of(is_approval: bool) -> str:
+    return "Approved and booked" if is_approval else "Rejected"
 
 
 def reference_of(text: str) -> str:

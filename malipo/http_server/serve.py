@@ -68,6 +68,7 @@ async def serve(
     watched = (service.clock_skew, service.standing, collector, standby)
     watches = [asyncio.ensure_future(each.watch()) for each in watched if each is not None]
     watches.append(asyncio.ensure_future(wait_for_database(database_url)))
+    watches.append(asyncio.ensure_future(service.note_limits()))
     if stop is not None:
         watches.append(asyncio.ensure_future(server.stop_at(stop)))
     try:

@@ -71,9 +71,9 @@ async def book(
 
 
 async def book_proposed(
-    tx: Tx, booking_id: str, transfer: Transfer, *, requested_by: str, approved_by: str, now: datetime
+    tx: Tx, booking_id: str, transfer: Transfer, *, requested_by: str, approved_by: str | None, now: datetime
 ) -> None:
-    """Book what another operator has approved, under the proposal's own id."""
+    """Book what another operator, or the only one, has approved, under the proposal's own id."""
     if not await book(tx, transfer, booked_by=requested_by, approved_by=approved_by, booking_id=booking_id, now=now):
         raise Conflict(
             f"The reference {transfer.bank_reference!r} was booked without its proposal, which can be rejected."

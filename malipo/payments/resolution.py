@@ -5,14 +5,18 @@ and counts more than one operator may move. Everything else is proposed by one o
 because a payout that is given back although it was paid is money lost. The acts are those of `approvals/acts.py`.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from malipo.approvals.acts import Act
 from malipo.errors import Conflict, Invalid, Missing
+from malipo.networks.connector import Verdict
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import ReviewReason
 from malipo.payments.store.cases import Case, ProposedResolution
+from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Cause, Transaction, Type
 
 
@@ -53,6 +57,14 @@ class Resolved:
     credited: int = 0  # to the wallet; negative: taken from it
     borne: int = 0  # by the house, instead of the wallet
     owed: int = 0  # by the wallet, of this payment
+
+
+class Effect(NamedTuple):
+    """What a resolution changes about the wallet and our losses, and what stays owed."""
+
+    credited: int
+    borne: int
+    owed: int
 
 
 class NoSuchCase(Missing):
@@ -133,3 +145,36 @@ def moved_by(case: Case, outcome: ResolvedOutcome) -> int:
 def is_stale(proposal: ProposedResolution, transaction: Transaction) -> bool:
     """The payment was open when this was proposed, and has ended since. The evidence is about the open payment."""
     return proposal.is_of_contradiction != transaction.status.is_final
+
+
+def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, available: int) -> Effect:
+    """Of a payment that has ended; `available` is what its wallet holds."""
+    transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
+    after = before
+    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        after = correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None).correction
+    decided = correction_moves.decide(
+        transaction, after, is_paid=outcome.is_paid, available=available, is_waived=is_waived
+    ).correction
+    return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
+
+
+def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAnswer], *, available: int) -> object:
+    """What an approver is shown of a payment, as far as it matters to the decision: its status, what its network has
+    told, what was corrected, and what the resolution does. A network that is asked once more and tells the same, or
+    nothing, changes none of it."""
+    outcome, dispatch, correction = ResolvedOutcome(proposal.outcome), case.dispatch, case.correction
+    told = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
+    known = (
+        None
+        if dispatch is None
+        else (dispatch.attention, dispatch.is_acknowledged, dispatch.is_success_reported, dispatch.is_asked_first)
+    )
+    corrected = (
+        None
+        if correction is None
+        else (correction.is_paid, correction.source, correction.credited, correction.borne, correction.owed)
+    )
+    is_ended = case.transaction.status.is_final
+    effect = effect_of(case, outcome, is_waived=proposal.is_waived, available=available) if is_ended else None
+    return case.transaction.status, case.is_contradicted, known, corrected, sorted(told), effect

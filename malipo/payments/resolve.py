@@ -13,9 +13,10 @@ from malipo.approvals.acts import RESOLUTIONS
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.installation.store import installation
+from malipo.ledger.store import wallets
 from malipo.payments.apply_resolution import apply, audit_details
 from malipo.payments.resolution import (
     Finding,
@@ -32,8 +33,9 @@ from malipo.payments.resolution import (
     require_debt,
     require_evidence,
     require_patience,
+    shown_of,
 )
-from malipo.payments.store import adopted_payments, cases
+from malipo.payments.store import adopted_payments, cases, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Status, Transaction
 
@@ -111,8 +113,11 @@ async def approve(
     now: datetime,
     follow_up_seconds: float = _FOLLOW_UP_SECONDS,
     seen: str | None = None,
+    expected: str | None = None,
+    is_single_operator: bool = False,
 ) -> Resolved:
-    """Approve what another operator has proposed, and apply it; `seen` is the fingerprint of what they were shown."""
+    """Approve what another operator has proposed, and apply it; `seen` is the code of what they were shown, and
+    `expected` the fingerprint of what was proposed together with it elsewhere."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await cases.lock_proposal(tx, transaction)
     resolution = None if proposal is None else proposed_resolution(proposal)
@@ -122,9 +127,26 @@ async def approve(
     case = await _lock_resolvable(tx, id_or_reference, outcome)
     if proposal is None or resolution is None:
         raise NothingProposed(_NOTHING_PROPOSED)
-    decide.require_seen(seen, _fingerprint(resolution))
-    await decide.approve(tx, proposal, actor=actor, now=now)
-    return await apply(tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
+    decide.require_seen(expected, _fingerprint(resolution))
+    await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+    if seen is not None:
+        decide.require_seen(seen, await find_code(tx, proposal))
+    return await apply(
+        tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
+    )
+
+
+async def find_code(connection: Conn, proposal: Proposal) -> str:
+    """Of what an approver is shown: the proposal, and the payment as it is now."""
+    return decide.code_of(proposal, await find_shown(connection, proposed_resolution(proposal), proposal.subject))
+
+
+async def find_shown(connection: Conn, resolution: ProposedResolution, payment_id: str) -> object:
+    """What an approver is shown of the payment. It only reads."""
+    case = await cases.get(connection, resolution.merchant_id, payment_id)
+    heard = await network_answers.find(connection, resolution.merchant_id, payment_id)
+    wallet, _ = await wallets.get(connection, resolution.merchant_id)
+    return shown_of(case, resolution, heard, available=wallet.available)
 
 
 def fingerprint_of(requested_by: str, finding: Finding) -> str:
@@ -143,12 +165,12 @@ def _fingerprint(resolution: ProposedResolution) -> str:
     return fingerprint_of(resolution.requested_by, finding)
 
 
-async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, seen: str | None = None) -> Resolved:
+async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, expected: str | None = None) -> Resolved:
     """Reject another operator's proposal, or withdraw one's own."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, _NOTHING_PROPOSED)
     resolution = proposed_resolution(proposal)
-    decide.require_seen(seen, _fingerprint(resolution))
+    decide.require_seen(expected, _fingerprint(resolution))
     details = audit_details(transaction, resolution)
     await decide.reject(tx, proposal, "payment.resolution_rejected", details, actor=actor, now=now)
     return Resolved(transaction, ResolvedOutcome(resolution.outcome), is_done=False)

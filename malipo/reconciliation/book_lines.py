@@ -1,9 +1,11 @@
 """Books the lines that are no payments: what a network charged, what it swept, and transfers that operators booked.
 
 A charge is an expense whatever it was for, so fees are booked at once: one booking for each file and day. A sweep goes
-through suspense, until the other account's statement has its other half.
+through suspense, until the other account's statement has its other half. But an operator's file can be invented: all
+that it books counts as moved by that operator (`import_approval.py`).
 """
 
+from collections.abc import Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -13,6 +15,7 @@ from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.store import booked_lines as store
 from malipo.reconciliation.store.booked_lines import LineSum
@@ -27,21 +30,30 @@ class Booked(msgspec.Struct, frozen=True):
     fees: int
     sweeps: int
     transfers: int  # how many were found
+    held: int = 0  # lines that wait for a second operator
 
 
-async def book_lines(tx: Tx, *, first_open_day: date | None, now: datetime) -> Booked:
-    """The caller holds the lock of matching."""
-    sums = await store.sum_lines(tx)
-    bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
-    booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
-    assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
-    await store.close_summed(tx)
+async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | None, now: datetime) -> Booked:
+    """Above the approval amount, those of an operator's file wait for another one. The caller holds the lock."""
+    found = await store.sum_lines(tx)
+    waiting, held = await import_approval.hold_bookings(tx, found, approval_amount=approval_amount, now=now)
+    sums = [each for each in found if each.file_id not in waiting]
+    await book_sums(tx, sums, first_open_day=first_open_day, now=now)
     pairs = pair_transfers(await store.find_bank_lines(tx), await store.find_transfers(tx))
     return Booked(
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "fee"),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "sweep"),
         transfers=await store.match_transfers(tx, pairs, now=now),
+        held=held,
     )
+
+
+async def book_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
+    """All that is open of these files."""
+    bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
+    booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
+    assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
+    await store.close_summed(tx, [each.file_id for each in sums])
 
 
 def move_of(lines: LineSum) -> tuple[Move, int]:

@@ -1,9 +1,9 @@
 """What a statement's file alone would do to payments, and whether a second operator must agree.
 
 A line is the movement itself, and ends or contradicts a payment. But a file that an operator brings can be invented. So
-the payments that it would end or contradict count as moved by that operator; above the approval amount they wait, as
-one list of the file. Meanwhile the network is queried, and what it confirms itself is no longer in the list. Statements
-that the worker fetches from the network wait for nobody.
+the payments that it would end or contradict, and the fees and sweeps that it would book, count as moved by that
+operator; above the approval amount they wait, as one list of the file. Meanwhile the network is queried, and what it
+confirms itself is no longer in the list. Statements that the worker fetches from the network wait for nobody.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,23 +21,30 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.reconciliation.exception import SYSTEM
-from malipo.reconciliation.store import evidence, matching
+from malipo.reconciliation.exception import SYSTEM, ExceptionKind, FoundException
+from malipo.reconciliation.store import booked_lines, evidence, exceptions, matching
+from malipo.reconciliation.store.booked_lines import LineSum, UnbookedLine
 from malipo.reconciliation.store.evidence import Evidence, Waiting
 
 _ID_PREFIX = "prp_"
+_EXCEPTIONS_AT_ONCE = 1000
 NOTHING_WAITS = "Nothing of this file waits for a second operator."
 
 
 class WaitingList(msgspec.Struct, frozen=True):
-    """What waits of a file: payments that the file alone would end or contradict, with their sum."""
+    """What waits of a file, with its sum: payments that the file alone would end or contradict, and what it books."""
 
     proposal: Proposal
     lines: list[Waiting]
+    sums: list[LineSum]  # fees and sweeps
 
     @property
     def amount(self) -> int:
-        return sum(each.payment_amount for each in self.lines)
+        return sum(each.payment_amount for each in self.lines) + sum(each.untold for each in self.sums)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.lines and not self.sums
 
 
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
@@ -65,6 +72,31 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     return held
 
 
+async def hold_bookings(
+    tx: Tx, sums: Sequence[LineSum], *, approval_amount: int, now: datetime
+) -> tuple[set[str], int]:
+    """The files whose fees and sweeps wait, and how many lines wait from now on. Those that do not wait are counted as
+    moved by who imported the file: the caller books them in this transaction, and holds the lock of matching."""
+    held, lines = set[str](), 0
+    told_by_people = [each for each in sums if each.untold]
+    await moved_alone.lock(tx, *(each.imported_by for each in told_by_people))
+    for file_id in sorted({each.file_id for each in told_by_people}):
+        of_file = [each for each in told_by_people if each.file_id == file_id]
+        operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
+        proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
+        if proposal is not None:
+            await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+        elif await moved_alone.takes_two(
+            tx, Act.IMPORT, amount, operator=operator, subject=file_id, approval_amount=approval_amount, now=now
+        ):
+            await _propose(tx, file_id, operator, amount, 0, now=now)
+            lines += sum(each.lines for each in of_file)
+        else:
+            continue
+        held.add(file_id)
+    return held, lines
+
+
 def _by_file(found: Sequence[Waiting]) -> Mapping[str, list[Waiting]]:
     ordered = sorted(found, key=lambda each: each.file_id)
     return {file_id: list(lines) for file_id, lines in groupby(ordered, key=lambda each: each.file_id)}
@@ -73,51 +105,53 @@ def _by_file(found: Sequence[Waiting]) -> Mapping[str, list[Waiting]]:
 async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[Waiting], *, now: datetime) -> None:
     """To the list of the file, which is made if there is none."""
     if proposal is None:
-        proposal = Proposal(
-            id=ids.mint(_ID_PREFIX, now),
-            action=Act.IMPORT,
-            subject=file_id,
-            amount=sum(each.payment_amount for each in lines),
-            requested_by=lines[0].imported_by,
-            requested_at=now,
-        )
-        await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
-        details = _details(proposal, len(lines))
-        await decide.propose(tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM, "matching"))
-        return
+        amount = sum(each.payment_amount for each in lines)
+        proposal = await _propose(tx, file_id, lines[0].imported_by, amount, len(lines), now=now)
     await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
     await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+
+
+async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments: int, *, now: datetime) -> Proposal:
+    proposal = Proposal(
+        id=ids.mint(_ID_PREFIX, now),
+        action=Act.IMPORT,
+        subject=file_id,
+        amount=amount,
+        requested_by=imported_by,
+        requested_at=now,
+    )
+    details = _details(proposal, payments)
+    return await decide.propose(tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM, "matching"))
 
 
 async def let_go(tx: Tx, *, now: datetime) -> None:
     """Lines that would change nothing any more, because the network or operators have ended the payment so, or that a
     statement of the worker's has too. A list that is empty by then is ended."""
-    for proposal_id in await evidence.release_waiting(tx):
-        for each in await proposals.find_open(tx, [Act.IMPORT]):
-            if each.id != proposal_id:
-                continue
-            held = await find_held(tx, each)
-            if held.lines:
-                await proposals.set_amount(tx, each.id, held.amount)
-            else:
-                await decide.end_by_system(tx, each, now=now)
+    await evidence.release_waiting(tx)
+    for each in await proposals.find_open(tx, [Act.IMPORT]):
+        held = await find_held(tx, each)
+        if held.is_empty:
+            await decide.end_by_system(tx, each, now=now)
+        elif held.amount != each.amount:
+            await proposals.set_amount(tx, each.id, held.amount)
 
 
 async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
-    return WaitingList(proposal, await evidence.find_waiting(connection, proposal.id))
+    lines = await evidence.find_waiting(connection, proposal.id)
+    return WaitingList(proposal, lines, await booked_lines.sum_lines(connection, proposal.subject))
 
 
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
     """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
     found = await proposals.find_open(connection, [Act.IMPORT])
     lists = [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
-    return [each for each in lists if each.lines]
+    return [each for each in lists if not each.is_empty]
 
 
 async def lock_for_approval(
     tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
 ) -> tuple[Proposal, list[Evidence]]:
-    """What may be reported now, if this operator may approve it; `seen` is what their page showed."""
+    """What may be reported now, if this operator may approve it; `seen` is the code of what they were shown."""
     held = await _lock(tx, file_id, seen)
     line_ids = [each.line_id for each in held.lines]
     await evidence.set_counted(tx, line_ids)
@@ -132,8 +166,13 @@ async def lock_for_approval(
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
-    """Disagree with the list, or take one's own back. Its lines do nothing to payments; each is an exception."""
+    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked; each is an
+    exception."""
     held = await _lock(tx, file_id, seen)
+    unbooked = await booked_lines.find_summed(tx, file_id)
+    for first in range(0, len(unbooked), _EXCEPTIONS_AT_ONCE):
+        found = [_exception_of(each, now) for each in unbooked[first : first + _EXCEPTIONS_AT_ONCE]]
+        await exceptions.insert(tx, found, now=now)
     details = _details(held.proposal, len(held.lines))
     await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
     return held
@@ -147,15 +186,27 @@ async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
         await evidence.look_again(tx, each.id)
 
 
-def fingerprint_of(held: WaitingList) -> str:
-    """What a page showed, for its form."""
-    return f"{held.proposal.id} {len(held.lines)} {held.amount}"
+def code_of(held: WaitingList) -> str:
+    """Of what an approver is shown: each line, and what it does to which payment. The sum may be counted anew before
+    the next matching, so that the list's own is taken."""
+    return decide.code_of(msgspec.structs.replace(held.proposal, amount=held.amount), held.lines, held.sums)
+
+
+def _exception_of(line: UnbookedLine, now: datetime) -> FoundException:
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=ExceptionKind.UNKNOWN_LINE,
+        channel=line.channel,
+        account=line.account,
+        line_id=line.line_id,
+        amount=line.amount,
+    )
 
 
 async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
     held = await find_held(tx, await decide.lock_open(tx, [Act.IMPORT], file_id, NOTHING_WAITS))
-    decide.require_seen(seen, fingerprint_of(held))
+    decide.require_seen(seen, code_of(held))
     return held
 
 

@@ -60,10 +60,11 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
         done.files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
-        await match_lines(tx, profiles, done, now=now)
+        await match_lines(tx, profiles, done, approval_amount=approval_amount, now=now)
     await take_told_keys(database)
     reported = await report_evidence(database, settle, done.exceptions, approval_amount=approval_amount, now=now)
-    done.completed, done.contradicted, done.held = reported.completed, reported.contradicted, reported.held
+    done.completed, done.contradicted = reported.completed, reported.contradicted
+    done.held += reported.held
     async with database.begin() as tx:
         await matching.lock(tx)
         done.waiting, done.uncarried = await find_absent(tx, profiles, done.exceptions, now=now)
@@ -71,7 +72,9 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
     return done
 
 
-async def match_lines(tx: Tx, profiles: Mapping[str, Profile], done: Matched, *, now: datetime) -> None:
+async def match_lines(
+    tx: Tx, profiles: Mapping[str, Profile], done: Matched, *, approval_amount: int, now: datetime
+) -> None:
     """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
     first, last = ids_of(payment_times(await matching.find_days(tx)))
     await matching.find_candidates(
@@ -86,8 +89,10 @@ async def match_lines(tx: Tx, profiles: Mapping[str, Profile], done: Matched, *,
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)
     done.exceptions.add(await _wrong_charges(tx, now=now))
-    booked = await book_lines(tx, first_open_day=await open_days.find_first(tx), now=now)
+    first_open_day = await open_days.find_first(tx)
+    booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
+    done.held = booked.held
     async for lines in unmatched_lines.find(tx):
         done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
 

@@ -19,10 +19,11 @@ from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report, Settle
 from malipo.payments.transaction import Status
 from malipo.reconciliation import import_approval
+from malipo.reconciliation.book_lines import book_sums
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.resolve_gone import resolve_gone
+from malipo.reconciliation.store import booked_lines, exceptions, matching, open_days
 from malipo.reconciliation.store import evidence as store
-from malipo.reconciliation.store import exceptions, matching
 from malipo.reconciliation.store.evidence import Evidence
 
 _BATCH = 300
@@ -76,6 +77,8 @@ async def approve_import(
     )
     for first in range(0, len(found), _BATCH):
         await report(tx, settle, found[first : first + _BATCH], Reported(), now=now)
+    sums = await booked_lines.sum_lines(tx, file_id)
+    await book_sums(tx, sums, first_open_day=await open_days.find_first(tx), now=now)
     await resolve_gone(tx, now=now)
     return proposal
 

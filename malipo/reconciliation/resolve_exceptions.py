@@ -20,13 +20,14 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
 from malipo.payments.resolution import Finding, ResolvedOutcome, act_of
 from malipo.payments.settle import Settle
-from malipo.reconciliation import apply_action
+from malipo.payments.store.cases import ProposedResolution
+from malipo.reconciliation import apply_action, effect_words
 from malipo.reconciliation.action_moves import effect_of
 from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.apply_action import Decided
@@ -40,9 +41,9 @@ from malipo.reconciliation.exception import (
     ReconciliationException,
     Resolution,
 )
-from malipo.reconciliation.find_effect import find_facts
+from malipo.reconciliation.find_effect import find_balances, find_effect, find_facts
 from malipo.reconciliation.lost_request import find_lost_request
-from malipo.reconciliation.store import evidence, exceptions, matching, resolutions
+from malipo.reconciliation.store import evidence, exceptions, matching, payments, resolutions
 from malipo.reconciliation.store.resolutions import proposed_resolution
 from malipo.settings import Settings
 
@@ -145,14 +146,38 @@ class ResolveExceptions:
             is_single_operator=is_single_operator,
         )
 
-    async def approve(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
-        """Agree with what another operator has proposed, and do it."""
+    async def approve(
+        self,
+        tx: Tx,
+        exception_id: str,
+        *,
+        actor: Actor,
+        now: datetime,
+        seen: str | None = None,
+        is_single_operator: bool = False,
+    ) -> ReconciliationException:
+        """Agree with what another operator has proposed, and do it; `seen` is the code of what they were shown."""
         exception = await _lock(tx, exception_id, actor)
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
             raise Conflict(CAUSE_HAS_GONE)
-        await decide.approve(tx, proposal, actor=actor, now=now)
-        return await self._apply(tx, Decided(exception, proposed_resolution(proposal), actor, now))
+        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+        if seen is not None:
+            decide.require_seen(seen, await self.find_code(tx, proposal))
+        decided = Decided(exception, proposed_resolution(proposal), actor, now, is_alone=is_single_operator)
+        return await self._apply(tx, decided)
+
+    async def find_code(self, connection: Conn, proposal: Proposal) -> str:
+        """Of what an approver is shown: the proposal, the exception, what would change, and the payment, if it is about
+        one. Balances may move meanwhile; changes may not. It only reads."""
+        exception, resolution = await _get(connection, proposal.subject), proposed_resolution(proposal)
+        balances = await find_balances(connection)
+        credits_ = self.credits_automatically
+        action, terms = resolution.action, resolution.terms
+        changes = await find_effect(connection, exception, action, terms, balances, credits_automatically=credits_)
+        shown = None if changes is None else effect_words.fingerprint_of(changes)
+        payment = await _find_shown_payment(connection, exception, resolution)
+        return decide.code_of(proposal, exception.state, exception.kind, exception.amount, shown, payment)
 
     async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Disagree with a proposal, or take one's own back."""
@@ -164,7 +189,7 @@ class ResolveExceptions:
         if resolution.action is Action.RESOLVE and exception.reference is not None:
             # It may have been decided among the cases meanwhile, and something else proposed.
             with suppress(Missing, Conflict):
-                await resolve.reject(tx, exception.reference, actor=actor, now=now, seen=_seen(resolution))
+                await resolve.reject(tx, exception.reference, actor=actor, now=now, expected=_seen(resolution))
         if exception.state is not ExceptionState.PROPOSED:
             return exception  # Its cause has gone.
         if resolution.action is Action.UNDO:
@@ -221,11 +246,35 @@ class ResolveExceptions:
                     actor=decided.actor,
                     now=decided.now,
                     follow_up_seconds=self.follow_up_seconds,
-                    seen=_seen(decided.resolution),
+                    expected=_seen(decided.resolution),
+                    is_single_operator=decided.is_alone,
                 )
             case Action.UNDO:
                 return await _undo(tx, decided)
         return await _end(tx, decided, booking_id)
+
+
+async def _find_shown_payment(
+    connection: Conn, exception: ReconciliationException, resolution: Resolution
+) -> object | None:
+    """What is shown of the payment that it is about, if there is one."""
+    if resolution.action is Action.RESOLVE and exception.merchant_id and exception.transaction_id:
+        finding = _finding(resolution)
+        resolved = ProposedResolution(
+            id=resolution.id,
+            merchant_id=exception.merchant_id,
+            outcome=finding.outcome,
+            is_of_contradiction=False,
+            is_waived=finding.is_waived,
+            evidence=resolution.reason,
+            requested_by=resolution.requested_by,
+            requested_at=resolution.requested_at,
+        )
+        return await resolve.find_shown(connection, resolved, exception.transaction_id)
+    if resolution.action is not Action.MATCH:
+        return None
+    payment = await payments.find(connection, resolution.terms["payment"])
+    return None if payment is None else (payment.id, payment.status)
 
 
 async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
@@ -384,7 +433,7 @@ async def _lock(tx: Tx, exception_id: str, actor: Actor) -> ReconciliationExcept
     return exception
 
 
-async def _get(tx: Tx, exception_id: str) -> ReconciliationException:
+async def _get(tx: Conn, exception_id: str) -> ReconciliationException:
     exception = await exceptions.get(tx, exception_id)
     assert exception is not None
     return exception

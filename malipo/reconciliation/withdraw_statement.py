@@ -24,10 +24,11 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
-from malipo.reconciliation import import_approval
+from malipo.reconciliation import effect_words, import_approval
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.coverage import AFTER_SENDING
 from malipo.reconciliation.exception import ExceptionKind, FoundException
+from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
 from malipo.reconciliation.payment_windows import BEFORE, ids_of
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawal_effects, withdrawals
@@ -93,11 +94,23 @@ class WithdrawStatements:
             return await _propose(tx, proposal, file, actor=actor)
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_single_operator)
 
-    async def approve(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
-        """Agree with what another operator has proposed about a file or a booking, and do it."""
+    async def approve(
+        self,
+        tx: Tx,
+        subject: str,
+        *,
+        actor: Actor,
+        now: datetime,
+        seen: str | None = None,
+        is_single_operator: bool = False,
+    ) -> StatementProposal:
+        """Agree with what another operator has proposed about a file or a booking, and do it; `seen` is the code of
+        what they were shown."""
         proposal, file = await _lock_open(tx, subject)
-        await decide.approve(tx, proposal, actor=actor, now=now)
-        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now)
+        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+        if seen is not None:
+            decide.require_seen(seen, code_of(proposal, await find_import_effect(tx, file)))
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_single_operator)
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Disagree with a proposal, or take one's own back."""
@@ -105,6 +118,18 @@ class WithdrawStatements:
         proposed = proposals.of(proposal)
         note, details = f"statement.{proposed.action}_rejected", _details(proposed, file)
         return proposals.of(await decide.reject(tx, proposal, note, details, actor=actor, now=now))
+
+
+def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
+    """Of what an approver is shown: the proposal, and what it would change. Balances may move meanwhile; changes may
+    not. Pure."""
+    booking_id = proposals.of(proposal).booking_id
+    if effect is None:  # It was withdrawn.
+        return decide.code_of(proposal)
+    if booking_id is not None:
+        return decide.code_of(proposal, effect_words.fingerprint_of(effect.undos.get(booking_id, [])))
+    changes = effect_words.fingerprint_of(effect.withdrawal)
+    return decide.code_of(proposal, changes, effect.elsewhere, effect.matches, effect.stays)
 
 
 async def _apply(

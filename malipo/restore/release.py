@@ -21,7 +21,8 @@ from malipo.errors import Conflict, Invalid
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
 from malipo.payments.store import dispatch_restore
-from malipo.restore import store
+from malipo.restore import status, store
+from malipo.restore.status import Status
 from malipo.restore.store import ReleaseTerms, proposed_release
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
@@ -35,9 +36,16 @@ class Released:
 
 
 async def release(
-    tx: Tx, evidence: str, scope: Scope = None, *, actor: Actor, now: datetime, is_single_operator: bool = False
+    tx: Tx,
+    evidence: str,
+    scope: Scope = None,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    is_single_operator: bool = False,
 ) -> Released:
-    """Propose it, or approve what another operator has proposed."""
+    """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
         raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
     standing = await installation.lock(tx)
@@ -51,7 +59,10 @@ async def release(
         proposed = await _propose(tx, terms, evidence, actor=actor, now=now)
         if not is_single_operator:
             return Released(False, standing.epoch)
+        seen = None  # They have just proposed it.
     await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
+    if seen is not None:
+        decide.require_seen(seen, code_of(proposed, await status.find(tx)))
     details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": is_single_operator}
     await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
@@ -60,6 +71,23 @@ async def release(
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)
     return Released(True, standing.epoch, await dispatch_restore.release_asked_first(tx, channel, type_))
+
+
+def code_of(proposal: Proposal, found: Status) -> str:
+    """Of what an approver is shown: the proposal, and the payments that are released. Of a channel, those that wait; of
+    the installation, those that need a person, because the networks are asked about the others and end some. Pure."""
+    terms, standing = proposal.terms_as(ReleaseTerms), found.installation
+    if terms.channel is not None and terms.type is not None:
+        return decide.code_of(proposal, sums_of(found, (terms.channel, terms.type)))
+    doubted = [(row.channel, row.type, row.attention, row.payments, row.amount) for row in found.open if row.attention]
+    held = [(each.channel, each.type) for each in found.holds]
+    return decide.code_of(proposal, standing.is_fenced, standing.fence_reason, sorted(doubted), sorted(held))
+
+
+def sums_of(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
+    """How many payments of a channel wait, and their amount."""
+    rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
+    return sum(each.payments for each in rows), sum(each.amount for each in rows)
 
 
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:

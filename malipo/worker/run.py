@@ -74,6 +74,7 @@ async def serve(
         checker = LedgerChecker(slow_database, settings)
         fetcher = StatementFetcher(service, slow_database)
         gc_tuning.collect_rarely()
+        noting = asyncio.ensure_future(service.note_limits())
         try:
             async with exposed(service, loops):
                 await work(
@@ -91,6 +92,7 @@ async def serve(
                     on_started=on_started,
                 )
         finally:
+            noting.cancel()
             await service.finish()
 
 

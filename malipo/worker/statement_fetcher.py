@@ -21,7 +21,7 @@ from malipo.reconciliation.fetch_statement import FetchableAccount, day_bounds, 
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.matching_summary import match_and_note
 from malipo.reconciliation.store import statements
-from malipo.reconciliation.store.evidence import FETCHED_BY
+from malipo.reconciliation.store.statements import FETCHED_BY
 from malipo.service import Service
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever

@@ -24,14 +24,17 @@ from tests.cli.test_operator_session import PASSWORD, Terminal
 from tests.conftest import Merchant
 from tests.journeys import operator_sessions
 
-# Which acts can be done on pages, and which by commands, written by hand. No page makes access for others.
+# Which acts can be done on pages, and which by commands only, written by hand.
 _MONEY = {
     *("resolve_open_collection", "resolve_open_payout", "resolve_reported", "resolve_ended", "import", "top_up"),
     *("settlement", "transfer", "book_line", "book_payout_line", "match_line", "adopt_line", "note", "undo"),
     *("undo_of_two", "withdraw_statement", "undo_statement_booking", "close_day", "close_with_difference", "release"),
-    *("end_hold", "vouch"),
+    *("end_hold", "vouch", "cancel_payment"),
 }
-_ACCESS = {"make_key", "add_person", "make_password_link", "reset_second_factor", "set_operator_password"}
+_ACCESS = {
+    *("make_key", "add_person", "make_password_link", "reset_second_factor", "set_operator_password"),
+    *("set_tariff", "switch_merchant"),
+}
 
 WHY = ("--reason", "The staff told us so")
 EVIDENCE = ("--evidence", "The statement of Monday")
@@ -46,6 +49,10 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "operators password": ("juma",),
     "operators reset-second-factor": ("juma",),
     "operators vouch": ("juma", "--here"),
+    "merchant activate": ("Duka",),
+    "merchant deactivate": ("Duka",),
+    "tariff set": ("Duka", "--type", "COLLECTION", "--band", "500:0:150:20"),
+    "payments cancel": ("txn_1",),
     "wallet top-up": ("Duka", "1000", "--reference", "NMB-1"),
     "wallet settle": ("Duka", "1000", "--reference", "NMB-1"),
     "wallet approve": ("NMB-1", "--here"),

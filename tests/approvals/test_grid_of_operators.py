@@ -21,14 +21,15 @@ from malipo.errors import Forbidden
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
-from malipo.merchants import issue_api_keys, manage_people, password_links
+from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
-from malipo.networks.connector import Verdict
+from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
-from malipo.payments import resolve
+from malipo.payments import operator_cancel, resolve
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
@@ -78,6 +79,9 @@ GRID: dict[str, dict[str, str]] = {
     "close_with_difference": TWO,
     "release": TWO,
     "end_hold": SINGLE,
+    "cancel_payment": SINGLE,
+    "set_tariff": SINGLE,
+    "switch_merchant": SINGLE,
     "vouch": SINGLE,
     "make_key": SINGLE,
     "add_person": SINGLE,
@@ -100,6 +104,10 @@ class World:
         self.folder = folder
         self.now: datetime = clock.now()
         self.alone = False  # with --alone
+        self.seen: str | None = None  # the code of what the approver was shown
+
+    def approving(self, actor: Actor) -> dict[str, Any]:
+        return {"actor": actor, "now": clock.now(), "seen": self.seen, "is_single_operator": self.alone}
 
     async def write(self, act: Callable[[Tx], Awaitable[Any]]) -> Any:
         async with self.database.begin() as tx:
@@ -115,7 +123,7 @@ class World:
             return bool(done.is_done)
 
         async def approve(actor: Actor) -> object:
-            return await self.write(lambda tx: resolve.approve(tx, payment.reference, actor=actor, now=clock.now()))
+            return await self.write(lambda tx: resolve.approve(tx, payment.reference, **self.approving(actor)))
 
         return begin, approve
 
@@ -128,7 +136,7 @@ class World:
 
         async def approve(actor: Actor) -> object:
             reference = booking.bank_reference
-            return await self.write(lambda tx: booking_approval.approve(tx, reference, actor=actor, now=clock.now()))
+            return await self.write(lambda tx: booking_approval.approve(tx, reference, **self.approving(actor)))
 
         return begin, approve
 
@@ -144,7 +152,10 @@ class World:
             done = await self.write(lambda tx: desk.resolve.propose(tx, found.id, action, terms, **how))
             return bool(done.state is not ExceptionState.PROPOSED)
 
-        return begin, lambda actor: desk.approve(found, by=actor)
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: desk.resolve.approve(tx, found.id, **self.approving(actor)))
+
+        return begin, approve
 
     def statement(self, file_id: str, booking_id: str | None) -> tuple[Begin, Approve]:
         withdraw = WithdrawStatements(LIMIT)
@@ -160,7 +171,7 @@ class World:
 
         async def approve(actor: Actor) -> object:
             subject = booking_id or file_id
-            return await self.write(lambda tx: withdraw.approve(tx, subject, actor=actor, now=clock.now()))
+            return await self.write(lambda tx: withdraw.approve(tx, subject, **self.approving(actor)))
 
         return begin, approve
 
@@ -231,6 +242,20 @@ class World:
             case Act.END_HOLD:
                 await self.write(lambda tx: hold.hold(tx, [], "Counting", actor=JUMA, now=clock.now()))
                 return self.single(lambda tx, actor: hold.end(tx, [], actor=actor, now=clock.now()))
+            case Act.CANCEL_PAYMENT:
+                payout = await steps.open(PAYOUT, 500)
+                unconnected = [(payout.channel, payout.type)]
+                return self.single(
+                    lambda tx, by: operator_cancel.cancel(
+                        tx, payout.id, actor=by, now=clock.now(), unconnected=unconnected
+                    )
+                )
+            case Act.SET_TARIFF:  # The command itself writes it.
+                return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
+            case Act.SWITCH_MERCHANT:
+                return self.single(
+                    lambda tx, by: onboard.set_active(tx, merchant_id, is_active=False, actor=by, now=clock.now())
+                )
             case Act.VOUCH:
                 await give_password(self.database, "neema", by=JUMA)
                 return self.single(lambda tx, actor: vouching.vouch(tx, "neema", actor=actor, now=clock.now()))
@@ -274,8 +299,7 @@ class World:
 
         async def approve(actor: Actor) -> object:
             settle = self.statements.settle()
-            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
-            return await self.write(lambda tx: approve_import(tx, settle, files[-1], **how))
+            return await self.write(lambda tx: approve_import(tx, settle, files[-1], **self.approving(actor)))
 
         return begin, approve
 
@@ -288,12 +312,11 @@ class World:
             how = {"accepts_difference": True, "reason": "small"} if lines else {}
             return isinstance(await books.try_to_close(MONDAY, actor=actor, **how), ClosedDay)
 
-        return begin, lambda actor: books.approve(MONDAY, actor=actor)
+        return begin, lambda actor: books.approve(MONDAY, actor=actor, seen=self.seen)
 
     def _release(self) -> tuple[Begin, Approve]:
         async def begin(actor: Actor) -> bool:
-            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
-            done = await self.write(lambda tx: release.release(tx, EVIDENCE, **how))
+            done = await self.write(lambda tx: release.release(tx, EVIDENCE, **self.approving(actor)))
             return bool(done.is_done)
 
         return begin, begin
@@ -377,6 +400,31 @@ async def test_with_a_second_operator_nobody_is_alone(world: World, act: str) ->
     begin, _ = await world.of(Act(act))
     world.alone = True
     assert await _tried(begin) == "refused"
+
+
+@pytest.mark.parametrize("act", [act for act, row in GRID.items() if row is TWO])
+async def test_the_only_operator_approves_alone_what_they_have_proposed(
+    statements: Statements, tmp_path: Path, act: str
+) -> None:
+    """As the pages do it, and the commands that approve. What has no way to be alone is refused."""
+    world = World(statements, tmp_path)
+    await hire(world.database, "asha")
+    begin, approve = await world.of(Act(act))
+    assert not await begin(ASHA)
+    if act == "close_with_difference":
+        return  # It takes no --alone.
+    world.alone = True
+    expected = ALONE.get(act, "refused")
+    try:
+        await approve(ASHA)
+        done = "done"
+    except Forbidden:
+        done = "refused"
+    assert done == expected
+    async with world.database.read() as connection:
+        noted = await connection.fetchval("SELECT count(*) FROM audit_log WHERE details ->> 'alone' = 'true'")
+        kept = await connection.fetchval("SELECT bool_or(is_single_operator) FROM proposals WHERE action = $1", act)
+    assert (bool(noted), kept) == (expected == "done", expected == "done"), "the audit log keeps it"
 
 
 async def _tried(begin: Begin) -> str:

@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -24,9 +25,33 @@ class Said:
         return msgspec.json.decode(self.out)
 
 
+# How a command that approves names what it has shown, and asks for.
+_CODE = re.compile(r"name its code: --seen (\w+)")
+
+
 async def malipo(*arguments: str, **settings: Any) -> Said:
     """Run `malipo ARGUMENTS` with these settings and nothing else in its environment; `operator` is logged in."""
     return await asyncio.to_thread(lambda: _run(arguments, _environment(settings)))
+
+
+async def malipo_unseen(*arguments: str, **settings: Any) -> Said:
+    """Of who approves, and names no code of what they have seen."""
+    return await asyncio.to_thread(lambda: _run_once(arguments, _environment(settings)))
+
+
+async def malipo_at_terminal(*arguments: str, typed: str, **settings: Any) -> Said:
+    """Of a person at a terminal, who types this line."""
+    return await asyncio.to_thread(lambda: _run_at_terminal(arguments, _environment(settings), typed))
+
+
+def _run_at_terminal(arguments: tuple[str, ...], environment: dict[str, str], typed: str) -> Said:
+    screen, keyboard = os.openpty()
+    try:
+        with os.fdopen(keyboard, "rb", buffering=0) as given:
+            os.write(screen, f"{typed}\n".encode())
+            return _of_child(arguments, environment, given)
+    finally:
+        os.close(screen)
 
 
 def run_command(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
@@ -49,9 +74,21 @@ def _environment(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _run(arguments: tuple[str, ...], environment: dict[str, str], typed: str = "") -> Said:
-    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+    """Whoever approves looks at what is shown, and then names its code."""
+    said = _run_once(arguments, environment, typed)
+    shown = _CODE.search(said.err)
+    return said if shown is None else _run_once((*arguments, "--seen", shown[1]), environment, typed)
+
+
+def _run_once(arguments: tuple[str, ...], environment: dict[str, str], typed: str = "") -> Said:
+    with TemporaryFile() as given:
         given.write(typed.encode())
         given.seek(0)
+        return _of_child(arguments, environment, given)
+
+
+def _of_child(arguments: tuple[str, ...], environment: dict[str, str], given: IO[bytes]) -> Said:
+    with TemporaryFile() as out, TemporaryFile() as err:
         child = fork_server.run_module("malipo", *arguments, env=environment, stdin=given, stdout=out, stderr=err)
         try:
             code = child.wait(60)

@@ -108,13 +108,13 @@ async def test_an_approver_killed_before_the_commit_leaves_it_open(desk: Desk, d
         "MALIPO_DATABASE_URL": database_url,
         "MALIPO_OPERATOR_SESSION": str(session_of(database_url, "juma")),
     }
+    [waiting] = (await malipo("approvals", "--json", database_url=database_url)).json
     with tempfile.TemporaryFile() as said:
         # The approval is written and waits for the wallet, which somebody else holds: so it dies on that very line.
         async with desk.database.begin() as tx:
             await wallets.lock(tx, [desk.merchant.id])
-            child = fork_server.run_module(
-                *("malipo", "wallet", "approve", "NMB-1", "--here"), env=environment, stdout=said, stderr=said
-            )
+            approve = ("malipo", "wallet", "approve", "NMB-1", "--here", "--seen", waiting["seen"])
+            child = fork_server.run_module(*approve, env=environment, stdout=said, stderr=said)
             await until(lambda: _waiting(desk.database), what="the approval waits for the wallet")
             child.kill()
             assert await asyncio.to_thread(child.wait, 10) < 0

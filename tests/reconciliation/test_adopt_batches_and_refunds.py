@@ -96,6 +96,35 @@ async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(statem
     await statements.check_ledger()
 
 
+async def test_an_adoption_that_comes_after_the_approval_of_its_batch_is_refused_with_a_sentence(
+    statements: Statements, desk: Desk
+) -> None:
+    """Both wait for the wallet: the adoption has looked for payments before, and the approval is first."""
+    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
+    batch = await batches.make(2)
+    async with statements.database.read() as connection:
+        [_, paid] = await connection.fetch("SELECT * FROM batch_items ORDER BY item_index")
+    await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"], phone="255750***"))
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT)
+    await lost.propose(found)
+    async with statements.database.begin() as tx:
+        await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE", lost.merchant_id)
+        approving = asyncio.ensure_future(batches.approve(batch))
+        await _until_wait(statements, 1)
+        adopting = asyncio.ensure_future(desk.approve(found))
+        await _until_wait(statements, 2)
+    running = await approving
+    with pytest.raises(Conflict, match="Look again: a payment has this key"):
+        await adopting
+
+    shown = await batches.lines(running)
+    assert [line.payout.status for line in shown if line.payout] == ["PENDING", "PENDING"]
+    [still] = await statements.open_exceptions()
+    assert still.state == "proposed", "nothing of the adoption is kept"
+    await statements.check_ledger()
+
+
 async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: Statements, desk: Desk) -> None:
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
     batch = await batches.make(1)

@@ -16,7 +16,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import Action
-from malipo.reconciliation.import_approval import WaitingList, fingerprint_of
+from malipo.reconciliation.import_approval import WaitingList, code_of
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.match_statements import Matched
 from malipo.reconciliation.report_evidence import approve_import
@@ -27,7 +27,7 @@ from tests.conftest import NO_LIMITS
 from tests.journeys import database_facts
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
-from tests.reconciliation.statement_days import ASHA, JUMA, Statements, line_of, reversal_of
+from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
@@ -286,14 +286,14 @@ async def test_nobody_approves_another_list_than_the_one_they_saw(desk: Desk) ->
     first, second = await failed(desk), await failed(desk, 9_000_000)
     file_id, _ = await desk.take(first, second)
     [held] = await desk.waiting()
-    seen = fingerprint_of(held)
+    seen = code_of(held)
     await desk.statements.steps.hear(second, Verdict.CONFIRMED, AnswerSource.QUERY)
     assert [each.amount for each in await desk.waiting()] == [MILLIONS], "at once, before anything is matched again"
     with pytest.raises(Conflict):
         await desk.approve(file_id, seen=seen)
     [held] = await desk.waiting()
     assert held.amount == MILLIONS
-    await desk.approve(file_id, seen=fingerprint_of(held))
+    await desk.approve(file_id, seen=code_of(held))
 
 
 async def test_an_operator_who_was_reset_yesterday_approves_nothing(desk: Desk) -> None:
@@ -313,3 +313,94 @@ async def test_the_only_operator_says_so(desk: Desk) -> None:
     file_id, _ = await desk.take(payment)
     await desk.approve(file_id, by=ASHA, is_single_operator=True)
     assert await desk.wallet() == before + MILLIONS
+
+
+async def fees(desk: Desk) -> int:
+    """What was charged by networks, by the ledger."""
+    return (await desk.statements.steps.balances()).get("network_fees", 0)
+
+
+def fee(amount: int, receipt: str = "F1", details: str = "Transaction fee") -> Entry:
+    return Entry(receipt, -amount, clock.now() - timedelta(hours=1), details)
+
+
+async def test_an_invented_fee_is_booked_by_two_operators_and_once(desk: Desk) -> None:
+    before = await fees(desk)
+    file = (await desk.bring(desk.statements.write(fee(MILLIONS)))).file
+    for _ in range(2):
+        await desk.statements.match()
+    [held] = await desk.waiting()
+    assert (held.proposal.subject, held.amount, held.lines, await fees(desk)) == (file.id, MILLIONS, [], before)
+    assert await desk.statements.open_exceptions() == []
+    with pytest.raises(Forbidden):
+        await desk.approve(file.id, by=ASHA)
+    with pytest.raises(Conflict):
+        await desk.approve(file.id, seen="aaaaaaaaaa")
+
+    await desk.approve(file.id, seen=code_of(held))
+    assert abs(await fees(desk) - before) == MILLIONS
+    await desk.statements.match()
+    assert abs(await fees(desk) - before) == MILLIONS, "and once"
+    assert await desk.waiting() == []
+    await desk.statements.check_ledger()
+
+
+async def test_fees_and_sweeps_of_several_files_count_together_for_their_operator(desk: Desk) -> None:
+    for number, (amount, held) in enumerate([(600_000, 0), (400_000, 0), (1, 1)]):
+        await desk.bring(desk.statements.write(fee(amount, f"F{number}")))
+        assert (await desk.statements.match()).held == held
+    await desk.bring(desk.statements.write(fee(900_000, "F9")), by=JUMA)
+    assert (await desk.statements.match()).held == 0, "another operator has an amount of their own"
+
+
+async def test_fees_that_the_worker_fetched_wait_for_nobody(desk: Desk) -> None:
+    before = await fees(desk)
+    await desk.bring(desk.statements.write(fee(MILLIONS)), by=WORKER)
+    assert (await desk.statements.match()).held == 0
+    assert abs(await fees(desk) - before) == MILLIONS
+
+
+async def test_fees_that_wait_are_booked_when_the_worker_fetches_them_too(desk: Desk) -> None:
+    before = await fees(desk)
+    entry = fee(MILLIONS)
+    await desk.bring(desk.statements.write(entry))
+    assert (await desk.statements.match()).held == 1
+    await desk.bring(desk.statements.write(entry), by=WORKER)
+    await desk.statements.match()
+    assert (abs(await fees(desk) - before), await desk.waiting()) == (MILLIONS, [])
+    await desk.statements.check_ledger()
+
+
+async def test_rejected_fees_are_exceptions_and_never_book_themselves(desk: Desk) -> None:
+    before = await fees(desk)
+    file = (await desk.bring(desk.statements.write(fee(MILLIONS), fee(5, "F2")))).file
+    await desk.statements.match()
+    await desk.reject(file.id)
+    await desk.statements.match()
+    assert (await fees(desk), await desk.waiting()) == (before, [])
+    assert sorted(await desk.statements.kinds()) == [("unknown_line", -MILLIONS), ("unknown_line", -5)]
+    await desk.statements.check_ledger()
+
+
+async def test_payments_and_fees_of_a_file_are_one_list(desk: Desk) -> None:
+    payment, before, charged = await failed(desk), await desk.wallet(), await fees(desk)
+    file = (await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000)))).file
+    await desk.statements.match()
+    [held] = await desk.waiting()
+    assert (held.amount, len(held.lines), len(held.sums)) == (MILLIONS + 2_000_000, 1, 1)
+    await desk.approve(file.id, seen=code_of(held))
+    assert (await desk.wallet(), abs(await fees(desk) - charged)) == (before + MILLIONS, 2_000_000)
+    await desk.statements.check_ledger()
+
+
+async def test_a_withdrawn_file_takes_its_waiting_fees_with_it(desk: Desk) -> None:
+    file = (await desk.bring(desk.statements.write(fee(MILLIONS)))).file
+    await desk.statements.match()
+    withdraw = WithdrawStatements(1_000_000)
+    async with desk.database.begin() as tx:
+        await withdraw.propose_withdrawal(tx, file.id, reason=WHY, actor=ASHA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await withdraw.approve(tx, file.id, actor=JUMA, now=clock.now())
+    await desk.statements.match()
+    assert await desk.waiting() == []
+    await desk.statements.check_ledger()

@@ -3,16 +3,20 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import aiohttp
 import pytest
 
 from malipo import clock
 from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks import conformance
-from malipo.networks.connector import Type
+from malipo.networks.connector import Channel, Type
+from malipo.reconciliation.fetch_statement import fetch_file, fetchable_accounts
+from malipo.reconciliation.import_statement import import_statement
 from malipo.reconciliation.store import statements
 from malipo.service import Service
 from malipo.settings.environment import read as read_settings
@@ -76,6 +80,44 @@ async def test_yesterdays_statements_are_fetched_once_however_many_workers_there
     )
     assert len(noted.details["files"]) == len(EACH)
     assert [row["kind"] for row in kinds] == ["theirs_only"]
+
+
+async def test_an_operators_file_of_the_day_keeps_nobody_from_fetching_it(
+    simulator: Process, database: Database, tmp_path: Path
+) -> None:
+    """The operator's file has the layout and the day of the network's own, and an invented line beside the real ones."""
+    async with served(simulator, database) as service:
+        connector = service.networks.connectors["airtel_money"]
+        checks = conformance.verify(connector, list(Type), phone="+255784000001", amount=1000, patience_seconds=10)
+        assert [check async for check in checks if not check.is_good] == []
+        [account] = [each for each in fetchable_accounts(service.networks) if each.channel == "AIRTEL_MONEY"]
+        day = clock.day_of(service.clock()) - timedelta(days=1)
+        path = await fetch_file(account, day, tmp_path)
+        real = len(path.read_text().splitlines()) - 2
+        line = path.read_text().splitlines()[-1].split(",")
+        with path.open("a") as file:
+            file.write(",".join(["INVENTED1", line[1], "7777", *line[3:4], "", "", ""]) + "\n")
+        async with database.begin() as tx:
+            await import_statement(
+                tx,
+                path,
+                channel=account.channel,
+                account=account.account,
+                profile=account.profile,
+                accepts_problems=True,
+                is_new_account=True,
+                actor=Actor("operator asha", "till"),
+                now=service.clock(),
+            )
+        await StatementFetcher(service, database).step()
+    async with database.read() as connection:
+        found = await statements.find_files(connection, channel=Channel.AIRTEL_MONEY, limit=10)
+        sql = "SELECT receipt, count(*) FROM statement_lines WHERE channel = 'AIRTEL_MONEY' GROUP BY 1"
+        receipts = await connection.fetch(sql)
+        booked = await connection.fetchval("SELECT count(*) FROM house_bookings")
+    assert sorted(each.imported_by for each in found) == ["malipo", "operator asha"]
+    assert {row["count"] for row in receipts} == {1}, "a line that both have is one line"
+    assert (len(receipts), booked) == (real + 1, 0)
 
 
 async def test_what_fails_is_tried_again_an_hour_later(simulator: Process, database: Database) -> None:

@@ -10,8 +10,9 @@ import msgspec
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.close import words
-from malipo.cli.database import with_database, write
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.seen import add_seen
 from malipo.db import Database, Tx
 from malipo.encryption import Encryption
 from malipo.errors import Missing
@@ -45,8 +46,9 @@ def add_commands(commands: Any) -> None:
     )
     day.add_argument("--reason", default="", help="why; needed with --without and --accept-difference")
     _add_files(day)
-    approve = _of_day(acts, "approve", _approve, "close a day that does not add up, as another operator has proposed")
-    add_here(approve)
+    approval = _of_day(acts, "approve", _approve, "close a day that does not add up, as another operator has proposed")
+    add_here(approval)
+    add_seen(approval)
     _of_day(acts, "reject", _reject, "reject that proposal, or take your own back")
     add_subcommand(acts, "list", _list, f"the latest {_MOST_DAYS} closed days, and what waits for another operator")
     _add_files(_of_day(acts, "show", _show, "a closed day"))
@@ -107,10 +109,10 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         raise ApproveOnPages("/operator/close")
     encryption, day = _encryption(settings), parse_day(arguments.day)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> ClosedDay:
-        return await close_day.approve(tx, day, encryption=encryption, actor=actor, now=now)
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> ClosedDay:
+        return await close_day.approve(tx, day, encryption=encryption, actor=actor, now=now, seen=seen)
 
-    closed = write(arguments, settings, act)
+    closed = approve(arguments, settings, lambda tx: close_day.lock_open(tx, day), act)
     return _tell(arguments, settings, closed)
 
 

@@ -6,11 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock
+from malipo.approvals import decide as approvals
+from malipo.approvals.limits import with_limits
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_alone, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.authority import add_alone, require_here
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects, words
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.seen import add_approval
 from malipo.db import Conn, Database, Tx
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
@@ -64,9 +68,9 @@ def add_commands(commands: Any) -> None:
     propose.add_argument(
         "--despite-waiting", action="store_true", help="resolve, of a payout: the network has it and has not decided"
     )
-    approve = _of_exception(acts, "approve", _approve, "approve what another operator has proposed")
-    add_here(approve)
-    _add_preview(approve)
+    approval = _of_exception(acts, "approve", _approve, "approve what another operator has proposed")
+    add_approval(approval)
+    _add_preview(approval)
     _of_exception(acts, "reject", _reject, "reject a proposal, or take your own back")
     undo = _of_exception(acts, "undo", _undo, "reverse what was done about it; by two operators, if it took two")
     undo.add_argument("--reason", required=True, help="why")
@@ -171,14 +175,24 @@ def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here and not arguments.preview:
-        raise ApproveOnPages(f"/operator/exceptions/{arguments.exception}")
-    return _decide(
-        arguments,
-        settings,
-        lambda resolve, tx, actor, now: resolve.approve(tx, arguments.exception, actor=actor, now=now),
-        lambda connection, found: _proposed_changes(connection, found, settings),
-    )
+    async def changes(connection: Conn, found: ReconciliationException) -> effects.Rows | None:
+        return await _proposed_changes(connection, found, settings)
+
+    if arguments.preview:
+        return _tell(arguments, *_look(arguments, settings, changes))
+    require_here(arguments, f"/operator/exceptions/{arguments.exception}")
+
+    async def find(tx: Tx) -> Proposal:
+        return await approvals.lock_open(tx, resolutions.ACTS, (await _get(tx, arguments)).id)
+
+    async def act(
+        tx: Tx, actor: Actor, now: datetime, seen: str
+    ) -> tuple[ReconciliationException, effects.Rows | None]:
+        shown, resolve = await changes(tx, await _get(tx, arguments)), ResolveExceptions.of(settings, clock.now)
+        how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": arguments.alone}
+        return await resolve.approve(tx, arguments.exception, **how), shown
+
+    return _tell(arguments, *approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -214,15 +228,27 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide, c
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ReconciliationException, effects.Rows | None]:
         shown = await changes(tx, await _get(tx, arguments)) if changes else None
-        return await decide(ResolveExceptions.of(settings, clock.now), tx, actor, now), shown
+        resolve = ResolveExceptions.of(await with_limits(tx, settings), clock.now)
+        return await decide(resolve, tx, actor, now), shown
 
+    if changes is not None and arguments.preview:
+        return _tell(arguments, *_look(arguments, settings, changes))
+    return _tell(arguments, *write(arguments, settings, act))
+
+
+def _look(
+    arguments: argparse.Namespace, settings: Settings, changes: Changes
+) -> tuple[ReconciliationException, effects.Rows | None]:
     async def look(database: Database) -> tuple[ReconciliationException, effects.Rows | None]:
         async with database.snapshot() as connection:
             found = await _get(connection, arguments)
-            return found, await changes(connection, found) if changes else None
+            return found, await changes(connection, found)
 
+    return with_database(settings, look)
+
+
+def _tell(arguments: argparse.Namespace, found: ReconciliationException, shown: effects.Rows | None) -> int:
     is_preview = getattr(arguments, "preview", False)
-    found, shown = with_database(settings, look) if is_preview else write(arguments, settings, act)
     if is_preview and shown is None:
         raise Missing("What it is about is not there: nothing is proposed, or there is no such payment or merchant.")
     told = "It would change:" if is_preview else _SENTENCES[found.state].format(found.id)

@@ -1,18 +1,19 @@
 """malipo floats transfer, pending, approve and reject: transfers between a network and the bank."""
 
 import argparse
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from malipo import money
 from malipo.approvals import booking_approval
 from malipo.approvals.booking_approval import NotProposed, ProposedBooking, Requested
+from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.wallet_bookings import add_decisions, amount_of, reference_of, sentence_of
+from malipo.cli.wallet_bookings import Decision, add_decisions, amount_of, reference_of, sentence_of, word_of
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.transfers import Kind, Transfer
@@ -48,7 +49,7 @@ def _transfer(arguments: argparse.Namespace, settings: Settings) -> int:
     transfer = Transfer(arguments.kind, Channel(arguments.channel), account_of(arguments.account), amount, reference)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Requested:
-        limit = settings.booking_approval_amount
+        limit = (await with_limits(tx, settings)).booking_approval_amount
         return await booking_approval.request(
             tx, transfer, approval_amount=limit, actor=actor, now=now, is_single_operator=arguments.alone
         )
@@ -89,16 +90,13 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
     )
 
 
-def _decide(
-    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[ProposedBooking]], word: str
-) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> ProposedBooking:
-        proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
+def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision, is_approval: bool) -> int:
+    async def look(_: Tx, proposal: ProposedBooking) -> ProposedBooking:
         if proposal.channel is None:  # a merchant's: nothing of it is committed
             raise NotProposed(arguments.booking)
         return proposal
 
-    proposal = write(arguments, settings, act)
+    proposal: ProposedBooking = decide(arguments, settings, look)
     shown = {
         "id": proposal.id,
         "channel": proposal.channel,
@@ -107,10 +105,10 @@ def _decide(
         "amount": proposal.amount,
         "reference": proposal.bank_reference,
         "proposedBy": proposal.requested_by,
-        "isBooked": decide is booking_approval.approve,
+        "isBooked": is_approval,
     }
     what = f"{proposal.bank_reference}, {money.display(proposal.amount)} {_WORDS[Kind(proposal.kind)]}"
-    return tell(arguments, shown, f"{word}: {what}.")
+    return tell(arguments, shown, f"{word_of(is_approval)}: {what}.")
 
 
 def account_of(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from malipo import clock
+from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database
 from malipo.cli.exceptions.words import row_of
@@ -25,7 +26,8 @@ def match_now(settings: Settings, actor: Actor) -> Found:
 
     async def act(database: Database) -> Found:
         settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
-        limit = settings.booking_approval_amount
+        async with database.read() as connection:
+            limit = (await with_limits(connection, settings)).booking_approval_amount
         done, summary = await match_and_note(database, settle, approval_amount=limit, clock=clock.now, actor=actor)
         async with database.read() as connection:
             return summary, await exceptions.find_by_ids(connection, [each.id for each in done.exceptions.first])

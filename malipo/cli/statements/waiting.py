@@ -6,10 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
+from malipo.approvals import decide
+from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_alone, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.authority import require_here
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.seen import add_approval
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
 from malipo.payments.dispatch import Rules
@@ -25,12 +29,11 @@ def add_commands(acts: Any) -> None:
         acts, "waiting", _waiting, "payments that a file alone would end or contradict, and that wait for an operator"
     )
     waiting.add_argument("file", nargs="?", help="the id of one import; default: all")
-    approve = add_subcommand(acts, "approve-import", _approve, "agree with what another operator's file does to them")
-    reject = add_subcommand(acts, "reject-import", _reject, "disagree; each of its lines is then an exception")
-    for each in (approve, reject):
+    approval = add_subcommand(acts, "approve-import", _approve, "agree with what another operator's file does")
+    rejection = add_subcommand(acts, "reject-import", _reject, "disagree; each of its lines is then an exception")
+    for each in (approval, rejection):
         each.add_argument("file", help="the id of the import, as malipo statements waiting shows it")
-    add_here(approve)
-    add_alone(approve)
+    add_approval(approval)
 
 
 def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -52,6 +55,19 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
         for held in found
         for each in held.lines
     ]
+    rows += [
+        {
+            "file": held.proposal.subject,
+            "by": held.proposal.requested_by,
+            "payment": None,
+            "type": each.kind,
+            "status": str(each.day),
+            "receipt": None,
+            "amount": each.untold,
+        }
+        for held in found
+        for each in held.sums
+    ]
     tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
     if rows and not arguments.json:
         print(f"\nTogether: {money.display(sum(held.amount for held in found))}")
@@ -59,19 +75,22 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here and not arguments.alone:
-        raise ApproveOnPages(f"/operator/statements/{arguments.file}")
+    require_here(arguments, f"/operator/statements/{arguments.file}")
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[int, Actor]:
+    async def find(tx: Tx) -> Proposal:
+        return await decide.lock_open(tx, [Act.IMPORT], arguments.file, import_approval.NOTHING_WAITS)
+
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[int, Actor]:
         settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+        alone = arguments.alone
         proposal = await approve_import(
-            tx, settle, arguments.file, actor=actor, now=now, is_single_operator=arguments.alone
+            tx, settle, arguments.file, actor=actor, now=now, seen=seen, is_single_operator=alone
         )
         return proposal.amount, actor
 
-    amount, actor = write(arguments, settings, act)
+    amount, actor = approve(arguments, settings, find, act)
     match_now(settings, actor)  # Exceptions whose cause has gone are resolved.
-    sentence = f"Approved: the file has ended or contradicted payments of {money.display(amount)}."
+    sentence = f"Approved: the file has ended or contradicted payments, or booked fees, of {money.display(amount)}."
     return tell(arguments, {"id": arguments.file, "approved": True, "amount": amount}, sentence)
 
 

@@ -5,11 +5,16 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
+from malipo.approvals import decide as approvals
+from malipo.approvals.acts import STATEMENT_UNDOS
+from malipo.approvals.limits import with_limits
+from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_alone, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.authority import add_alone, require_here
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.seen import add_approval
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
 from malipo.reconciliation import effect_words
@@ -39,9 +44,9 @@ def add_commands(acts: Any) -> None:
     undo.add_argument("booking", help="its id, as malipo statements show shows it")
     undo.add_argument("--reason", required=True, help="what is wrong with it")
     add_alone(undo)
-    approve = add_subcommand(acts, "approve", _approve, "approve what another operator has proposed")
-    approve.add_argument("id", help="of the import, or of the booking")
-    add_here(approve)
+    approval = add_subcommand(acts, "approve", _approve, "approve what another operator has proposed")
+    approval.add_argument("id", help="of the import, or of the booking")
+    add_approval(approval)
     reject = add_subcommand(acts, "reject", _reject, "reject a proposal, or take your own back")
     reject.add_argument("id", help="of the import, or of the booking")
 
@@ -147,13 +152,16 @@ def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here:
-        raise ApproveOnPages("/operator/statements")
-    return _decide(
-        arguments,
-        settings,
-        lambda withdraw, tx, actor, now: withdraw.approve(tx, arguments.id, actor=actor, now=now),
-    )
+    require_here(arguments, "/operator/statements")
+
+    async def find(tx: Tx) -> Proposal:
+        return await approvals.lock_open(tx, STATEMENT_UNDOS, arguments.id)
+
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[StatementProposal, Actor]:
+        how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": arguments.alone}
+        return await WithdrawStatements(settings.booking_approval_amount).approve(tx, arguments.id, **how), actor
+
+    return _done(arguments, settings, *approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -166,9 +174,13 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[StatementProposal, Actor]:
-        return await decide(WithdrawStatements(settings.booking_approval_amount), tx, actor, now), actor
+        limit = (await with_limits(tx, settings)).booking_approval_amount
+        return await decide(WithdrawStatements(limit), tx, actor, now), actor
 
-    done, actor = write(arguments, settings, act)
+    return _done(arguments, settings, *write(arguments, settings, act))
+
+
+def _done(arguments: argparse.Namespace, settings: Settings, done: StatementProposal, actor: Actor) -> int:
     if done.is_approved:
         match_now(settings, actor)  # Lines that another file has are booked as that file's.
     said = {"id": done.file_id, "booking": done.booking_id, "approved": done.is_approved}

@@ -6,25 +6,28 @@ Each form names the booking by its id, so nobody approves another sum than the o
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
 from starlette.responses import Response
 
-from malipo.approvals import booking_approval
+from malipo.approvals import booking_approval, moved_alone
 from malipo.approvals.booking_approval import NotOpen, NotProposed, ProposedBooking
 from malipo.dashboard import form_errors, render
+from malipo.dashboard.operator.alone import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Refusal
 from malipo.merchants.store import merchants
+from malipo.operators import store as operators
 from malipo.operators import vouching
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
 _ID = re.compile(f"({'|'.join(booking_approval.ID_PREFIXES)})[0-9A-Za-z]+")
 
-SENTENCES = [form_errors.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR]
+SENTENCES = [form_errors.CHANGED, moved_alone.NOT_ALONE, vouching.SAME, vouching.NOT_VOUCHED_FOR]
 
 
 class Row(NamedTuple):
@@ -38,7 +41,13 @@ async def show(request: OperatorRequest) -> Response:
 
 
 async def approve(request: OperatorRequest) -> Response:
-    return await decide(request, booking_approval.approve, "booking-approved", _ID, _PATH, _page)
+    act = await approving(request)
+    return await decide(request, act, "booking-approved", _ID, _PATH, _page)
+
+
+async def approving(request: OperatorRequest) -> Callable[..., Awaitable[ProposedBooking]]:
+    """Of the form: by another operator, or by the only one."""
+    return partial(booking_approval.approve, is_single_operator=is_alone(await request.form()))
 
 
 async def reject(request: OperatorRequest) -> Response:
@@ -70,11 +79,12 @@ async def decide(
 async def _page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None
 ) -> Response:
-    async def find(connection: Conn) -> tuple[list[ProposedBooking], Mapping[str, str]]:
+    async def find(connection: Conn) -> tuple[list[ProposedBooking], Mapping[str, str], int]:
         found = await booking_approval.find_open(connection)
-        return found, {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
+        names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
+        return found, names, await operators.count(connection)
 
-    found, names = await request.service.read_snapshot(find)
+    found, names, number = await request.service.read_snapshot(find)
     rows = [Row(each, names.get(each.merchant_id or ""), each.requested_by == request.actor.name) for each in found]
     return render.page(
         request,
@@ -82,5 +92,6 @@ async def _page(
         status=status,
         problem=problem,
         rows=rows,
+        is_only=number == 1,
         amount=request.service.settings.booking_approval_amount,
     )

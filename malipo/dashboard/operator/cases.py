@@ -12,6 +12,7 @@ from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.operator import resolution_effects
+from malipo.dashboard.operator.alone import may_be_alone
 from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -22,10 +23,11 @@ from malipo.merchants.store import merchants
 from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
-from malipo.payments import case_reason
+from malipo.operators import store as operators
+from malipo.payments import case_reason, resolve
 from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
 from malipo.payments.store import cases, creators, network_answers
-from malipo.payments.store.cases import Case, ProposedResolution
+from malipo.payments.store.cases import Case, ProposedResolution, proposed_resolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
@@ -51,6 +53,8 @@ class Dossier(NamedTuple):
     merchant: str
     wallet: Wallet
     creator: Creator | None
+    code: str  # of what an approver is shown
+    may_be_alone: bool
 
 
 async def show_all(request: OperatorRequest) -> Response:
@@ -112,7 +116,7 @@ async def page(
 ) -> Response:
     """One case; with what was wrong about a form, if something was."""
     dossier = await request.service.write(lambda tx: _read(tx, payment_in(request)))
-    case, proposal, heard, merchant, wallet, creator = dossier
+    case, proposal, heard, merchant, wallet, creator, code, is_offered_alone = dossier
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
@@ -140,6 +144,8 @@ async def page(
         "resembles_adopted": is_held_for_adopted(case),
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
+        "seen": code,
+        "may_be_alone": is_offered_alone,
         "is_mine": proposal is not None and proposal.requested_by == request.actor.name,
         "heard": heard[::-1],
     }
@@ -162,13 +168,16 @@ async def _read(tx: Tx, payment: str) -> Dossier:
     names = {each.id: each.name for each in await merchants.find_all(tx)}
     heard = await network_answers.find(tx, transaction.merchant_id, transaction.id)
     wallet, _ = await wallets.get(tx, transaction.merchant_id)
+    proposal = await cases.lock_proposal(tx, transaction)
     return Dossier(
         case,
-        await cases.find_proposal(tx, transaction),
+        None if proposal is None else proposed_resolution(proposal),
         heard,
         names[transaction.merchant_id],
         wallet,
         await creators.find(tx, transaction.merchant_id, transaction.id),
+        "" if proposal is None else await resolve.find_code(tx, proposal),
+        proposal is not None and may_be_alone(proposal.action, operators=await operators.count(tx)),
     )
 
 

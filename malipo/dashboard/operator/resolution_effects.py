@@ -11,7 +11,7 @@ from malipo.dashboard.language import Words
 from malipo.ledger.accounts import Wallet
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
-from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.resolution import Effect, ResolvedOutcome, effect_of
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Status, Transaction, Type
 
@@ -41,14 +41,6 @@ class Choice(NamedTuple):
     value: str  # a outcome, or WAIVED
     title: str
     effect: str
-
-
-class Effect(NamedTuple):
-    """What a choice changes about the wallet and our losses, and what stays owed."""
-
-    credited: int
-    borne: int
-    owed: int
 
 
 def is_waiting(case: Case) -> bool:
@@ -81,7 +73,8 @@ def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[C
     said, other = sorted(outcomes, key=lambda outcome: outcome.is_paid != before.is_paid)
     choices = []
     for value in (said, WAIVED, other):
-        effect = effect_of(case, value, wallet.available)
+        outcome, is_waived = finding_of(case, value)
+        effect = effect_of(case, outcome, is_waived=is_waived, available=wallet.available)
         if _is_possible(case, before, value, effect):
             title = SENTENCES[_title(case.transaction, before, value)]
             told = " ".join(_told(words, case.transaction, effect))
@@ -98,18 +91,6 @@ def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> 
         return effect.credited != 0 or (effect.borne != 0 and not before.owed)
     is_doubted = case.dispatch is not None and case.dispatch.attention is not None
     return is_doubted or (is_other and case.transaction.processing_at is not None) or any(effect)
-
-
-def effect_of(case: Case, value: str, available: int) -> Effect:
-    transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
-    outcome, is_waived = finding_of(case, value)
-    after = before
-    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
-        after = correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None).correction
-    decided = correction_moves.decide(
-        transaction, after, is_paid=outcome.is_paid, available=available, is_waived=is_waived
-    ).correction
-    return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
 
 
 def _title(transaction: Transaction, before: Correction, value: str) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import moved_alone
+from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import cases as pages
 from malipo.dashboard.operator import resolution_effects
+from malipo.dashboard.operator.alone import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
@@ -43,6 +44,9 @@ _EVIDENCE = "Say how you know it, in 10 to 1,000 characters."
 # What resolving refuses, in its own words: those that a page can bring about.
 SENTENCES = [
     form_errors.CHANGED,
+    decide.CHANGED,
+    moved_alone.NOT_ALONE,
+    moved_alone.ALWAYS_TWO,
     _OUTCOME,
     _WAITING,
     _EVIDENCE,
@@ -106,7 +110,8 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> Resolved:
         payment = await _still_proposed(tx, request, form)
-        return await resolve.approve(tx, payment, actor=request.actor, **_when(request))
+        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)} | _when(request)
+        return await resolve.approve(tx, payment, actor=request.actor, **how)
 
     return await _done(request, form, act, "case-settled")
 

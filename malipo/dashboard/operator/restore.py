@@ -3,14 +3,18 @@
 The rules are those of `malipo/restore`. Each form names what was shown, and is refused if that has changed.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as approvals
+from malipo.approvals.acts import Act
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.alone import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Refusal
@@ -34,7 +38,8 @@ SENTENCES = [
     "The evidence says what you have looked at, in 10 to 1,000 characters.",
     "The installation is not fenced: there is nothing to release.",
     "The installation was never restored: there is nothing to release.",
-    "There is more than one operator, so it takes two of them.",
+    decide.CHANGED,
+    moved_alone.NOT_ALONE,
     vouching.SAME,
     vouching.NOT_VOUCHED_FOR,
     "Say why, in 3 to 500 characters.",
@@ -59,6 +64,7 @@ class Found(NamedTuple):
     proposal: ProposedRelease | None  # of the installation itself
     waiting: list[Waiting]
     operators: int
+    codes: Mapping[str, str]  # of what an approver of each proposal is shown
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -73,10 +79,8 @@ async def let_go(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> Released:
         await _require_as_seen(tx, form, scope)
-        is_single_operator = form.text("alone") == "yes"
-        return await release.release(
-            tx, evidence, scope, actor=request.actor, now=request.service.clock(), is_single_operator=is_single_operator
-        )
+        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
+        return await release.release(tx, evidence, scope, actor=request.actor, now=request.service.clock(), **how)
 
     return await _done(request, form, act, lambda released: "released" if released.is_done else "release-proposed")
 
@@ -159,11 +163,12 @@ async def _find(request: OperatorRequest, connection: Conn) -> Found:
     proposals = {(each.channel, each.type): each for each in await store.find_proposed_releases(connection, epoch)}
     released = await store.find_released_channels(connection, epoch)
     waiting = [
-        Waiting(*pair, *_sums(found, pair), pair in released, proposals.get(pair))
+        Waiting(*pair, *release.sums_of(found, pair), pair in released, proposals.get(pair))
         for pair in _held_back(request, found)
         if epoch > 1
     ]
-    return Found(found, proposals.get((None, None)), waiting, await operators.count(connection))
+    codes = {each.id: release.code_of(each, found) for each in await approvals.find_open(connection, [Act.RELEASE])}
+    return Found(found, proposals.get((None, None)), waiting, await operators.count(connection), codes)
 
 
 def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]:
@@ -176,11 +181,6 @@ def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]
     }
     stuck = {(each.channel, each.type) for each in found.open if each.is_asked_first and each.attention is not None}
     return sorted(silent | stuck)
-
-
-def _sums(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
-    rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
-    return sum(each.payments for each in rows), sum(each.amount for each in rows)
 
 
 async def _page(

@@ -82,7 +82,7 @@ PAGES = [
     Page("POST", "/operator/cases/{payment}/propose", resolve_case.propose, does=RESOLUTIONS),
     Page("POST", "/operator/cases/{payment}/approve", resolve_case.approve, does=RESOLUTIONS),
     Page("POST", "/operator/cases/{payment}/reject", resolve_case.reject),
-    Page("POST", "/operator/cases/{payment}/cancel", resolve_case.cancel),
+    Page("POST", "/operator/cases/{payment}/cancel", resolve_case.cancel, does=(Act.CANCEL_PAYMENT,)),
     Page("GET", "/operator/callbacks", unknown_callbacks.show),
     Page("GET", "/operator/bookings", bookings.show),
     Page("POST", "/operator/bookings/approve", bookings.approve, does=BOOKINGS),

@@ -134,7 +134,13 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
         return None
     # Locked first and read afterwards: the commit that the lock waited for may have changed the joined rows.
     await tx.execute("SELECT FROM transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE", *key.values())
-    row = await tx.fetchrow(f"SELECT {_CASE} FROM {_JOINED} WHERE t.merchant_id = $1 AND t.id = $2", *key.values())
+    return await get(tx, *key.values())
+
+
+async def get(connection: Conn, merchant_id: str, transaction_id: str) -> Case:
+    row = await connection.fetchrow(
+        f"SELECT {_CASE} FROM {_JOINED} WHERE t.merchant_id = $1 AND t.id = $2", merchant_id, transaction_id
+    )
     assert row is not None
     return _case_of(row)
 

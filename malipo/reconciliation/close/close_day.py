@@ -71,12 +71,16 @@ async def close_day(
     return await _propose(tx, computed.close, before, without, reason, actor=actor, now=now)
 
 
-async def approve(tx: Tx, day: date, *, encryption: Encryption, actor: Actor, now: datetime) -> ClosedDay:
-    """Accept what another operator has proposed to accept, if it is still the same."""
+async def approve(
+    tx: Tx, day: date, *, encryption: Encryption, actor: Actor, now: datetime, seen: str | None = None
+) -> ClosedDay:
+    """Accept what another operator has proposed to accept, if it is still the same; `seen` is the code of what they
+    were shown: the proposal has the hash of the whole close."""
     before = await _lock_next(tx, day, now=now)
-    proposal = await _lock_open(tx, day)
+    proposal = await lock_open(tx, day)
     proposed = proposed_close(proposal)
     await decide.approve(tx, proposal, actor=actor, now=now)
+    decide.require_seen(seen, decide.code_of(proposal))
     computed = await _compute(tx, day, before, proposed.without)
     decide.require_seen(
         proposed.hash,
@@ -98,7 +102,7 @@ async def approve(tx: Tx, day: date, *, encryption: Encryption, actor: Actor, no
 async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> ProposedClose:
     """Disagree with a proposal, or take one's own back."""
     await closed_days.lock_for_close(tx)
-    proposal = await _lock_open(tx, day)
+    proposal = await lock_open(tx, day)
     return proposed_close(await decide.reject(tx, proposal, "day.close_rejected", {"day": day}, actor=actor, now=now))
 
 
@@ -205,7 +209,8 @@ async def _propose(
     return proposed_close(await decide.propose(tx, proposal, "day.close_proposed", details, actor=actor))
 
 
-async def _lock_open(tx: Tx, day: date) -> Proposal:
+async def lock_open(tx: Tx, day: date) -> Proposal:
+    """The open proposal to close it, held until the commit."""
     nothing = f"Nobody has proposed to close {day} although it does not add up."
     return await decide.lock_open(tx, [Act.CLOSE_WITH_DIFFERENCE], day.isoformat(), nothing)
 

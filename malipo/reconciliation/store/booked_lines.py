@@ -7,7 +7,9 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
+from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 # Lines that are booked as sums. What came in is never booked as a fee: it may be a payment whose remark says "fees".
 SUMMED = "(l.kind = 'sweep' OR l.kind = 'fee' AND l.amount < 0)"
@@ -37,6 +39,16 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     day: date
     cents: int  # all of it, signed as in the statement
+    imported_by: str = ""
+    lines: int = 0
+    untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's has
+
+
+class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
+    line_id: int
+    channel: Channel
+    account: str
+    amount: int
 
 
 class BankLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,27 +69,49 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     reference: str
 
 
-async def sum_lines(tx: Tx) -> list[LineSum]:
-    rows = await tx.fetch(
+async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSum]:
+    """Of all files, or of one."""
+    rows = await connection.fetch(
         f"""
         SELECT l.file_id, l.channel, l.account, l.kind,
                (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
-               sum(l.amount * 100 + l.cents)::bigint AS cents
+               sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
+               coalesce(sum(abs(l.amount)) FILTER (WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
+                   SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+                   WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL)), 0)::bigint
+                   AS untold
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE {IS_SUMMED} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
-        """
+        JOIN statement_files f ON f.id = l.file_id
+        WHERE {IS_SUMMED} AND ($1::text IS NULL OR l.file_id = $1)
+        GROUP BY 1, 2, 3, 4, 5, f.imported_by ORDER BY 1, 4, 5
+        """,
+        file_id,
     )
     return [msgspec.convert(dict(row), LineSum) for row in rows]
 
 
-async def close_summed(tx: Tx) -> None:
-    """The lines of `sum_lines` have their place. The caller holds the lock, so they are the same."""
+async def close_summed(tx: Tx, file_ids: Sequence[str]) -> None:
+    """The lines of `sum_lines` of these files have their place. The caller holds the lock, so they are the same."""
     await tx.execute(
         f"""
         DELETE FROM open_statement_lines o USING statement_lines l
-        WHERE l.id = o.line_id AND {IS_SUMMED}
-        """
+        WHERE l.id = o.line_id AND l.file_id = ANY($1) AND {IS_SUMMED}
+        """,
+        list(file_ids),
     )
+
+
+async def find_summed(tx: Tx, file_id: str) -> list[UnbookedLine]:
+    """The lines of `sum_lines` of a file, one by one."""
+    rows = await tx.fetch(
+        f"""
+        SELECT l.id AS line_id, l.channel, l.account, l.amount
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        WHERE l.file_id = $1 AND {IS_SUMMED} ORDER BY l.id
+        """,
+        file_id,
+    )
+    return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
 
 
 async def close_line(tx: Tx, line_id: int) -> bool:

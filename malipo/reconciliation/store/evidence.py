@@ -7,6 +7,7 @@ import msgspec
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,16 +36,17 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int
     file_id: str
     imported_by: str
+    role: str  # payment or reversal
     receipt: str
+    amount: int  # of the line
     moved_at: datetime
     reference: str
     type: Type
     status: str
+    is_paid: bool  # by the latest report, which may contradict the status
     payment_amount: int
 
 
-# Who imports what the worker fetches from networks. No operator and no user of a machine has this name.
-FETCHED_BY = "malipo"
 # Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
 # paid; a reversal, where one that has ended counts as paid.
 _HAS_EFFECT = """
@@ -67,8 +69,8 @@ _IS_FETCHED = f"""
      ELSE f.imported_by = '{FETCHED_BY}' END)
 """
 _WAITING = """
-    m.line_id, f.id AS file_id, f.imported_by, l.receipt, l.moved_at, t.reference, t.type, t.status,
-    t.amount AS payment_amount
+    m.line_id, f.id AS file_id, f.imported_by, m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
+    coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount
 """
 _JOINED = f"""
     statement_matches m JOIN statement_lines l ON l.id = m.line_id

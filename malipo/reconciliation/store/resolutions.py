@@ -58,6 +58,12 @@ async def find_open(connection: Conn) -> list[Resolution]:
     return [proposed_resolution(each) for each in found if each.subject.startswith(ID_PREFIX)]
 
 
+async def find_proposal(connection: Conn, exception_id: str) -> Proposal | None:
+    """What waits about an exception."""
+    found = await proposals.find_of(connection, ACTS, exception_id)
+    return next((each for each in found if each.decided_at is None), None)
+
+
 def proposed_resolution(proposal: Proposal) -> Resolution:
     terms = proposal.terms_as(ActionTerms)
     return Resolution(

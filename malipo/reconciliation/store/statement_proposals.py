@@ -45,6 +45,12 @@ async def find(connection: Conn, file_id: str) -> list[StatementProposal]:
     return [of(each) for each in await proposals.find_with_term(connection, STATEMENT_UNDOS, "file_id", file_id)]
 
 
+async def find_waiting(connection: Conn, file_id: str) -> list[Proposal]:
+    """Those about a file and its bookings that wait for another operator."""
+    found = await proposals.find_with_term(connection, STATEMENT_UNDOS, "file_id", file_id)
+    return [each for each in found if each.decided_at is None]
+
+
 async def find_open(connection: Conn) -> list[StatementProposal]:
     """Those that wait for another operator, the oldest first."""
     return [of(each) for each in await proposals.find_open(connection, STATEMENT_UNDOS)]

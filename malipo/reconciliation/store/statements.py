@@ -100,21 +100,27 @@ async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
     return None if row is None else file_of(row)
 
 
+# Who imports what the worker fetches from networks. No operator and no user of a machine has this name.
+FETCHED_BY = "malipo"
+
+
 async def is_fetched(connection: Conn, channel: Channel, account: str, *, profile: str, begins: datetime) -> bool:
-    """Whether the day that begins then was fetched."""
+    """Whether the worker has fetched the day that begins then. An operator's file of the same layout may be
+    invented: it does not count."""
     return bool(
         await connection.fetchval(
             """
             SELECT EXISTS (
                 SELECT FROM statement_files
                 WHERE channel = $1 AND account = $2 AND profile = $3 AND begins_at = $4 AND ends_at > begins_at
-                  AND withdrawn_at IS NULL
+                  AND withdrawn_at IS NULL AND imported_by = $5
             )
             """,
             channel,
             account,
             profile,
             begins,
+            FETCHED_BY,
         )
     )
 

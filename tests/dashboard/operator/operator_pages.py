@@ -59,11 +59,18 @@ class Operator:
         return await self.surfer.post(f"/operator/cases/{payment.reference}/propose", whole)
 
     async def decide(self, act: str, payment: Transaction, proposal: str) -> Seen:
-        return await self.surfer.post(f"/operator/cases/{payment.reference}/{act}", {"proposal": proposal})
+        fields = {"proposal": proposal, "seen": seen_on(await self.look(payment))}
+        return await self.surfer.post(f"/operator/cases/{payment.reference}/{act}", fields)
 
     async def approve(self, payment: Transaction) -> Seen:
         """What stands on the page now."""
         return await self.decide("approve", payment, proposal_on(await self.look(payment)))
+
+
+def seen_on(seen: Seen) -> str:
+    """The code of what stands on the page, if it has a form to approve it."""
+    found = re.search(r'name="seen" value="(\w+)"', seen.text)
+    return found[1] if found else ""
 
 
 def proposal_on(seen: Seen) -> str:

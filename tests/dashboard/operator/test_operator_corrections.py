@@ -8,10 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.dashboard.operator.case_reasons import SENTENCES
-from malipo.dashboard.operator.resolution_effects import WAIVED, Effect, effect_of
+from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, ReviewReason
+from malipo.payments.resolution import Effect, effect_of
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
@@ -172,7 +173,8 @@ async def _effect(room: Room, payment: Transaction, value: str) -> Effect:
     async with room.service.database.begin() as tx:
         case = await cases.lock(tx, payment.reference)
     assert case is not None
-    return effect_of(case, value, await room.available())
+    outcome, is_waived = finding_of(case, value)
+    return effect_of(case, outcome, is_waived=is_waived, available=await room.available())
 
 
 async def test_a_debt_is_on_the_list_with_its_sum(room: Room) -> None:

@@ -9,7 +9,7 @@ from malipo.access.reauthentication import SensitiveAct
 from malipo.dashboard.operator.routes import PAGES
 from malipo.payments.transaction import Status
 from tests.authenticator_app import enrolled
-from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on, seen_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.page_client import PASSWORD, Seen
 
@@ -17,6 +17,7 @@ from tests.dashboard.page_client import PASSWORD, Seen
 ACTS = {
     ("POST", "/operator/cases/{payment}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/cases/{payment}/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/cases/{payment}/cancel"): SensitiveAct.APPROVAL,
     ("POST", "/operator/bookings/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/restore/release"): SensitiveAct.APPROVAL,
     ("POST", "/operator/restore/end-hold"): SensitiveAct.APPROVAL,
@@ -66,10 +67,11 @@ async def test_a_stolen_cookie_approves_nothing(operator_pages: OperatorPages) -
     assert await operator_pages.status(payout) is Status.PROCESSING
 
     path = f"/operator/cases/{payout.reference}/approve"
-    wrong = await juma.surfer.post(path, {"proposal": proposal, "confirm_password": "not this one"})
+    fields = {"proposal": proposal, "seen": seen_on(await juma.look(payout))}
+    wrong = await juma.surfer.post(path, fields | {"confirm_password": "not this one"})
     assert (wrong.status, asks(wrong)) == (400, True)
     assert await operator_pages.status(payout) is Status.PROCESSING
-    done = await juma.surfer.post(path, {"proposal": proposal, "confirm_password": PASSWORD})
+    done = await juma.surfer.post(path, fields | {"confirm_password": PASSWORD})
     assert done.status == 303
     assert await operator_pages.status(payout) is Status.FAILED
 

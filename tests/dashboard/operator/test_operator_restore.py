@@ -32,7 +32,7 @@ async def _release(operator: Operator, **fields: str) -> Seen:
     """With what stands on the page, unless it is given."""
     seen = await operator.surfer.get(PATH)
     form = seen.text.split('action="/operator/restore/release"')[1]
-    shown = dict(re.findall(r'name="(epoch|proposal|alone)" value="([^"]*)"', form))
+    shown = dict(re.findall(r'name="(epoch|proposal|seen|alone)" value="([^"]*)"', form))
     return await operator.surfer.post(f"{PATH}/release", shown | {"evidence": EVIDENCE} | fields)
 
 
@@ -182,8 +182,10 @@ async def test_what_is_open_is_shown_and_a_channel_is_released_by_itself(operato
     assert "Propose it" in case.words, "its statement may show that it was paid"
     scope = {"channel": payout.channel, "type": payout.type, "proposal": ""}
     assert (await _release(asha, **scope)).to == PATH
-    [proposal] = set(re.findall(r'name="proposal" value="(rel_\w+)"', (await juma.surfer.get(PATH)).text))
-    assert (await _release(juma, **scope | {"proposal": proposal})).to == PATH
+    named = r'name="proposal" value="(rel_\w+)">\s*<input type="hidden" name="seen" value="(\w+)"'
+    [(proposal, code)] = set(re.findall(named, (await juma.surfer.get(PATH)).text))
+    assert (await _release(juma, **scope | {"proposal": proposal, "seen": "aaaaaaaaaa"})).status == 409
+    assert (await _release(juma, **scope | {"proposal": proposal, "seen": code})).to == PATH
     assert (await _standing(operator_pages)).is_fenced, "a channel is not the whole"
     async with operator_pages.service.database.read() as connection:
         assert not await connection.fetchval("SELECT bool_or(is_asked_first) FROM dispatches")

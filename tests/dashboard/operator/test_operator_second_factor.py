@@ -17,7 +17,7 @@ from malipo.service import Service
 from tests.authenticator_app import AuthenticatorApp, enrolled
 from tests.conftest import NO_LIMITS, Running, make_merchant, starting, until_ready
 from tests.dashboard.merchant.second_factor.second_factor_steps import set_up
-from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on, seen_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.page_client import PASSWORD, surfing
 from tests.journeys.operator_sessions import session_of
@@ -101,7 +101,12 @@ async def test_in_a_trusted_browser_an_approval_still_needs_a_code(operator_page
     assert (asked.status, 'name="confirm_code"' in asked.text) == (403, True)
     assert await operator_pages.status(payment) is Status.PROCESSING
     assert (await asha.surfer.post("/operator/account/second-factor/codes")).status == 403
-    proof = {"proposal": proposal, "confirm_password": PASSWORD, "confirm_code": app.code()}
+    proof = {
+        "proposal": proposal,
+        "seen": seen_on(await asha.look(payment)),
+        "confirm_password": PASSWORD,
+        "confirm_code": app.code(),
+    }
     await asha.surfer.post(f"/operator/cases/{payment.reference}/approve", proof)
     assert await operator_pages.status(payment) is not Status.PROCESSING
 

@@ -9,7 +9,7 @@ from malipo.dashboard.operator.reconciliation import receive_file
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from tests.conftest import Running
-from tests.dashboard.operator.operator_pages import OperatorPages
+from tests.dashboard.operator.operator_pages import OperatorPages, seen_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.statement_pages import NEW, an_account, generic, import_from, send, sent
 
@@ -88,7 +88,9 @@ async def test_an_import_is_withdrawn_by_two_operators(operator_pages: OperatorP
     proposal = seen.text.split('name="proposal" value="')[1].split('"')[0]
     assert (await asha.surfer.post(f"{file}/approve", {"proposal": proposal})).status == 403
     assert (await juma.surfer.post(f"{file}/approve", {"proposal": "stp_other"})).status == 409
-    assert (await juma.surfer.post(f"{file}/approve", {"proposal": proposal})).status == 303
+    assert (await juma.surfer.post(f"{file}/approve", {"proposal": proposal, "seen": "aaaaaaaaaa"})).status == 409
+    code = seen_on(await juma.surfer.get(file))
+    assert (await juma.surfer.post(f"{file}/approve", {"proposal": proposal, "seen": code})).status == 303
     done = await juma.surfer.get(file)
     for shown in ("This import was withdrawn.", "It is another till's", "Its lines were withdrawn."):
         assert shown in done.words

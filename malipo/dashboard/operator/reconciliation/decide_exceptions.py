@@ -10,9 +10,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import decide
+from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.alone import is_alone
 from malipo.dashboard.operator.reconciliation import exceptions as pages
 from malipo.dashboard.operator.reconciliation.exception_effects import ADOPTION, TITLES, needs_look, terms_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -37,6 +38,8 @@ _MOST_KEY = 255
 SENTENCES = [
     form_errors.CHANGED,
     decide.CHANGED,
+    moved_alone.NOT_ALONE,
+    moved_alone.ALWAYS_TWO,
     CAUSE_HAS_GONE,
     _CHOICE,
     _REASON,
@@ -103,9 +106,11 @@ async def approve(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
-        return await resolve.approve(tx, id_, actor=request.actor, now=request.service.clock())
+        # What was seen is compared before the first is approved: each may change what the next one moves.
+        how: dict[str, Any] = {"actor": request.actor, "now": request.service.clock()}
+        return await resolve.approve(tx, id_, **how, is_single_operator=is_alone(form))
 
-    return await _done(request, form, act, "exceptions-approved")
+    return await _done(request, form, act, "exceptions-approved", is_approval=True)
 
 
 async def reject(request: OperatorRequest) -> Response:
@@ -135,9 +140,13 @@ async def undo(request: OperatorRequest) -> Response:
 Act = Callable[[Tx, ResolveExceptions, str], Awaitable[ReconciliationException]]
 
 
-async def _done(request: OperatorRequest, form: Form, act: Act, notice: str, *, is_look: bool = False) -> Response:
+async def _done(
+    request: OperatorRequest, form: Form, act: Act, notice: str, *, is_look: bool = False, is_approval: bool = False
+) -> Response:
     chosen = pages.ids_in(form.all("exception"))
-    seen, shown = (dict(each.partition(" ")[::2] for each in form.all(name)) for name in ("seen", "shown"))
+    seen, shown, codes = (
+        dict(each.partition(" ")[::2] for each in form.all(name)) for name in ("seen", "shown", "code")
+    )
     resolve = ResolveExceptions.of(request.service.settings, request.service.clock)
 
     async def act_on_all(tx: Tx) -> list[ReconciliationException]:
@@ -146,7 +155,9 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str, *, 
         await matching.lock_for_decision(tx)
         for each in chosen:
             await _require_as_seen(tx, each, seen.get(each, ""))
-            if each in shown:
+            if is_approval:
+                await _require_code(tx, resolve, each, codes.get(each, ""))
+            elif each in shown:
                 await _require_as_shown(request, tx, form, each, shown[each])
         done = [await act(tx, resolve, each) for each in chosen]
         if is_look:
@@ -179,18 +190,20 @@ async def _require_as_seen(tx: Tx, exception_id: str, seen: str) -> None:
         raise Conflict(form_errors.CHANGED)
 
 
+async def _require_code(tx: Tx, resolve: ResolveExceptions, exception_id: str, code: str) -> None:
+    """All that the page said of what is proposed, and of what it is about."""
+    proposal = await resolutions.find_proposal(tx, exception_id)
+    if proposal is None or await resolve.find_code(tx, proposal) != code:
+        raise Conflict(form_errors.CHANGED)
+
+
 async def _require_as_shown(request: OperatorRequest, tx: Tx, form: Form, exception_id: str, shown: str) -> None:
     """What would change is still what the page said."""
     exception = await exceptions.get(tx, exception_id)
     assert exception is not None
     effects = await pages.effects_of(request, tx)
-    open_ = [each for each in await resolutions.find(tx, exception_id) if each.decided_at is None]
     choice = form.text("choice")
-    now = (
-        await pages.told(effects, exception, open_[0])
-        if open_
-        else await effects.find([exception], choice, terms_of(choice, form.values()))
-    )
+    now = await effects.find([exception], choice, terms_of(choice, form.values()))
     if now.fingerprint != shown:
         raise Conflict(form_errors.CHANGED)
 

@@ -4,11 +4,13 @@ The rules are those of `malipo/reconciliation/import_approval.py`. The form name
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import decide
+from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
+from malipo.dashboard.operator.alone import is_alone
 from malipo.dashboard.operator.reconciliation import run_import
 from malipo.dashboard.operator.reconciliation import statements as pages
 from malipo.dashboard.operator.request import OperatorRequest
@@ -19,7 +21,13 @@ from malipo.operators import vouching
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.report_evidence import approve_import
 
-SENTENCES = (import_approval.NOTHING_WAITS, decide.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR)
+SENTENCES = (
+    import_approval.NOTHING_WAITS,
+    decide.CHANGED,
+    moved_alone.NOT_ALONE,
+    vouching.SAME,
+    vouching.NOT_VOUCHED_FOR,
+)
 
 
 async def approve(request: OperatorRequest) -> Response:
@@ -28,8 +36,8 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> object:
         settle = run_import.settle_of(service.settings, service.clock)
-        seen = form.text("seen")
-        return await approve_import(tx, settle, id_in(request), actor=request.actor, now=service.clock(), seen=seen)
+        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
+        return await approve_import(tx, settle, id_in(request), actor=request.actor, now=service.clock(), **how)
 
     refused = await _write(request, act)
     if refused is not None:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from malipo.dashboard import render
+from malipo.dashboard.operator.alone import may_be_alone
 from malipo.dashboard.operator.reconciliation import exception_effects
 from malipo.dashboard.operator.reconciliation.exception_effects import Choice, Effect, Effects
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
@@ -19,6 +20,7 @@ from malipo.dashboard.urls import id_in, key_in
 from malipo.db import Conn
 from malipo.merchants.store import merchants
 from malipo.networks.connector import Channel
+from malipo.operators import store as operators
 from malipo.reconciliation.exception import (
     Action,
     ExceptionCount,
@@ -28,7 +30,7 @@ from malipo.reconciliation.exception import (
     Resolution,
     Suggestion,
 )
-from malipo.reconciliation.resolve_exceptions import NoSuchException
+from malipo.reconciliation.resolve_exceptions import NoSuchException, ResolveExceptions
 from malipo.reconciliation.store import exceptions, resolutions
 from malipo.reconciliation.store.exceptions import ExceptionFilter
 from malipo.reconciliation.suggest_payments import suggest_payments
@@ -55,6 +57,13 @@ class Row(NamedTuple):
     exception: ReconciliationException
     minutes: int  # since it was found
     proposal: Resolution | None
+
+
+class Codes(NamedTuple):
+    """Of what an approver is shown, by exception; and whether the only operator may approve all of these alone."""
+
+    codes: Mapping[str, str]
+    may_be_alone: bool
 
 
 def asked_in(query: Mapping[str, str], now: datetime) -> Asked:
@@ -148,16 +157,16 @@ async def chosen_page(
     if len(chosen) == 1:
         return await page(request, chosen[0], status=status, problem=problem, values=values, errors=errors)
 
-    async def find(connection: Conn) -> tuple[list[Row], list[tuple[Row, Effect]], list[Choice]]:
+    async def find(connection: Conn) -> tuple[list[Row], list[tuple[Row, Effect]], list[Choice], Codes]:
         found, waiting = await exceptions.find_by_ids(connection, chosen), await resolutions.find_open(connection)
         effects = await effects_of(request, connection)
         rows = rows_of(found, waiting, request.service.clock())
         proposed = [(each, await told(effects, each.exception, each.proposal)) for each in rows if each.proposal]
         open_ = [each for each in rows if each.exception.state is ExceptionState.OPEN]
         choices = await effects.choices([each.exception for each in open_], [], {}) if open_ else []
-        return open_, proposed, choices
+        return open_, proposed, choices, await _codes(request, connection, [each.exception.id for each, _ in proposed])
 
-    open_, proposed, choices = await request.service.read_snapshot(find)
+    open_, proposed, choices, codes = await request.service.read_snapshot(find)
     mine = [each for each, _ in proposed if each.proposal and each.proposal.requested_by == request.actor.name]
     return render.page(
         request,
@@ -167,10 +176,19 @@ async def chosen_page(
         open=open_,
         proposed=proposed,
         mine=mine,
+        **codes._asdict(),
         choices=choices,
         values=values or {},
         errors=errors or {},
     )
+
+
+async def _codes(request: OperatorRequest, connection: Conn, chosen: Sequence[str]) -> Codes:
+    resolve = ResolveExceptions.of(request.service.settings, request.service.clock)
+    number = await operators.count(connection)
+    found = [each for id_ in chosen if (each := await resolutions.find_proposal(connection, id_)) is not None]
+    codes = {each.subject: await resolve.find_code(connection, each) for each in found}
+    return Codes(codes, bool(found) and all(may_be_alone(each.action, operators=number) for each in found))
 
 
 async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
@@ -200,6 +218,7 @@ class Found(NamedTuple):
     told: Effect | None  # what is proposed
     undo: Effect | None  # what undoing would do
     look: Effect | None  # what was chosen, before it is proposed
+    approval: Codes
 
 
 async def page(
@@ -236,6 +255,7 @@ async def page(
             None if proposal is None else await told(effects, found, proposal),
             None if done is None else await effects.find([found], Action.UNDO, undo),
             await effects.find([found], choice, exception_effects.terms_of(choice, typed)) if is_look else None,
+            await _codes(request, connection, [] if proposal is None else [exception_id]),
         )
 
     found = await request.service.read_snapshot(find)
@@ -268,6 +288,7 @@ def _shown(request: OperatorRequest, found: Found) -> dict[str, Any]:
     return found._asdict() | {
         "row": rows_of([found.exception], [], request.service.clock())[0],
         "proposal": proposal,
+        **found.approval._asdict(),
         "is_mine": proposal is not None and proposal.requested_by == request.actor.name,
         "history": [(each, request.words(_title(each))) for each in decided],
     }

@@ -26,6 +26,7 @@ from malipo.floats.position import Position
 from malipo.ledger import house_bookings
 from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
+from malipo.operators import store as operators
 from malipo.validation.typed_values import amount_of
 
 PATH = "/operator/floats"
@@ -100,7 +101,8 @@ async def transfer(request: OperatorRequest) -> Response:
 
 
 async def approve(request: OperatorRequest) -> Response:
-    return await bookings.decide(request, booking_approval.approve, "booking-approved", _ID, PATH, _page)
+    act = await bookings.approving(request)
+    return await bookings.decide(request, act, "booking-approved", _ID, PATH, _page)
 
 
 async def reject(request: OperatorRequest) -> Response:
@@ -127,11 +129,11 @@ def _mistakes(request: OperatorRequest, form: Form) -> dict[str, str]:
 async def _page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None, **typed: Any
 ) -> Response:
-    async def find(connection: Conn) -> tuple[list[Position], list[ProposedBooking]]:
+    async def find(connection: Conn) -> tuple[list[Position], list[ProposedBooking], int]:
         proposals = [each for each in await booking_approval.find_open(connection) if each.channel is not None]
-        return await store.find_positions(connection), proposals
+        return await store.find_positions(connection), proposals, await operators.count(connection)
 
-    positions, proposals = await request.service.read_snapshot(find)
+    positions, proposals, number = await request.service.read_snapshot(find)
     low, now = dict(request.service.settings.float_low), request.service.clock()
     forms: dict[str, Any] = {"reading": {}, "reading_errors": {}, "transfer": {}, "transfer_errors": {}}
     return render.page(
@@ -142,6 +144,7 @@ async def _page(
         rows=[_row(each, low.get(each.channel), now) for each in positions],
         proposals=[(each, each.requested_by == request.actor.name) for each in proposals],
         channels=CHANNELS,
+        is_only=number == 1,
         limit=request.service.settings.booking_approval_amount,
         **forms | typed,
     )

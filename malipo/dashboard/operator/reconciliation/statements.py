@@ -10,8 +10,10 @@ from starlette.responses import Response
 
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
+from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
+from malipo.dashboard.operator.alone import may_be_alone
 from malipo.dashboard.operator.reconciliation import problem_sentences
 from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -20,6 +22,7 @@ from malipo.db import Conn
 from malipo.errors import Missing
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
+from malipo.operators import store as operators
 from malipo.reconciliation import effect_words, import_approval, listing_store, matching_summary
 from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
 from malipo.reconciliation.import_approval import WaitingList
@@ -29,6 +32,7 @@ from malipo.reconciliation.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.store import statement_proposals, withdrawals
 from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.store.withdrawals import FileBooking, Remaining
+from malipo.reconciliation.withdraw_statement import code_of
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
@@ -107,6 +111,8 @@ class Found(NamedTuple):
     summary: Summary | None  # of the matching that followed
     effect: ImportEffect | None  # of taking it back; None: it was
     held: list[WaitingList]  # payments that it alone would end or contradict, and that wait for a second operator
+    waiting: list[Proposal]  # those of the proposals that are open
+    operators: int
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -136,6 +142,8 @@ async def page(
             None if file is None else await find_summary(connection, file),
             None if file is None else await find_import_effect(connection, file),
             await import_approval.find_open(connection, file_id),
+            await statement_proposals.find_waiting(connection, file_id),
+            await operators.count(connection),
         )
 
     found = await request.service.read_snapshot(find)
@@ -159,7 +167,10 @@ async def page(
         bookings=found.bookings,
         remaining=found.remaining,
         held=found.held,
-        seen=import_approval.fingerprint_of,
+        seen=import_approval.code_of,
+        codes={each.id: code_of(each, found.effect) for each in found.waiting},
+        alone={each.id for each in found.waiting if may_be_alone(each.action, operators=found.operators)},
+        is_only=found.operators == 1,
         effects={} if found.effect is None else _effects(request.words, file.id, found.effect),
         proposals=[each for each in found.proposals if each.decided_at is None],
         withdrawal=next(

@@ -6,11 +6,14 @@ has a connection of its own.
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from typing import Any
 
 from starlette.responses import Response
 
+from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.alone import is_alone
 from malipo.dashboard.operator.reconciliation import run_import
 from malipo.dashboard.operator.reconciliation import statements as pages
 from malipo.dashboard.operator.request import OperatorRequest
@@ -22,7 +25,7 @@ from malipo.reconciliation.store.statement_proposals import StatementProposal
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
 
 _REASON = "Say what you have found out, in 10 to 1,000 characters."
-SENTENCES = (_REASON,)
+SENTENCES = (_REASON, form_errors.CHANGED, decide.CHANGED, moved_alone.NOT_ALONE, moved_alone.ALWAYS_TWO)
 _Act = Callable[[Tx, WithdrawStatements], Awaitable[StatementProposal]]
 
 
@@ -48,7 +51,8 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx, withdraw: WithdrawStatements) -> StatementProposal:
         subject = await _subject_as_seen(tx, request, form)
-        return await withdraw.approve(tx, subject, actor=request.actor, now=request.service.clock())
+        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
+        return await withdraw.approve(tx, subject, actor=request.actor, now=request.service.clock(), **how)
 
     return await _done(request, form, act)
 

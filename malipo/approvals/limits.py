@@ -1,0 +1,81 @@
+"""The limits of operators, as the service runs with them.
+
+They are settings, so variables of the environment. A command has an environment of its own, in which a larger amount is
+quickly named. So the service notes its limits when it begins, and a command takes the stricter of the two.
+"""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+
+import msgspec
+
+from malipo import log
+from malipo.approvals import store
+from malipo.approvals.store import Limits
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
+from malipo.db import Conn, ConnectionLost, Database, Tx
+from malipo.db.errors import Contention
+from malipo.errors import Unavailable
+from malipo.settings import Settings
+
+REQUIRED = "required"
+_AGAIN_SECONDS = 1.0
+
+
+def limits_of(settings: Settings) -> Limits:
+    return Limits(
+        booking_approval_amount=settings.booking_approval_amount, second_factor=settings.operator_second_factor
+    )
+
+
+def stricter(settings: Settings, noted: Limits | None) -> Settings:
+    """The settings of a command, with the stricter of its own limits and those of the service. Pure."""
+    if noted is None:
+        return settings
+    is_required = REQUIRED in (settings.operator_second_factor, noted.second_factor)
+    return replace(
+        settings,
+        booking_approval_amount=min(settings.booking_approval_amount, noted.booking_approval_amount),
+        operator_second_factor=REQUIRED if is_required else settings.operator_second_factor,
+    )
+
+
+async def with_limits(connection: Conn, settings: Settings) -> Settings:
+    """The settings of a command, as strict as those of the service."""
+    return stricter(settings, await store.find_limits(connection))
+
+
+async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bool:
+    """Keep the limits that the service begins with. Whether they are new; the audit log keeps a change."""
+    before, limits = await store.lock_limits(tx), limits_of(settings)
+    if limits == before:
+        return False
+    await store.put_limits(tx, limits, now=now)
+    if before is not None:
+        await audit_log.append(
+            tx,
+            actor,
+            "operators.limits_changed",
+            now=now,
+            amount=limits.booking_approval_amount,
+            amount_before=before.booking_approval_amount,
+            second_factor=limits.second_factor,
+            second_factor_before=before.second_factor,
+        )
+    return True
+
+
+async def note_at_start(database: Database, settings: Settings, *, actor: Actor, clock: Clock) -> None:
+    """As soon as the database answers."""
+    while True:
+        try:
+            async with database.begin() as tx:
+                if await note(tx, settings, actor=actor, now=clock()):
+                    log.info("operators.limits_noted", **msgspec.structs.asdict(limits_of(settings)))
+            return
+        except (ConnectionLost, Contention, Unavailable, TimeoutError) as error:
+            log.debug("operators.limits_not_noted", reason=str(error))
+            await asyncio.sleep(_AGAIN_SECONDS)

@@ -1,0 +1,55 @@
+"""Nobody approves anything else than what they have seen, at the command line too: what is approved is shown with a
+short code, and the commit compares it.
+
+Who sits at a terminal is shown it, and types yes. Who does not, a program or a script, names the code: --seen CODE.
+"""
+
+import argparse
+import sys
+from typing import Any
+
+from malipo.approvals import decide
+from malipo.cli import terminal
+from malipo.cli.authority import add_alone, add_here
+from malipo.cli.output import printable
+from malipo.cli.shown_proposals import Shown
+from malipo.errors import Conflict, Refusal
+
+_YES = "yes"
+
+
+class NotSeen(Refusal):
+    code = "not_seen"
+
+
+def add_seen(act: Any) -> None:
+    act.add_argument(
+        "--seen", metavar="CODE", help="the code of what you have seen, from malipo approvals; default: it is asked"
+    )
+
+
+def add_approval(act: Any) -> None:
+    """To a command that approves what another operator has proposed."""
+    add_here(act)
+    add_alone(act)
+    add_seen(act)
+
+
+def agreed(arguments: argparse.Namespace, shown: Shown) -> str:
+    """The code of what the operator has seen, and agrees with."""
+    if arguments.seen is not None:
+        if arguments.seen.strip().lower() == shown.code:
+            return shown.code
+        _show(shown)
+        raise Conflict(f"{decide.CHANGED} This is what waits now: --seen {shown.code}")
+    _show(shown)
+    if arguments.stdin or sys.stdin is None or not sys.stdin.isatty():
+        raise NotSeen(f"Nothing has changed. If this is what you approve, name its code: --seen {shown.code}")
+    if terminal.ask(f"Approve it? Type {_YES}").strip().lower() != _YES:
+        raise NotSeen("Not approved. Nothing has changed.")
+    return shown.code
+
+
+def _show(shown: Shown) -> None:
+    for line in shown.lines:
+        print(printable(line), file=sys.stderr)

@@ -1,0 +1,164 @@
+"""What a second operator is shown of a proposal at the terminal before they approve it: its terms, what it changes, and
+the code of all that. It only reads."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+from malipo import clock, money
+from malipo.approvals import decide
+from malipo.approvals.acts import BOOKINGS, STATEMENT_UNDOS, Act
+from malipo.approvals.booking_approval import proposed_booking
+from malipo.approvals.store import Proposal
+from malipo.cli import cases as case_words
+from malipo.cli.exceptions import effects, words
+from malipo.db import Conn
+from malipo.merchants.store import merchants
+from malipo.payments import resolve
+from malipo.payments.store import cases
+from malipo.payments.store.cases import proposed_resolution
+from malipo.reconciliation import effect_words, import_approval, withdraw_statement
+from malipo.reconciliation.close.store.closes import proposed_close
+from malipo.reconciliation.find_effect import find_import_effect
+from malipo.reconciliation.resolve_exceptions import ResolveExceptions
+from malipo.reconciliation.store import exceptions, resolutions, statement_proposals, statements
+from malipo.restore import release, status
+from malipo.restore.store import ReleaseTerms
+from malipo.settings import Settings
+
+
+class Shown(NamedTuple):
+    code: str
+    terms: dict[str, Any]
+    changes: Sequence[str] = ()  # a line each: accounts and payments
+
+    @property
+    def lines(self) -> list[str]:
+        told = {name: value for name, value in self.terms.items() if value not in (None, "", False)}
+        return [*(f"{name + ':':<20} {value}" for name, value in told.items()), *self.changes]
+
+
+async def find_shown(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+    found = await _find(connection, proposal, settings)
+    whole = {"proposed by": proposal.requested_by, "reason": proposal.reason or None, **found.terms}
+    return found._replace(terms=whole)
+
+
+async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+    if proposal.action in BOOKINGS:
+        return await _booking(connection, proposal)
+    if proposal.action in STATEMENT_UNDOS:
+        return await _statement(connection, proposal)
+    match proposal.action:
+        case Act.IMPORT:
+            return await _import(connection, proposal)
+        case Act.CLOSE_WITH_DIFFERENCE:
+            return _close(proposal)
+        case Act.RELEASE:
+            return await _release(connection, proposal)
+    if proposal.subject.startswith("exc_"):
+        return await _exception(connection, proposal, settings)
+    return await _payment(connection, proposal)
+
+
+async def _booking(connection: Conn, proposal: Proposal) -> Shown:
+    booking = proposed_booking(proposal)
+    names = {each.id: each.name for each in await merchants.find_all(connection)}
+    whose = None if booking.merchant_id is None else f"{names[booking.merchant_id]} ({booking.merchant_id})"
+    terms = {
+        "booking": booking.kind.replace("_", " "),
+        "amount": money.display(booking.amount),
+        "bank reference": booking.bank_reference,
+        "merchant": whose,
+        "channel": booking.channel,
+        "account": booking.account,
+    }
+    return Shown(decide.code_of(proposal), terms)
+
+
+async def _payment(connection: Conn, proposal: Proposal) -> Shown:
+    resolution = proposed_resolution(proposal)
+    case = await cases.get(connection, resolution.merchant_id, proposal.subject)
+    transaction = case.transaction
+    terms = {
+        "payment": transaction.reference,
+        "type": transaction.type,
+        "channel": transaction.channel,
+        "merchant": transaction.merchant_id,
+        "amount": money.display(transaction.amount),
+        "status": transaction.status,
+        "outcome": resolution.outcome,
+        "receipt": resolution.provider_reference,
+        "despite waiting": "yes" if resolution.is_despite_waiting else None,
+        "waived": "yes" if resolution.is_waived else None,
+    }
+    corrected = case_words.correction_lines(case) if case.correction is not None else []
+    return Shown(
+        await resolve.find_code(connection, proposal), terms, [f"{name + ':':<20} {value}" for name, value in corrected]
+    )
+
+
+async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+    exception, resolution = (
+        await exceptions.get(connection, proposal.subject),
+        resolutions.proposed_resolution(proposal),
+    )
+    assert exception is not None
+    changes = await effects.find(connection, exception, resolution.action, resolution.terms, settings)
+    code = await ResolveExceptions.of(settings, clock.now).find_code(connection, proposal)
+    terms = {name: value for name, value in words.lines_of(exception) if name != "state"}
+    terms |= {"action": resolution.action, **resolution.terms}
+    return Shown(code, terms, [] if changes is None else effects.in_words(changes).splitlines())
+
+
+async def _statement(connection: Conn, proposal: Proposal) -> Shown:
+    proposed = statement_proposals.of(proposal)
+    file = await statements.get(connection, proposed.file_id)
+    assert file is not None
+    effect = await find_import_effect(connection, file)
+    terms = {
+        "action": proposed.action,
+        "import": file.id,
+        "file": file.name,
+        "channel": file.channel,
+        "account": file.account,
+        "booking": proposed.booking_id,
+        "amount": money.display(proposal.amount),
+    }
+    changes: list[str] = []
+    if effect is not None:
+        undone = effect.withdrawal if proposed.booking_id is None else effect.undos.get(proposed.booking_id, [])
+        changes = effects.in_words(effects.rows_of(undone, {})).splitlines()
+        if proposed.booking_id is None:
+            changes += [sentence.format(count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
+    return Shown(withdraw_statement.code_of(proposal, effect), terms, changes)
+
+
+async def _import(connection: Conn, proposal: Proposal) -> Shown:
+    held = await import_approval.find_held(connection, proposal)
+    terms = {"import": proposal.subject, "payments": len(held.lines), "amount": money.display(held.amount)}
+    told = [
+        f"  {each.reference}, {each.type} {each.status}: {money.display(each.payment_amount)}, {each.receipt}"
+        for each in held.lines
+    ]
+    told += [f"  {each.kind} of {each.day}: {money.display(each.untold)}" for each in held.sums]
+    return Shown(import_approval.code_of(held), terms, told)
+
+
+def _close(proposal: Proposal) -> Shown:
+    proposed = proposed_close(proposal)
+    day: date = proposed.day
+    terms = {"day": str(day), "without": ", ".join(proposed.without), "hash": proposed.hash}
+    return Shown(decide.code_of(proposal), terms)
+
+
+async def _release(connection: Conn, proposal: Proposal) -> Shown:
+    found, of = await status.find(connection), proposal.terms_as(ReleaseTerms)
+    terms: dict[str, Any] = {"release": "the installation", "fenced because": found.installation.fence_reason}
+    rows = [each for each in found.open if each.attention]
+    if of.channel is not None and of.type is not None:
+        payments, amount = release.sums_of(found, (of.channel, of.type))
+        terms = {"release": f"{of.channel} {of.type}", "payments": payments, "amount": money.display(amount)}
+        rows = []
+    told = [f"  {each.channel} {each.type}: {each.payments:,} {each.attention}" for each in rows]
+    return Shown(release.code_of(proposal, found), terms, told)
