@@ -16,7 +16,8 @@ from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx
 from malipo.db.migration_files import migrations
 from malipo.errors import Refusal
-from tests.approvals.test_grid_of_operators import ASHA, GRID, JUMA, TWO, World
+from tests.approvals.grid import GRID, TWO
+from tests.approvals.test_grid_of_operators import ASHA, JUMA, World
 from tests.approvals.test_grid_of_operators import world as world
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import statements as statements
@@ -145,7 +146,7 @@ async def _upgrade(database: Database) -> None:
 
 
 def test_every_act_that_waits_is_tried() -> None:
-    assert {act.value for act in MOVED} == {act for act, row in GRID.items() if row is TWO}
+    assert {act.value for act in MOVED} == {act for act, row in GRID.items() if row.cells is TWO}
 
 
 @pytest.mark.parametrize("act", MOVED)

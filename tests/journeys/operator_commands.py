@@ -24,9 +24,9 @@ class Said:
         return msgspec.json.decode(self.out)
 
 
-async def malipo(*arguments: str, **settings: Any) -> Said:
+async def malipo(*arguments: str, typed: str = "", **settings: Any) -> Said:
     """Run `malipo ARGUMENTS` with these settings and nothing else in its environment; `operator` is logged in."""
-    return await asyncio.to_thread(lambda: _run(arguments, _environment(settings)))
+    return await asyncio.to_thread(lambda: _run(arguments, _environment(settings), typed))
 
 
 def run_command(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
