@@ -20,7 +20,7 @@ from tests.table_files import hostile_workbooks
 HEADER = b"receipt,time,amount,balance\n"
 LINE = b"R1,2026-11-01 10:00,5000,5000\n"
 SLOW = "takes longer than"
-NO_HEADER, NOT_ASKED = "No row of it looks like the header", "NOT ASKED"
+NO_HEADER = "looks like the header of a statement"
 # More than is looked at before the file is given to its reader.
 HONEST = HEADER + b"".join(b"A%d,2026-11-01 10:00,5000,%d\n" % (each, each * 5000) for each in range(1, 3000))
 
@@ -101,7 +101,7 @@ async def test_a_hostile_file_is_refused_in_words_and_nothing_is_imported(
     how = {"database_url": database_url, "operator": asha.name}
     said = await malipo("statements", "import", str(path), "--channel", "TIGO_PESA", "--new-account", **how)
     assert (said.code, said.out, "Traceback" in said.err) == (2, "", False), said.err
-    assert (words if words != NO_HEADER else NOT_ASKED) in said.err or SLOW in said.err
+    assert words in said.err or SLOW in said.err
     assert await _files(database) == before
 
     assert (await asha.surfer.get("/operator/statements")).status == 200, "the pages go on"
