@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from malipo.table_files.rows import Cell
 
 # What nearly every amount is. A file has millions of them, and the exact patterns take twice as long.
-_PLAIN = re.compile(r"(-?\d{1,3}(?:,\d{3})*|-?\d+)(?:\.00?)?", re.ASCII)
+_PLAIN = re.compile(r"(-?\d{1,3}(?:,\d{3}){0,4}|-?\d{1,15})(?:\.00?)?", re.ASCII)
 _SIGN = r"([+-]?)\s*(?:(?:TZS|TSHS?)\.?)?\s*([+-]?)"
 # By the mark before the cents, which a layout states.
 _NUMBERS = {
@@ -52,6 +52,9 @@ _DIRECTIVES = {
 # Days since then are what a spreadsheet program keeps of a time, and shows where the cell is not formatted as one.
 _FIRST_DAY = datetime(1899, 12, 30)
 _SERIALS = range(36_526, 73_051)  # of the years 2000 to 2099
+YEARS = range(2000, 2100)
+_MOST_DIGITS = 15  # of whole shillings: all the money there is has fewer
+_MOST_QUOTED = 60
 _SERIAL = re.compile(r"\d{5}(?:[.,]\d+)?", re.ASCII)
 
 
@@ -83,6 +86,8 @@ def cents_of(cell: Cell, decimal_mark: str = ".") -> int | None:
         return None
     if isinstance(cell, datetime):
         raise Unreadable("is a date, not an amount")
+    if abs(cell) >= 10**_MOST_DIGITS:
+        raise Unreadable(f"is {cell}, which is more than any account holds")
     cents = round(cell * 100)
     # A spreadsheet program computes in binary fractions: 59.4 may be 59.400000000000006.
     if abs(cell * 100 - cents) > 1e-4:
@@ -97,19 +102,27 @@ def _cents_of_text(cell: str, decimal_mark: str) -> int | None:
     is_negative = text.startswith("(") and text.endswith(")")
     match = _NUMBERS[decimal_mark].fullmatch(text[1:-1].strip() if is_negative else text)
     if match is None:
-        raise Unreadable(f"is {text!r}, which is not an amount{_hint(text, decimal_mark)}")
+        raise Unreadable(f"is {_quoted(text)}, which is not an amount{_hint(text, decimal_mark)}")
     before, after, whole, fraction = match.groups()
     if before and after:
-        raise Unreadable(f"is {text!r}, which is not an amount")
+        raise Unreadable(f"is {_quoted(text)}, which is not an amount")
     if fraction is not None and _AMBIGUOUS[decimal_mark].fullmatch(f"{whole}{decimal_mark}{fraction}"):
         raise Unreadable(
-            f"is {text!r}, which is a thousand times as much for another program: write amounts such as 1000 or "
+            f"is {_quoted(text)}, which is a thousand times as much for another program: write amounts such as 1000 or "
             "1000.00 in the file, or take a layout that says which mark is before the cents"
         )
     if fraction is not None and fraction[2:].strip("0"):
-        raise Unreadable(f"is {text!r}, which has parts of a cent")
-    cents = int(re.sub(r"\D", "", whole)) * 100 + int(f"{fraction or ''}00"[:2])
+        raise Unreadable(f"is {_quoted(text)}, which has parts of a cent")
+    digits = re.sub(r"\D", "", whole).lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        raise Unreadable(f"is {_quoted(text)}, which is more than any account holds")
+    cents = int(digits or 0) * 100 + int(f"{fraction or ''}00"[:2])
     return -cents if is_negative or "-" in (before, after) else cents
+
+
+def _quoted(text: str) -> str:
+    """A cell may have thousands of letters."""
+    return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…")
 
 
 def _hint(text: str, decimal_mark: str) -> str:
@@ -130,7 +143,7 @@ def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
 
     def time_of(cell: Cell) -> datetime:
         if isinstance(cell, datetime):
-            return (cell if cell.tzinfo else cell.replace(tzinfo=there)).astimezone(UTC)
+            return _in_utc(cell if cell.tzinfo else cell.replace(tzinfo=there), str(cell))
         return time_of_text(text_of(cell))
 
     @lru_cache(maxsize=64)
@@ -139,9 +152,9 @@ def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
             if match := pattern.fullmatch(text):
                 return _datetime(match.groupdict(), there, text)
         if (local := _of_serial(text)) is not None:
-            return local.replace(tzinfo=there).astimezone(UTC)
+            return _in_utc(local.replace(tzinfo=there), text)
         example = f"{datetime(2026, 1, 31, 14, 5):{'%Y-%m-%d %H:%M:%S' if formats[0] == 'iso' else formats[0]}}"
-        raise Unreadable(f"is {text!r}, which is not a time such as {example}")
+        raise Unreadable(f"is {_quoted(text)}, which is not a time such as {example}")
 
     return time_of
 
@@ -177,13 +190,13 @@ def _pattern(format_: str) -> str:
 
 
 def _datetime(parts: dict[str, str | None], there: ZoneInfo, text: str) -> datetime:
-    if parts.get("zone"):
-        return datetime.fromisoformat(text).astimezone(UTC)
     year = int(parts["year"] or 0)
     hour = int(parts.get("hour") or 0)
     if half := parts.get("half"):
         hour = hour % 12 + (12 if half in "Pp" else 0)
     try:
+        if parts.get("zone"):
+            return _in_utc(datetime.fromisoformat(text), text)
         local = datetime(
             year + 2000 if year < 100 else year,
             _month(parts["month"] or "0"),
@@ -193,6 +206,15 @@ def _datetime(parts: dict[str, str | None], there: ZoneInfo, text: str) -> datet
             int(parts.get("second") or 0),
             tzinfo=there,
         )
+    except Unreadable:
+        raise
     except ValueError:
-        raise Unreadable(f"is {text!r}, and there is no such time") from None
-    return local.astimezone(UTC)
+        raise Unreadable(f"is {_quoted(text)}, and there is no such time") from None
+    return _in_utc(local, text)
+
+
+def _in_utc(moment: datetime, text: str) -> datetime:
+    """A day after the year 9999 is no time for Python; and a file must not cover all the years to come."""
+    if moment.year not in YEARS:
+        raise Unreadable(f"is {_quoted(text)}, and no statement is of that year")
+    return moment.astimezone(UTC)

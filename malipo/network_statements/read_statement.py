@@ -21,6 +21,7 @@ from malipo.table_files.rows import Cell, rows_of
 
 Read = TypeVar("Read")
 
+_MOST_RECEIPT = 200  # An index has it, and takes no long text.
 # A header that did not come by then is not in the file.
 MOST_ROWS_BEFORE_HEADER = 60
 
@@ -142,6 +143,8 @@ def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
         receipt = text_of(cells.receipt)
         if not receipt:
             raise Unreadable("The receipt is missing.")
+        if len(receipt) > _MOST_RECEIPT:
+            raise Unreadable(f"The receipt has more than {_MOST_RECEIPT} characters.")
         kind = kind_of(reason, details)
         linked = text_of(cells.linked) or (find_linked(details) if kind is LineKind.REVERSAL else "")
         phone = find_phone(text_of(cells.party) or details)

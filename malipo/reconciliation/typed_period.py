@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from malipo import clock
 from malipo.errors import Invalid
+from malipo.network_statements.cell_values import YEARS
 
 WRONG = "Say from when to when the statement is, both, such as 2026-11-15: a day, or a time such as 2026-11-15 14:00."
 
@@ -15,10 +16,12 @@ def period_of(begins: str, ends: str) -> tuple[datetime, datetime] | None:
         return None
     try:
         first = datetime.fromisoformat(begins)
-        last = datetime.fromisoformat(ends) + (timedelta(days=1) if _is_day(ends) else timedelta())
+        last = datetime.fromisoformat(ends)
     except ValueError:
         raise Invalid(WRONG) from None
-    period = _there(first), _there(last)
+    if not {first.year, last.year} <= {*YEARS}:
+        raise Invalid(WRONG)
+    period = _there(first), _there(last + (timedelta(days=1) if _is_day(ends) else timedelta()))
     if period[0] >= period[1]:
         raise Invalid("A statement ends after it begins.")
     return period

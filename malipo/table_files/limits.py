@@ -34,7 +34,7 @@ STATEMENT = Limits(
 )
 # A list of payouts has at most 5,000 lines, and is kept whole.
 PAYOUTS = Limits(
-    memory_bytes=256 * _MEGABYTE,
+    memory_bytes=128 * _MEGABYTE,  # With the service itself, less than 150 MB more while a file is read.
     seconds=10,
     unpacked_bytes=64 * _MEGABYTE,
     rows=20_000,

@@ -116,6 +116,8 @@ def send_piece(piece: list[list[Any]], most: int, encode: Callable[[Any], bytes]
     """How many characters it had, about: marks between cells count, and letters that take several bytes do so too."""
     dates = _take_dates(piece) if has_dates else []
     content = encode({"rows": piece, "dates": dates})
+    if rb"\u0000" in content and any("\0" in cell for row in piece for cell in row if type(cell) is str):
+        raise Stopped("damaged", "it has NUL characters")  # No database keeps one.
     if len(content) > most:
         raise Stopped("characters")
     if len(content) > _MOST_PIECE and len(piece) > 1:

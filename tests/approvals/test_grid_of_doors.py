@@ -1,91 +1,287 @@
-"""Every act of the table × how recently its operator has confirmed, at each door: the pages, and the command line.
+"""Every act of the grid at each door: every form of the pages, and every command, by every operator of the columns.
 
-A page asks for the password and the code, and so does a command: of a session of 11 minutes, and of a log-in without a
-code in a trusted browser, whose confirmation counts as a day old. (Each page is opened in
-`tests/dashboard/operator/test_operator_reauthentication.py`; here, each command is given.)
+One server and one database serve all rows. A row is walked from the column that must change nothing to the one that
+does it: so a refusal that has changed something shows in the next step.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from malipo import clock, ids
 from malipo.access.passwords import Passwords
 from malipo.access.reauthentication import WITHOUT_CODE
 from malipo.approvals.acts import Act
-from malipo.audit_log import store as audit_log
 from malipo.cli.authority import DOES
 from malipo.dashboard.operator.routes import PAGES
 from malipo.db import Database
+from malipo.operators import login
 from malipo.operators import store as operators
-from tests.authenticator_app import enrolled
+from malipo.service import Service
+from malipo.settings import Settings
+from tests.approvals import command_door, page_door
+from tests.approvals.door_cases import ASHA, Case, Cases
+from tests.approvals.grid import (
+    BOTH,
+    COLUMNS,
+    GRID,
+    LIMIT,
+    OLD,
+    ONE,
+    RESET,
+    TRUSTED,
+    TWICE,
+    TWO,
+    Door,
+)
+from tests.authenticator_app import AuthenticatorApp, enrolled
 from tests.cli.test_operator_code import KEY
 from tests.cli.test_operator_session import PASSWORD, Terminal
-from tests.conftest import Merchant
+from tests.conftest import NO_LIMITS, SECRET_KEY, Merchant, Running, create_database, starting, until_ready
+from tests.dashboard.operator.operator_pages import Operator
+from tests.dashboard.page_client import cheap_hash, surfing
 from tests.journeys import operator_sessions
+from tests.networks.clickpesa_spec import GET_TOKEN, TOKEN_GIVEN
+from tests.networks.clickpesa_spec import settings as clickpesa_settings
+from tests.networks.scripted_server import ScriptedServer, http
 
-# Which acts can be done on pages, and which by commands only, written by hand.
-_MONEY = {
-    *("resolve_open_collection", "resolve_open_payout", "resolve_reported", "resolve_ended", "import", "top_up"),
-    *("settlement", "transfer", "book_line", "book_payout_line", "match_line", "adopt_line", "note", "undo"),
-    *("undo_of_two", "withdraw_statement", "undo_statement_booking", "close_day", "close_with_difference", "release"),
-    *("end_hold", "vouch", "cancel_payment"),
-}
-_ACCESS = {
-    *("make_key", "add_person", "make_password_link", "reset_second_factor", "set_operator_password"),
-    *("set_tariff", "switch_merchant"),
-}
-
-WHY = ("--reason", "The staff told us so")
-EVIDENCE = ("--evidence", "The statement of Monday")
-# What each command is given beside its name. None of it exists: the password is asked for before anything is looked up.
-GIVEN: dict[str, tuple[str, ...]] = {
-    "key create": ("Duka",),
-    "key revoke": ("Duka", "key_1"),
-    "merchant add-person": ("Duka", "thief@example.com"),
-    "merchant password-link": ("neema@example.com",),
-    "merchant reset-second-factor": ("neema@example.com",),
-    "operators add": ("neema",),
-    "operators password": ("juma",),
-    "operators reset-second-factor": ("juma",),
-    "operators vouch": ("juma", "--here"),
-    "merchant activate": ("Duka",),
-    "merchant deactivate": ("Duka",),
-    "tariff set": ("Duka", "--type", "COLLECTION", "--band", "500:0:150:20"),
-    "payments cancel": ("txn_1",),
-    "wallet top-up": ("Duka", "1000", "--reference", "NMB-1"),
-    "wallet settle": ("Duka", "1000", "--reference", "NMB-1"),
-    "wallet approve": ("NMB-1", "--here"),
-    "payments resolve": ("txn_1", "--completed", *EVIDENCE),
-    "payments approve": ("txn_1", "--here"),
-    "statements import": ("FILE", "--channel", "MPESA", "--new-account"),
-    "statements withdraw": ("stf_1", *WHY),
-    "statements undo": ("hbk_1", *WHY),
-    "statements approve": ("stf_1", "--here"),
-    "statements approve-import": ("stf_1", "--here"),
-    "exceptions propose": ("exc_1", "note", *WHY),
-    "exceptions undo": ("exc_1", *WHY),
-    "exceptions approve": ("exc_1", "--here"),
-    "close day": ("2026-11-02",),
-    "close approve": ("2026-11-02", "--here"),
-    "floats transfer": ("MPESA", "1000", "--to-bank", "--reference", "NMB-1"),
-    "floats approve": ("NMB-1", "--here"),
-    "hold": ("--release",),
-    "restore release": EVIDENCE,
-}
-# It asks the network first, and none is connected here.
-_ELSEWHERE = {"statements fetch"}
-FILE = Path(__file__).parents[1] / "network_statements" / "files" / "mpesa-account.csv"
+NAMES = ("asha", "juma", "rehema", "neema")  # rehema was reset yesterday; neema has logged in without a code
+OPTIONAL = {"operator_second_factor": "optional", "booking_approval_amount": LIMIT}
+_CHANGED = """
+    SELECT (SELECT count(*) FROM audit_log WHERE action NOT LIKE 'login.%'), (SELECT count(*) FROM moves),
+           (SELECT count(*) FROM proposals), (SELECT count(decided_at) FROM proposals),
+           (SELECT count(*) FROM statement_files)
+"""
 
 
-def test_every_act_has_a_door() -> None:
-    assert {act.value for page in PAGES for act in page.does} == _MONEY
-    assert {act.value for acts in DOES.values() for act in acts} == _MONEY | _ACCESS
-    assert {act.value for act in Act} == _MONEY | _ACCESS
+def test_every_act_has_a_row_and_every_row_every_column() -> None:
+    assert set(GRID) == {act.value for act in Act}
+    assert {tuple(row.cells) for row in GRID.values()} == {COLUMNS}
 
 
-def test_every_such_command_is_given() -> None:
-    assert set(GIVEN) | _ELSEWHERE == set(DOES)
+def _in_grid(door: str) -> dict[str, set[str]]:
+    """Which acts each form or command does, by the grid."""
+    found: dict[str, set[str]] = {}
+    for act, row in GRID.items():
+        for each in (getattr(row, door).begins, getattr(row, door).approves):
+            for form in each:
+                found.setdefault(form, set()).add(act)
+    return found
+
+
+def test_every_form_of_a_page_and_every_command_that_does_an_act_is_in_the_grid() -> None:
+    forms = {page.path: {act.value for act in page.does} for page in PAGES if page.does}
+    commands = {command: {act.value for act in acts} for command, acts in DOES.items()}
+    for declared, tried in ((forms, _in_grid("pages")), (commands, _in_grid("commands"))):
+        assert set(tried) == set(declared)
+        assert [form for form, acts in tried.items() if not acts <= declared[form]] == []
+        reached = {act for form, acts in declared.items() for act in acts}
+        assert {act for acts in tried.values() for act in acts} == reached, "each act at each door that has it"
+
+
+@dataclass
+class Desk:
+    """Four operators, each with a browser and a terminal, before one service."""
+
+    cases: Cases
+    url: str
+    database: Database
+    database_url: str
+    stack: AsyncExitStack
+    network: ScriptedServer
+    browsers: dict[str, Operator] = field(default_factory=dict)
+    sessions: dict[str, Path] = field(default_factory=dict)
+    app: AuthenticatorApp | None = None  # neema's
+
+    async def hire(self) -> None:
+        now = clock.now()
+        async with self.database.begin() as tx:
+            for name in NAMES:
+                await operators.insert_operator(tx, f"opr_{name}", name, now=now)
+                await operators.set_password(tx, f"opr_{name}", cheap_hash())
+            await login.set_password(tx, "rehema", cheap_hash(), actor=ASHA, now=now - timedelta(days=1))
+        self.app = await enrolled(self.database, "opr_neema")
+        for number, name in enumerate(NAMES):
+            surfer = await self.stack.enter_async_context(surfing(self.url, seen_from=f"10.7.0.{number + 1}"))
+            self.browsers[name] = Operator(name, "", surfer)
+        await self.log_in()
+
+    async def log_in(self) -> None:
+        async with self.database.begin() as tx:
+            await tx.execute("DELETE FROM login_attempts")
+        await self._trust(self.browsers["neema"])
+        for name, browser in self.browsers.items():
+            assert (await browser.log_in()).to == "/operator", "neema too: with the password alone"
+            self.sessions[name] = operator_sessions.session_of(self.database_url, name)
+        await self.confirmed("neema", WITHOUT_CODE)
+
+    async def _trust(self, browser: Operator) -> None:
+        """Once with a code, and from then on without."""
+        assert self.app is not None
+        await self.app.wait()
+        await browser.log_in()
+        trusted = await browser.surfer.post("/operator/login/code", {"code": self.app.code(), "trust": "yes"})
+        assert trusted.to == "/operator", trusted.words
+        await browser.surfer.get("/operator/networks")
+        await browser.surfer.post("/operator/logout")
+
+    async def confirmed(self, name: str, ago: timedelta = timedelta()) -> None:
+        async with self.database.begin() as tx:
+            sql = "UPDATE operator_sessions SET confirmed_at = $2 WHERE operator_id = $1"
+            await tx.execute(sql, f"opr_{name}", clock.now() - ago)
+
+    async def begin(self, act: Act, form: str) -> Case:
+        async with self.database.begin() as tx:
+            await tx.execute("DELETE FROM moved_alone")
+            await tx.execute("DELETE FROM login_attempts")
+        case = await self.cases.of(act, form)
+        if act is Act.RELEASE:
+            await self.log_in()  # A fence has ended all sessions.
+        for name in ("asha", "juma", "rehema"):
+            await self.confirmed(name)
+        if form == "statements fetch":
+            self._script(case)
+        return case
+
+    def _script(self, case: Case) -> None:
+        """The aggregator's statement of yesterday has the payment."""
+        assert case.payment is not None
+        amount, day = case.payment.amount, clock.day_of(clock.now()) - timedelta(days=1)
+        listed = {"id": "LCP1", "orderReference": case.payment.network_key, "collectedAmount": str(amount)}
+        line = {"id": "LCP1", "date": f"{day}T09:00:00Z", "entry": "Credit", "amount": amount}
+        said: dict[str, Any] = {
+            "payments/all": {"totalCount": 1, "data": [listed]},
+            "payouts/all": {"totalCount": 0, "data": []},
+            "account/statement": {"transactions": [line]},
+        }
+        self.network.always(GET_TOKEN, TOKEN_GIVEN)
+        for path, body in said.items():
+            self.network.always(f"GET /third-parties/{path}", http("200 OK", msgspec.json.encode(body)))
+
+    async def state(self) -> tuple[int, ...]:
+        async with self.database.read() as connection:
+            return tuple(await connection.fetchrow(_CHANGED))
+
+    async def at_page(self, form: str, case: Case, name: str, *, looks: str) -> str:
+        seen = await page_door.send(form, case, self.browsers[name], looks=self.browsers[looks])
+        return page_door.outcome_of(seen)
+
+    async def at_command(self, command: str, case: Case, name: str) -> str:
+        # neema types the password, and no code.
+        settings: dict[str, Any] = {"database_url": self.database_url, "secret_key": SECRET_KEY} | OPTIONAL
+        if command == "statements fetch":
+            settings |= clickpesa_settings(self.network.port) | {"clickpesa_timeout_seconds": 30}
+            settings |= {"route_mpesa_collection": "clickpesa", "allow_http_networks": "true"}
+        typed = f"{PASSWORD}\n" if name == "neema" else None
+        said = await command_door.give(command, case, settings=settings, session=self.sessions[name], typed=typed)
+        return command_door.outcome_of(said, name)
+
+    async def do(self, form: str, case: Case, name: str, *, looks: str = "asha") -> str:
+        """What came of it. What was not accepted has changed nothing."""
+        before = await self.state()
+        is_page = form.startswith("/")
+        came = await (self.at_page(form, case, name, looks=looks) if is_page else self.at_command(form, case, name))
+        if came != "accepted":
+            assert await self.state() == before, f"{form}: {name} was {came}, and something has changed"
+            return came
+        async with self.database.read() as connection:
+            sql = "SELECT count(*) FROM proposals WHERE decided_at IS NULL"
+            is_waiting = await connection.fetchval(sql)
+            if case.act is Act.IMPORT and not case.file_id:
+                sql = "SELECT id FROM statement_files ORDER BY imported_at DESC LIMIT 1"
+                case.file_id = await connection.fetchval(sql)
+        return "waits" if is_waiting else "done"
+
+
+@pytest.fixture(scope="module")
+async def desk(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+    url, folder = await create_database(postgres, template), tmp_path_factory.mktemp("grid")
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database.opened(url, size=10))
+        service = Service.assemble(Settings(**NO_LIMITS, booking_approval_amount=LIMIT), database)
+        stack.push_async_callback(service.finish)
+        start = stack.enter_context(starting(folder))
+        running: Running = await until_ready(
+            start("api", database_url=url, trusted_proxies="127.0.0.1", **NO_LIMITS, **OPTIONAL)
+        )
+        network = await stack.enter_async_context(ScriptedServer.opened())
+        desk = Desk(Cases(service, folder), running.url, database, url, stack, network)
+        await desk.hire()
+        yield desk
+
+
+def _walks() -> list[tuple[str, str, str]]:
+    """Act, door, and where it begins: where a page has no form for that, by the command."""
+    found = []
+    for act, row in GRID.items():
+        for door, where in (("pages", row.pages), ("commands", row.commands)):
+            begins = where.begins or (row.commands.begins[:1] if where.approves else ())
+            found += [(act, door, each) for each in begins]
+    return found
+
+
+WALKS = _walks()
+
+
+@pytest.mark.parametrize(("act", "door", "begins"), WALKS, ids=[", ".join(each) for each in WALKS])
+async def test_the_grid_at_its_doors(desk: Desk, act: str, door: str, begins: str) -> None:
+    row = GRID[act]
+    walk = _walk_of_two if row.cells is TWO else _walk_of_one
+    assert await walk(desk, Act(act), getattr(row, door), begins) == row.cells
+
+
+async def _walk_of_two(desk: Desk, act: Act, door: Door, begins: str) -> dict[str, str]:
+    case = await desk.begin(act, begins)
+    seen: dict[str, set[str]] = {column: set() for column in COLUMNS}
+    try:
+        await desk.confirmed("asha", timedelta(minutes=11))
+        if begins in door.begins:
+            seen[OLD].add(await desk.do(begins, case, "asha"))
+            seen[TRUSTED].add(await desk.do(begins, case, "neema"))
+        await desk.confirmed("asha")
+        before = await _proposed(desk)
+        seen[ONE].add(await desk.do(begins, case, "asha"))
+        approves = [each for each in door.approves if ("exceptions" in each) == bool(case.exception_id)]
+        for each in approves:
+            seen[TWICE].add(await desk.do(each, case, "asha", looks="juma"))
+            seen[RESET].add(await desk.do(each, case, "rehema", looks="juma"))
+            seen[TRUSTED].add(await desk.do(each, case, "neema", looks="juma"))
+            await desk.confirmed("juma", timedelta(minutes=11))
+            seen[OLD].add(await desk.do(each, case, "juma", looks="juma"))
+            await desk.confirmed("juma")
+        seen[BOTH].add(await desk.do(approves[0], case, "juma", looks="juma"))
+        made = [each for each in await _proposed(desk) if each not in before]
+        assert {each[1:] for each in made} == {("operator asha", "operator juma", True)}, "all that waits is one table"
+    finally:
+        await desk.cases.end(case)
+    return {column: " or ".join(sorted(found)) for column, found in seen.items()}
+
+
+async def _walk_of_one(desk: Desk, act: Act, door: Door, begins: str) -> dict[str, str]:
+    case = await desk.begin(act, begins)
+    seen = dict.fromkeys(COLUMNS, "nothing left")
+    await desk.confirmed("asha", timedelta(minutes=11))
+    seen[OLD] = await desk.do(begins, case, "asha")
+    seen[TRUSTED] = await desk.do(begins, case, "neema")
+    await desk.confirmed("asha")
+    before = await _proposed(desk)
+    seen[ONE] = await desk.do(begins, case, "asha")
+    other = await desk.begin(act, begins)
+    seen[RESET] = await desk.do(begins, other, "rehema")
+    assert await _proposed(desk) == before, "nothing is left for a second one"
+    return seen
+
+
+async def _proposed(desk: Desk) -> list[tuple[str, str, str | None, bool | None]]:
+    async with desk.database.read() as connection:
+        rows = await connection.fetch("SELECT id, requested_by, decided_by, is_approved FROM proposals ORDER BY id")
+    return [(row["id"], row["requested_by"], row["decided_by"], row["is_approved"]) for row in rows]
 
 
 class Asha(Terminal):
@@ -111,27 +307,6 @@ async def confirmed(database: Database, asha: Asha, *, seconds_ago: float) -> No
     async with database.begin() as tx:
         sql = "UPDATE operator_sessions SET confirmed_at = now() - make_interval(secs => $2) WHERE operator_id = $1"
         await tx.execute(sql, asha.id, seconds_ago)
-
-
-def words_of(command: str) -> list[str]:
-    return [*command.split(), *(str(FILE) if each == "FILE" else each for each in GIVEN[command])]
-
-
-@pytest.mark.parametrize("command", GIVEN)
-async def test_a_copied_session_is_worth_nothing(database: Database, asha: Asha, command: str) -> None:
-    typed = "a fine new passphrase 7\na fine new passphrase 7\n" if command == "operators password" else ""
-    more = ["--stdin"] if typed else []
-    for seconds_ago in (11 * 60, WITHOUT_CODE.total_seconds()):
-        await confirmed(database, asha, seconds_ago=seconds_ago)
-        refused = asha(*words_of(command), *more, typed=typed)
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert "password" in refused.stderr
-    async with database.read() as connection:
-        done = [each.action for each in await audit_log.find(connection, limit=10) if each.actor == "operator asha"]
-    assert set(done) <= {"login.failed"}, "a wrong password counts as an attempt to log in"
-
-    await confirmed(database, asha, seconds_ago=9 * 60)
-    assert "password of asha" not in asha(*words_of(command), *more, typed=typed).stderr
 
 
 async def test_the_password_and_the_code_are_asked_for_and_then_it_is_done(database: Database, asha: Asha) -> None:

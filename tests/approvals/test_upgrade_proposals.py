@@ -11,15 +11,27 @@ from typing import Any
 
 import pytest
 
+from malipo import clock
+from malipo.approvals import booking_approval, decide
 from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.booking_approval import NotOpen
 from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx
 from malipo.db.migration_files import migrations
 from malipo.errors import Refusal
-from tests.approvals.test_grid_of_operators import ASHA, GRID, JUMA, TWO, World
+from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exception import Action, ExceptionState
+from malipo.restore import release
+from malipo.restore.release import Scope
+from tests.approvals.grid import GRID, TWO
+from tests.approvals.test_grid_of_operators import ASHA, JUMA, Approve, World
 from tests.approvals.test_grid_of_operators import world as world
 from tests.payments.payment_steps import steps as steps
+from tests.payments.resolving import EVIDENCE
+from tests.reconciliation.statement_days import line_of
 from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionDesk
+from tests.reconciliation.test_resolve_exceptions import a_stranger
 
 [MIGRATION] = [each for each in migrations() if each.name == "one_table_of_proposals"]
 
@@ -58,7 +70,7 @@ async def _write_as_before(tx: Tx, proposal: Proposal) -> None:
             terms["channel"],
             terms["account"],
         )
-    elif proposal.action in RESOLUTIONS:
+    elif proposal.action in RESOLUTIONS and not proposal.id.startswith("exr_"):
         await tx.execute(
             """
             INSERT INTO resolutions (id, requested_by, requested_at, merchant_id, transaction_id, outcome, evidence,
@@ -75,7 +87,7 @@ async def _write_as_before(tx: Tx, proposal: Proposal) -> None:
             terms["is_despite_waiting"],
             terms["is_waived"],
         )
-    elif proposal.action in OF_LINES:
+    elif proposal.id.startswith("exr_"):
         await tx.execute(
             """
             INSERT INTO exception_resolutions (id, requested_by, requested_at, exception_id, action, terms, reason, amount)
@@ -145,13 +157,31 @@ async def _upgrade(database: Database) -> None:
 
 
 def test_every_act_that_waits_is_tried() -> None:
-    assert {act.value for act in MOVED} == {act for act, row in GRID.items() if row is TWO}
+    assert {act.value for act in MOVED} == {act for act, row in GRID.items() if row.cells is TWO}
 
 
 @pytest.mark.parametrize("act", MOVED)
 async def test_what_waited_before_the_upgrade_is_approved_after_it_once(world: World, act: Act) -> None:
     begin, approve = await world.of(act)
     assert not await begin(ASHA)
+    await _is_approved_once_after_the_upgrade(world, approve)
+
+
+async def test_what_became_of_a_payment_proposed_about_its_exception_is_approved_once_too(world: World) -> None:
+    """It waits twice: about the exception, and about the payment."""
+    payment = await world.steps.ended(Type.DISBURSEMENT, Status.FAILED, 500)
+    await world.statements.take(line_of(payment))
+    [found] = await world.statements.open_exceptions()
+    begin, approve = world.exception(found, Action.RESOLVE, {"outcome": "completed"})
+    assert not await begin(ASHA)
+    assert len(await _is_approved_once_after_the_upgrade(world, approve)) == 2
+    correction = await world.steps.correction(payment)
+    assert correction is not None
+    assert correction.owed == 0
+    await world.statements.check_ledger()
+
+
+async def _is_approved_once_after_the_upgrade(world: World, approve: Approve) -> list[str]:
     ids = await _go_back(world.database)
     assert ids
     await _upgrade(world.database)
@@ -166,6 +196,113 @@ async def test_what_waited_before_the_upgrade_is_approved_after_it_once(world: W
     assert sorted(isinstance(each, Refusal) for each in tried) == [False, True], tried
     async with world.database.read() as connection:
         assert await find_open(connection, list(Act)) == []
+    return ids
+
+
+@pytest.mark.parametrize("approves", [True, False])
+async def test_a_note_that_waits_in_an_old_place_is_approved_or_rejected(world: World, approves: bool) -> None:
+    """No version proposes one, but the old place takes it."""
+    found = await a_stranger(world.statements, 700)
+    async with world.database.begin() as tx:
+        await tx.execute(BEFORE)
+        await tx.execute(OLD_PLACES["exception_resolutions"].replace("exc_1", found.id))
+        await tx.execute("UPDATE reconciliation_exceptions SET state = 'proposed' WHERE id = $1", found.id)
+    await _upgrade(world.database)
+    desk = ExceptionDesk(world.database)
+    done = await (desk.approve if approves else desk.reject)(found, by=JUMA)
+    assert done.state is ExceptionState.OPEN, "a note moves nothing"
+    async with world.database.read() as connection:
+        rows = await connection.fetch("SELECT action, decided_by, is_approved FROM proposals")
+    assert [tuple(row) for row in rows] == [("note", "operator juma", approves)]
+
+
+# Decided before, in each old place: approved, rejected, and what one operator did alone. What is kept in proposals.
+DECIDED = """
+    INSERT INTO booking_proposals (id, merchant_id, kind, bank_reference, amount, requested_by, requested_at, decided_by,
+                                   decided_at, is_approved)
+    SELECT v.id, m.id, 'top_up', v.id, 5, 'operator asha', now(), 'operator juma', now(), v.is_approved
+    FROM merchants m, (VALUES ('bok_yes', true), ('bok_no', false)) v (id, is_approved);
+    INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence, requested_by,
+                             requested_at, decided_by, decided_at, is_approved)
+    SELECT v.id, m.id, v.id, 'completed', true, 'The staff said so', 'operator asha', now(), 'operator juma', now(), v.is_approved
+    FROM merchants m, (VALUES ('res_yes', true), ('res_no', false)) v (id, is_approved);
+    INSERT INTO exception_resolutions (id, exception_id, action, terms, reason, amount, requested_by, requested_at,
+                                       decided_by, decided_at, is_approved)
+    VALUES ('exr_yes', 'exc_1', 'book', '{"account": "losses"}', 'It is ours', 5, 'operator asha', now(), 'operator juma', now(), true),
+           ('exr_no', 'exc_1', 'book', '{"account": "losses"}', 'It is ours', 5, 'operator asha', now(), 'operator juma', now(), false);
+    INSERT INTO statement_proposals (id, action, file_id, booking_id, amount, reason, requested_by, requested_at, decided_by,
+                                     decided_at, is_approved)
+    VALUES ('stp_yes', 'withdraw', 'stf_1', NULL, 5, 'It is not ours', 'operator asha', now(), 'operator juma', now(), true),
+           ('stp_no', 'withdraw', 'stf_2', NULL, 5, 'It is not ours', 'operator asha', now(), 'operator juma', now(), false),
+           ('stp_alone', 'undo', 'stf_3', 'hbk_1', 5, 'It is not ours', 'operator asha', now(), 'operator asha', now(), true);
+    INSERT INTO day_close_proposals (id, day, hash, without, reason, requested_by, requested_at, decided_by, decided_at,
+                                     is_approved)
+    VALUES ('dcp_yes', '2026-11-02', '', '{}', 'small', 'operator asha', now(), 'operator juma', now(), true),
+           ('dcp_no', '2026-11-03', '', '{}', 'small', 'operator asha', now(), 'operator juma', now(), false);
+    INSERT INTO restore_releases (id, epoch, evidence, requested_by, requested_at, approved_by, approved_at, is_single_operator)
+    VALUES ('rel_yes', 2, 'The statements', 'operator asha', now(), 'operator juma', now(), false),
+           ('rel_only', 3, 'The statements', 'operator asha', now(), 'operator asha', now(), true);
+"""
+KEPT = {
+    "bok_yes": ("operator juma", True),
+    "bok_no": ("operator juma", False),
+    "stp_yes": ("operator juma", True),
+    "stp_no": ("operator juma", False),
+    "dcp_yes": ("operator juma", True),
+    "dcp_no": ("operator juma", False),
+    "rel_yes": ("operator juma", True),
+    "rel_only": ("operator asha", True),
+}
+
+
+async def test_what_was_decided_before_the_upgrade_stays_decided(world: World) -> None:
+    async with world.database.begin() as tx:
+        await tx.execute(BEFORE)
+        await tx.execute("SET LOCAL session_replication_role = replica")  # What the rows are about is not there.
+        await tx.execute(DECIDED)
+    await _upgrade(world.database)
+    async with world.database.read() as connection:
+        rows = await connection.fetch("SELECT id, decided_by, is_approved FROM proposals")
+        assert {row["id"]: (row["decided_by"], row["is_approved"]) for row in rows} == KEPT
+        assert await find_open(connection, list(Act)) == []
+        for place, number in (("resolutions", 2), ("exception_resolutions", 2)):
+            assert await connection.fetchval(f"SELECT count(*) FROM {place}") == number, "what was done stays there"
+    for id_ in ("bok_yes", "bok_no"):
+        with pytest.raises(NotOpen):
+            await world.write(lambda tx, id_=id_: booking_approval.approve(tx, id_, actor=JUMA, now=clock.now()))
+    for act, subject in ((Act.WITHDRAW_STATEMENT, "stf_1"), (Act.WITHDRAW_STATEMENT, "stf_2")):
+        with pytest.raises(Refusal):
+            await world.write(lambda tx, act=act, subject=subject: decide.lock_open(tx, [act], subject))
+
+
+async def test_of_several_releases_of_the_same_the_first_is_approved_once_and_others_for_themselves(
+    world: World,
+) -> None:
+    epoch = await world.steps.service.fence("A test says that it was restored.", epoch=1)
+    async with world.database.begin() as tx:
+        await tx.execute(BEFORE)
+        await tx.execute(
+            """
+            INSERT INTO restore_releases (id, epoch, channel, type, evidence, requested_by, requested_at)
+            VALUES ('rel_1', $1, NULL, NULL, 'The statements of Monday', 'operator asha', now()),
+                   ('rel_2', $1, NULL, NULL, 'The statements of Tuesday', 'operator neema', now()),
+                   ('rel_3', $1, 'MPESA', 'DISBURSEMENT', 'The statements of Monday', 'operator asha', now()),
+                   ('rel_4', $1, 'MPESA', 'COLLECTION', 'The statements of Monday', 'operator asha', now())
+            """,
+            epoch,
+        )
+    await _upgrade(world.database)
+    async with world.database.read() as connection:
+        assert [each.id for each in await find_open(connection, list(Act))] == ["rel_1", "rel_3", "rel_4"]
+    scopes: list[Scope] = [None, ("MPESA", Type.DISBURSEMENT), ("MPESA", Type.COLLECTION)]
+    for scope in scopes:
+        how: dict[str, Any] = {"actor": JUMA, "now": clock.now()}
+        done = await world.write(lambda tx, scope=scope, how=how: release.release(tx, EVIDENCE, scope, **how))
+        assert done.is_done
+    async with world.database.read() as connection:
+        rows = await connection.fetch("SELECT id, requested_by, decided_by, is_approved FROM proposals ORDER BY id")
+    by = ("operator asha", "operator juma", True)
+    assert [tuple(row) for row in rows] == [("rel_1", *by), ("rel_3", *by), ("rel_4", *by)]
 
 
 OLD_PLACES = {

@@ -29,9 +29,9 @@ class Said:
 _CODE = re.compile(r"name its code: --seen (\w+)")
 
 
-async def malipo(*arguments: str, **settings: Any) -> Said:
+async def malipo(*arguments: str, typed: str = "", **settings: Any) -> Said:
     """Run `malipo ARGUMENTS` with these settings and nothing else in its environment; `operator` is logged in."""
-    return await asyncio.to_thread(lambda: _run(arguments, _environment(settings)))
+    return await asyncio.to_thread(lambda: _run(arguments, _environment(settings), typed))
 
 
 async def malipo_unseen(*arguments: str, **settings: Any) -> Said:

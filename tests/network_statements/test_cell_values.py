@@ -105,5 +105,44 @@ def test_a_time_that_a_spreadsheet_kept_as_a_number_of_days_is_read(cell: Cell) 
     assert times(("%d-%m-%Y %H:%M:%S",), "Africa/Dar_es_Salaam")(cell) == MORNING
 
 
+MUCH = 999_999_999_999_999
+
+
+@pytest.mark.parametrize("cell", [str(MUCH), f"{MUCH:,}", f"-{MUCH}.00", f"TZS {MUCH:,}", f"000{MUCH}", MUCH])
+def test_the_largest_amount_is_read(cell: Cell) -> None:
+    read = cents_of(cell)
+    assert read is not None
+    assert abs(read) == MUCH * 100
+
+
+@pytest.mark.parametrize(
+    "cell", [str(MUCH + 1), f"{MUCH + 1:,}", f"(TZS {MUCH + 1})", MUCH + 1, 1e300, "9" * 5000, "9" * 5000 + ".50"]
+)
+def test_an_amount_that_no_account_holds_is_refused_in_short_words(cell: Cell) -> None:
+    """The database would not take it, and of thousands of digits Python makes no number."""
+    with pytest.raises(Unreadable, match="more than any account holds") as refused:
+        cents_of(cell)
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1999-12-31 23:59",
+        "2100-01-01 00:00",
+        "9999-12-31 23:59",
+        "9999-12-31T23:59-11:00",
+        "2026-13-01T10:00Z",
+        "2026-02-30 10:00",
+        datetime(9999, 12, 31, 23, 59),
+        datetime(1900, 1, 1),
+    ],
+)
+def test_a_time_of_another_century_or_of_no_day_is_refused(cell: Cell) -> None:
+    """Some ended the import with an error of ours; as the end of a file they covered all the years to come."""
+    with pytest.raises(Unreadable):
+        times(("iso",), "Africa/Dar_es_Salaam")(cell)
+
+
 def test_a_receipt_that_a_spreadsheet_took_for_a_number_is_text_again() -> None:
     assert [text_of(cell) for cell in (123456789012.0, 7, " A1 ", None)] == ["123456789012", "7", "A1", ""]

@@ -79,6 +79,7 @@ class Statements:
     steps: PaymentSteps
     folder: Path
     channel: Channel = Channel.MPESA
+    account: str = ""
     files: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -117,14 +118,14 @@ class Statements:
         return path
 
     async def load(
-        self, path: Path, *, accepts_problems: bool = False, account: str = "", is_new_account: bool = True
+        self, path: Path, *, accepts_problems: bool = False, account: str | None = None, is_new_account: bool = True
     ) -> Imported:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
                 path,
                 channel=self.channel,
-                account=account,
+                account=self.account if account is None else account,
                 profile=built_in()["generic"],
                 accepts_problems=accepts_problems,
                 is_new_account=is_new_account,
@@ -146,7 +147,8 @@ class Statements:
     async def open_exceptions(self) -> list[ReconciliationException]:
         """The oldest first."""
         async with self.database.read() as connection:
-            return (await exceptions.find(connection, ExceptionFilter(), limit=1000))[::-1]
+            found = await exceptions.find(connection, ExceptionFilter(), limit=1000)
+        return [each for each in found[::-1] if not self.account or each.account == self.account]
 
     async def kinds(self) -> list[tuple[str, int]]:
         return sorted((each.kind, each.amount) for each in await self.open_exceptions())

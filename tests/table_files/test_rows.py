@@ -37,11 +37,11 @@ MANY = b"a,b,c\n" * 400_000
 @pytest.mark.parametrize(
     ("content", "limits", "limit", "words"),
     [
-        (hostile_workbooks.shared_text(14_000), PAYOUTS, "memory", "needs more than 256 MB of memory"),
+        (hostile_workbooks.shared_text(14_000), PAYOUTS, "memory", "needs more than 128 MB of memory"),
         (hostile_workbooks.shared_text(14_000), STATEMENT, "memory", "needs more than 512 MB of memory"),
-        (hostile_workbooks.far_cell(), PAYOUTS, "memory", "needs more than 256 MB of memory"),
+        (hostile_workbooks.far_cell(), PAYOUTS, "memory", "needs more than 128 MB of memory"),
         (hostile_workbooks.shared_text(300), PAYOUTS, "characters", "has more than 6,000,000 characters"),
-        (b"x" * 200 * MEGABYTE, replace(PAYOUTS, seconds=1), "memory", "needs more than 256 MB of memory"),
+        (b"x" * 200 * MEGABYTE, replace(PAYOUTS, seconds=1), "memory", "needs more than 128 MB of memory"),
         (
             workbook("<row/>" * 5_000_000),
             replace(PAYOUTS, seconds=1, memory_bytes=2**31),

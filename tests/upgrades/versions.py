@@ -83,17 +83,22 @@ class Version:
         return self.started[-1]
 
     def run(self, *command: str) -> str:
-        done = subprocess.run(
+        done = self.attempt(*command)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def attempt(self, *command: str, home: str = "", typed: str = "") -> subprocess.CompletedProcess[str]:
+        """As somebody with a home of their own, beside the version's."""
+        return subprocess.run(
             [sys.executable, "-m", "malipo", *command],
-            env=self._variables,
+            env=self._variables | {"HOME": str(self.tree / home)},
             cwd=self.tree,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def make_merchant(self, *, wallet: int) -> Merchant:
         """By the version's own code: this one's may write columns that an older schema does not have."""

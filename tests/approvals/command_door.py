@@ -1,0 +1,112 @@
+"""The commands of operators: each command of an act, as an operator types it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from malipo.ledger.bookings import Booking
+from malipo.ledger.transfers import Transfer
+from malipo.payments.transaction import Type
+from tests.approvals.door_cases import Case
+from tests.journeys.operator_commands import Said, malipo
+
+WHY = ("--reason", "The network's staff told us so on the phone")
+EVIDENCE = ("--evidence", "Receipt QK12AB on the statement of 15 November")
+PASSPHRASE = "a fine new passphrase 7"
+_REFUSALS = ("it takes two operators", "Until a third operator vouches", "Only a third operator vouches")
+
+
+def outcome_of(said: Said, operator: str) -> str:
+    if said.code == 0:
+        return "accepted"
+    assert said.code == 2, said
+    if f"password of {operator}" in said.err or "code of the app" in said.err:
+        return "asked"
+    assert any(each in said.err for each in _REFUSALS), said.err
+    return "refused"
+
+
+async def give(
+    command: str, case: Case, *, settings: Mapping[str, object], session: Path, typed: str | None = None
+) -> Said:
+    """Give this command about the case, with the session in a file. `typed` is what the operator types when asked."""
+    words = [*command.split(), *_given(command, case)]
+    if command == "operators password":  # It asks for the new password too.
+        typed = f"{PASSPHRASE}\n{PASSPHRASE}\n" if typed is None else f"{PASSPHRASE}\n{typed}"
+    if typed is not None:
+        words.append("--stdin")
+    return await malipo(*words, typed=typed or "", operator_session=session, **settings)
+
+
+def _given(command: str, case: Case) -> list[str]:
+    merchant, booking, payment = case.merchant_id, case.booking, case.payment
+    match command.split():
+        case ["payments", "resolve"]:
+            assert payment is not None
+            waiting = ["--despite-waiting"] if payment.type is Type.DISBURSEMENT else []
+            return [payment.reference, f"--{case.outcome}", *EVIDENCE, *waiting]
+        case ["payments", "approve"]:
+            assert payment is not None
+            return [payment.reference, "--here"]
+        case ["statements", "import"]:
+            assert payment is not None
+            return [str(case.file), "--channel", payment.channel, "--account", case.account, "--new-account"]
+        case ["statements", "fetch"]:
+            assert payment is not None
+            return [payment.channel]
+        case ["statements", "approve-import"]:
+            return [case.file_id, "--here"]
+        case ["statements", "withdraw"]:
+            return [case.file_id, *WHY]
+        case ["statements", "undo"]:
+            return [case.booking_id, *WHY]
+        case ["statements", "approve"]:
+            return [case.booking_id or case.file_id, "--here"]
+        case ["wallet", "top-up" | "settle"]:
+            assert isinstance(booking, Booking)
+            return [merchant, str(booking.amount), "--reference", booking.bank_reference]
+        case ["floats", "transfer"]:
+            assert isinstance(booking, Transfer)
+            return [booking.channel, str(booking.amount), "--to-bank", "--reference", booking.bank_reference]
+        case ["wallet" | "floats", "approve"]:
+            assert booking is not None
+            return [booking.bank_reference, "--here"]
+        case ["exceptions", "propose"]:
+            terms = [each for name, value in case.terms.items() for each in (f"--{name}", value)]
+            return [case.exception_id, case.choice.partition(":")[0], *terms, *WHY]
+        case ["exceptions", "undo"]:
+            return [case.exception_id, *WHY]
+        case ["exceptions", "approve"]:
+            return [case.exception_id, "--here"]
+        case ["close", "day"]:
+            return [case.day, *(["--accept-difference", *WHY] if case.act == "close_with_difference" else [])]
+        case ["close", "approve"]:
+            return [case.day, "--here"]
+        case ["restore", "release"]:
+            return [*EVIDENCE, "--here"]
+    return _of_access(command, case)
+
+
+def _of_access(command: str, case: Case) -> list[str]:
+    match command.split():
+        case ["hold"]:
+            return ["--release"]
+        case ["payments", "cancel"]:
+            assert case.payment is not None
+            return [case.payment.reference]
+        case ["tariff", "set"]:
+            return [case.merchant_id, "--type", "COLLECTION", "--band", "500:0:150:20"]
+        case ["merchant", "activate" | "deactivate"]:
+            return [case.merchant_id]
+        case ["operators", "vouch"]:
+            return [case.name, "--here"]
+        case ["operators", _]:
+            return [case.name]
+        case ["key", "create"]:
+            return [case.merchant_id]
+        case ["key", "revoke"]:
+            return [case.merchant_id, case.key_id]
+        case ["merchant", "add-person"]:
+            return [case.merchant_id, case.email]
+        case ["merchant", _]:
+            return [case.email]
+    raise AssertionError(command)

@@ -1,0 +1,222 @@
+"""For each act of the grid, something that it can be done about, on a database that all rows share.
+
+Each case has a merchant, an account at the network and references of its own, so that no case sees another.
+"""
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from malipo import clock
+from malipo.approvals.acts import Act
+from malipo.audit_log.actor import operator_at
+from malipo.db import Database
+from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.transfers import Kind as Way
+from malipo.ledger.transfers import Transfer
+from malipo.merchants import issue_api_keys, manage_people, onboard
+from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.roles import Role
+from malipo.networks.connector import Verdict
+from malipo.operators import login
+from malipo.operators import store as operators
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exception import Action
+from malipo.reconciliation.store import withdrawals
+from malipo.restore import hold
+from malipo.service import Service
+from tests.approvals.grid import LIMIT, MORE
+from tests.authenticator_app import enrolled
+from tests.conftest import NOBODY, SECRET_KEY, make_merchant
+from tests.dashboard.page_client import cheap_hash
+from tests.payments.payment_steps import PaymentSteps
+from tests.reconciliation.statement_days import Entry, Statements, line_of
+from tests.reconciliation.test_resolve_exceptions import Desk
+
+COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
+ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
+FIRST_CLOSED = 40  # days ago: before anything else happens here
+
+
+@dataclass
+class Case:
+    """What the act is about; only what its forms and commands name."""
+
+    act: Act
+    merchant_id: str
+    account: str
+    payment: Transaction | None = None
+    outcome: str = ""
+    booking: Booking | Transfer | None = None
+    exception_id: str = ""
+    choice: str = ""  # as the page has it: book:suspense
+    terms: dict[str, str] = field(default_factory=dict)
+    file: Path | None = None  # a statement that is not imported yet
+    file_id: str = ""
+    booking_id: str = ""
+    day: str = ""
+    name: str = ""  # of an operator
+    email: str = ""
+    key_id: str = ""
+
+
+class Cases:
+    def __init__(self, service: Service, folder: Path) -> None:
+        self.service = service
+        self.database: Database = service.database
+        self._folder = folder
+
+    async def of(self, act: Act, form: str) -> Case:
+        """A new one. The form or the command by which it begins matters where an act has several."""
+        merchant = await make_merchant(self.database, wallet=10_000, name=f"Duka {secrets.token_hex(4)}")
+        steps = PaymentSteps(self.service, merchant.id)
+        mark = secrets.token_hex(4)
+        statements = Statements(steps, self._folder, account=f"Till {mark}")
+        case = Case(act, merchant.id, statements.account)
+        match act:
+            case Act.RESOLVE_OPEN_COLLECTION:
+                case.payment, case.outcome = await steps.processing(COLLECTION, MORE), "completed"
+            case Act.RESOLVE_OPEN_PAYOUT:
+                case.payment, case.outcome = await steps.processing(PAYOUT, 500), "failed"
+            case Act.RESOLVE_REPORTED:
+                case.payment, case.outcome = await steps.processing(COLLECTION, 500), "failed"
+                await steps.hear(case.payment, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+            case Act.RESOLVE_ENDED if "exceptions" in form:
+                case.payment = await steps.ended(PAYOUT, Status.FAILED, 500)
+                await statements.take(line_of(case.payment))
+                [found] = await statements.open_exceptions()
+                case.exception_id, case.choice, case.terms = found.id, "resolve:completed", {"outcome": "completed"}
+            case Act.RESOLVE_ENDED:
+                case.payment = await steps.contradicted(COLLECTION, Status.COMPLETED, 500)
+                case.outcome = "failed"
+            case Act.IMPORT:
+                case.payment = await self._declined(steps)
+                case.file = statements.write(line_of(case.payment), name=f"{mark}.csv")
+            case Act.TOP_UP:
+                case.booking = Booking(Kind.TOP_UP, merchant.id, MORE, f"NMB-{mark}")
+            case Act.SETTLEMENT:
+                case.booking = Booking(Kind.SETTLEMENT, merchant.id, MORE, f"NMB-{mark}")
+            case Act.TRANSFER:
+                case.booking = Transfer(Way.TO_BANK, "MPESA", "", MORE, f"NMB-{mark}")
+            case Act.BOOK_LINE | Act.BOOK_PAYOUT_LINE | Act.ADOPT_LINE | Act.MATCH_LINE | Act.NOTE:
+                await self._exception(case, statements, mark)
+            case Act.UNDO | Act.UNDO_OF_TWO:
+                await self._done_about_exception(case, statements, mark)
+            case Act.WITHDRAW_STATEMENT | Act.UNDO_STATEMENT_BOOKING:
+                fee = Entry(f"F{mark}", -MORE, clock.now() - timedelta(hours=1), "Fee")
+                case.file_id = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file.id
+                await statements.match()
+                if act is Act.UNDO_STATEMENT_BOOKING:
+                    async with self.database.read() as connection:
+                        [booked] = await withdrawals.find_bookings(connection, case.file_id)
+                    case.booking_id = booked.id
+            case Act.CLOSE_DAY | Act.CLOSE_WITH_DIFFERENCE:
+                await self._day(case)
+            case Act.RELEASE:
+                async with self.database.read() as connection:
+                    epoch = await connection.fetchval("SELECT epoch FROM installation")
+                await self.service.fence("A test says that it was restored.", epoch=epoch)
+            case Act.CANCEL_PAYMENT:  # No network is connected here, so nothing was sent.
+                case.payment = await steps.open(PAYOUT, 500)
+            case Act.SWITCH_MERCHANT if form == "merchant activate":
+                async with self.database.begin() as tx:
+                    await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
+            case Act.SET_TARIFF | Act.SWITCH_MERCHANT:
+                pass
+            case Act.END_HOLD:
+                async with self.database.begin() as tx:
+                    await hold.hold(tx, [], "Counting", actor=JUMA, now=clock.now())
+            case _:
+                await self._access(case, mark, is_of_merchant=form.startswith("merchant"))
+        return case
+
+    async def _declined(self, steps: PaymentSteps) -> Transaction:
+        """A collection that its network has refused. (An aggregator carries it, as `statements fetch` needs.)"""
+        opened = await steps.open(COLLECTION, MORE)
+        await steps.claim(connector="clickpesa")
+        ended = (await steps.hear(opened, Verdict.REFUSED, AnswerSource.SEND)).transaction
+        yesterday = "created_at = created_at - interval '1 day', processing_at = processing_at - interval '1 day'"
+        async with self.database.begin() as tx:
+            sql = f"UPDATE transactions SET {yesterday} WHERE merchant_id = $1 AND id = $2 RETURNING created_at"
+            await tx.fetchval(sql, ended.merchant_id, ended.id)
+        return ended
+
+    async def _exception(self, case: Case, statements: Statements, mark: str) -> None:
+        amount = {Act.BOOK_LINE: MORE, Act.NOTE: MORE, Act.BOOK_PAYOUT_LINE: -500}.get(case.act, 500)
+        line = Entry(f"T{mark}", amount, clock.now(), "Payment")
+        match case.act:
+            case Act.MATCH_LINE:
+                case.payment = await statements.steps.processing(COLLECTION, amount)
+                line = line_of(case.payment, f"T{mark}", key="", phone="255754***001")
+                case.choice, case.terms = "match", {"payment": case.payment.reference}
+            case Act.ADOPT_LINE:
+                case.choice, case.terms = "adopt", {"merchant": case.merchant_id, "phone": "+255754000001"}
+            case Act.NOTE:
+                case.choice = "note"
+            case _:
+                account = "suspense" if case.act is Act.BOOK_LINE else "losses"
+                case.choice, case.terms = f"book:{account}", {"account": account}
+        await statements.load(statements.write(line, name=f"{mark}.csv"))
+        await statements.match()
+        [found] = await statements.open_exceptions()
+        case.exception_id = found.id
+
+    async def _done_about_exception(self, case: Case, statements: Statements, mark: str) -> None:
+        amount = 600 if case.act is Act.UNDO else MORE
+        await statements.load(statements.write(Entry(f"T{mark}", amount, clock.now()), name=f"{mark}.csv"))
+        await statements.match()
+        [found] = await statements.open_exceptions()
+        desk = Desk(self.database, LIMIT)
+        await desk.propose(found, Action.BOOK, {"account": "suspense"}, by=ASHA)
+        if case.act is Act.UNDO_OF_TWO:
+            await desk.approve(found, by=JUMA)
+        case.exception_id = found.id
+
+    async def _day(self, case: Case) -> None:
+        """The next one that can be closed. With a difference, if that is to be accepted: as a bug would make it."""
+        async with self.database.begin() as tx:
+            last = await tx.fetchval("SELECT max(day) FROM day_closes")
+            case.day = str(
+                last + timedelta(days=1) if last else clock.day_of(clock.now()) - timedelta(days=FIRST_CLOSED)
+            )
+            if case.act is Act.CLOSE_WITH_DIFFERENCE:
+                await tx.execute(
+                    "UPDATE wallets SET available = available + 5 WHERE merchant_id = $1", case.merchant_id
+                )
+
+    async def _access(self, case: Case, mark: str, *, is_of_merchant: bool) -> None:
+        """Somebody whom the act gives access, or takes it from."""
+        case.name, case.email = f"neema.{mark}", f"neema+{mark}@example.com"
+        now, operator_id = clock.now(), f"opr_{mark}"
+        if case.act is Act.ADD_PERSON:
+            return
+        async with self.database.begin() as tx:
+            key = await issue_api_keys.create_key(
+                tx,
+                case.merchant_id,
+                name="Till",
+                permissions=list(Permission),
+                environment=Environment.LIVE,
+                brand="mlp",
+                actor=NOBODY,
+                now=now,
+            )
+            case.key_id = key.id
+            await operators.insert_operator(tx, operator_id, case.name, now=now)
+            if case.act is Act.VOUCH:
+                await login.set_password(tx, case.name, cheap_hash(), actor=JUMA, now=now)
+            person = await manage_people.add_person(
+                tx, case.merchant_id, email=case.email, name="", role=Role.OWNER, actor=NOBODY, now=now
+            )
+        if case.act is Act.RESET_SECOND_FACTOR:
+            await enrolled(self.database, person.id if is_of_merchant else operator_id, secret_key=SECRET_KEY)
+
+    async def end(self, case: Case) -> None:
+        """What all rows share is as it was."""
+        async with self.database.begin() as tx:
+            if case.act is Act.CLOSE_WITH_DIFFERENCE:
+                await tx.execute(
+                    "UPDATE wallets SET available = available - 5 WHERE merchant_id = $1", case.merchant_id
+                )

@@ -1,0 +1,102 @@
+"""The grid of operators' acts, written by hand from the issue: every act × who does it and how that one has confirmed.
+
+One table for all that tries it: the use cases (`test_grid_of_operators.py`), and each page form and each command
+(`test_grid_of_doors.py`). What takes two at any amount stays so; what counts, counts above the amount (here 1,000
+shillings); a reset of yesterday makes nobody a second operator; a trusted browser counts for nothing.
+"""
+
+from dataclasses import dataclass
+
+LIMIT, MORE = 1000, 2000
+
+ONE, TWICE, BOTH, RESET = "one operator", "the same operator twice", "two operators", "one of them reset yesterday"
+TRUSTED, OLD = "trusted browser without code", "session of 11 minutes"
+PEOPLE = (ONE, TWICE, BOTH, RESET)
+COLUMNS = (*PEOPLE, TRUSTED, OLD)
+
+TWO = {ONE: "waits", TWICE: "refused", BOTH: "done", RESET: "refused", TRUSTED: "asked", OLD: "asked"}
+# One is enough, whoever it is, and nothing is left that the same one or a second one could approve.
+SINGLE = {ONE: "done", TWICE: "nothing left", BOTH: "nothing left", RESET: "done", TRUSTED: "asked", OLD: "asked"}
+# Somebody whose own reset is open vouches for nobody.
+VOUCHING = SINGLE | {RESET: "refused"}
+
+
+@dataclass(frozen=True)
+class Door:
+    """The forms of pages, or the commands: where an operator begins, and where a second one approves."""
+
+    begins: tuple[str, ...] = ()
+    approves: tuple[str, ...] = ()
+
+
+NO_PAGE = Door()
+_CASES = Door(("/operator/cases/{payment}/propose",), ("/operator/cases/{payment}/approve",))
+_RESOLVE = Door(("payments resolve",), ("payments approve",))
+_EXCEPTIONS = Door(("/operator/exceptions/propose",), ("/operator/exceptions/approve",))
+_EXCEPTION = Door(("exceptions propose",), ("exceptions approve",))
+_UNDONE = Door(("/operator/exceptions/{id}/undo",), ("/operator/exceptions/approve",))
+_UNDO = Door(("exceptions undo",), ("exceptions approve",))
+_STATEMENT = Door(("/operator/statements/{id}/propose",), ("/operator/statements/{id}/approve",))
+_CLOSE = "/operator/close/{day}/close"
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: dict[str, str]
+    pages: Door
+    commands: Door
+
+
+GRID: dict[str, Row] = {
+    "resolve_open_collection": Row(TWO, _CASES, _RESOLVE),
+    "resolve_open_payout": Row(TWO, _CASES, _RESOLVE),
+    "resolve_reported": Row(TWO, _CASES, _RESOLVE),
+    "resolve_ended": Row(
+        TWO,
+        Door(_CASES.begins + _EXCEPTIONS.begins, _CASES.approves + _EXCEPTIONS.approves),
+        Door(_RESOLVE.begins + _EXCEPTION.begins, _RESOLVE.approves + _EXCEPTION.approves),
+    ),
+    "import": Row(
+        TWO,
+        Door(("/operator/statements/new/{upload}/import",), ("/operator/statements/{id}/approve-import",)),
+        Door(("statements import", "statements fetch"), ("statements approve-import",)),
+    ),
+    "top_up": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("wallet top-up",), ("wallet approve",))),
+    "settlement": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("wallet settle",), ("wallet approve",))),
+    "transfer": Row(
+        TWO,
+        Door(("/operator/floats/transfer",), ("/operator/floats/approve", "/operator/bookings/approve")),
+        Door(("floats transfer",), ("floats approve",)),
+    ),
+    "book_line": Row(TWO, _EXCEPTIONS, _EXCEPTION),
+    "book_payout_line": Row(TWO, _EXCEPTIONS, _EXCEPTION),
+    "match_line": Row(TWO, _EXCEPTIONS, _EXCEPTION),
+    "adopt_line": Row(TWO, _EXCEPTIONS, _EXCEPTION),
+    "note": Row(SINGLE, Door(_EXCEPTIONS.begins), Door(_EXCEPTION.begins)),
+    "undo": Row(TWO, _UNDONE, _UNDO),
+    "undo_of_two": Row(TWO, _UNDONE, _UNDO),
+    "withdraw_statement": Row(TWO, _STATEMENT, Door(("statements withdraw",), ("statements approve",))),
+    "undo_statement_booking": Row(TWO, _STATEMENT, Door(("statements undo",), ("statements approve",))),
+    "close_day": Row(SINGLE, Door((_CLOSE,)), Door(("close day",))),
+    "close_with_difference": Row(
+        TWO, Door((_CLOSE,), ("/operator/close/{day}/approve",)), Door(("close day",), ("close approve",))
+    ),
+    "release": Row(
+        TWO,
+        Door(("/operator/restore/release",), ("/operator/restore/release",)),
+        Door(("restore release",), ("restore release",)),
+    ),
+    "end_hold": Row(SINGLE, Door(("/operator/restore/end-hold",)), Door(("hold",))),
+    "cancel_payment": Row(SINGLE, Door(("/operator/cases/{payment}/cancel",)), Door(("payments cancel",))),
+    "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch",))),
+    "set_tariff": Row(SINGLE, NO_PAGE, Door(("tariff set",))),
+    "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
+    # No page makes access for others.
+    "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),
+    "add_person": Row(SINGLE, NO_PAGE, Door(("merchant add-person", "operators add"))),
+    "make_password_link": Row(SINGLE, NO_PAGE, Door(("merchant password-link",))),
+    "reset_second_factor": Row(
+        SINGLE, NO_PAGE, Door(("merchant reset-second-factor", "operators reset-second-factor"))
+    ),
+    "set_operator_password": Row(SINGLE, NO_PAGE, Door(("operators password",))),
+}

@@ -1,0 +1,95 @@
+"""The pages for operators: each form of an act, sent as a browser sends it, with what the page showed."""
+
+import html
+import re
+from collections.abc import Mapping
+
+from malipo.ledger.transfers import Transfer
+from tests.approvals.door_cases import Case
+from tests.dashboard.operator.operator_pages import EVIDENCE, Operator
+from tests.dashboard.operator.statement_pages import import_from, sent
+from tests.dashboard.page_client import Seen
+
+REASON = "The network's staff told us so on the phone"
+_FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
+_HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
+
+Fields = list[tuple[str, str]]
+
+
+def hidden_in(seen: Seen, action: str, having: Mapping[str, str]) -> Fields:
+    """What the form of this page sends by itself."""
+    for path, inside in _FORM.findall(seen.text):
+        fields = [(name, html.unescape(value)) for name, value in _HIDDEN.findall(inside) if name != "token"]
+        if path == action and all((name, value) in fields for name, value in having.items()):
+            return fields
+    raise AssertionError(f"no form of {action}: {seen.words}")
+
+
+def outcome_of(seen: Seen) -> str:
+    if seen.status == 403:
+        return "asked" if "Confirm that it is you" in seen.words else "refused"
+    assert seen.status == 303, (seen.status, seen.words)
+    return "accepted"
+
+
+async def send(form: str, case: Case, operator: Operator, *, looks: Operator) -> Seen:
+    """Send this form about the case; `looks` is who saw the page before."""
+    if form.endswith("/import"):
+        assert case.file is not None
+        assert case.payment is not None
+        upload = await sent(operator, case.file.read_bytes(), account=case.account, channel=case.payment.channel)
+        return await import_from(operator, upload)
+    page, fields, having = _page_of(form, case)
+    action = form.format(
+        payment=case.payment.reference if case.payment else "", id=case.exception_id or case.file_id, day=case.day
+    )
+    shown = hidden_in(await looks.surfer.get(page), action, having)
+    seen = await operator.surfer.post(action, [*shown, *fields])
+    if seen.status == 200:  # What it changes is shown first.
+        seen = await operator.surfer.post(action, [*hidden_in(seen, action, having), *fields])
+    return seen
+
+
+def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
+    """The page that has it, what is typed, and which of several forms it is."""
+    match form.split("/")[2:]:
+        case ["cases", _, act]:
+            assert case.payment is not None
+            typed = [("outcome", case.outcome), ("evidence", EVIDENCE), ("despiteWaiting", "yes")]
+            return f"/operator/cases/{case.payment.reference}", typed if act == "propose" else [], {}
+        case ["bookings", _]:
+            return "/operator/bookings", [], {}
+        case ["floats", act]:
+            return "/operator/floats", _transfer(case) if act == "transfer" else [], {}
+        case ["statements", _, act]:
+            typed = [("reason", REASON), ("booking", case.booking_id)] if act == "propose" else []
+            return f"/operator/statements/{case.file_id}", typed, {}
+        case ["exceptions", act]:
+            typed = [("choice", case.choice), ("reason", REASON), *case.terms.items()] if act == "propose" else []
+            return f"/operator/exceptions/{case.exception_id}", typed, {}
+        case ["exceptions", _, _]:
+            return f"/operator/exceptions/{case.exception_id}", [("reason", REASON)], {}
+        case ["close", _, act]:
+            difference = case.act == "close_with_difference" and act == "close"
+            typed = [("accept", "yes"), ("reason", "Five too many, looked for since Monday")] if difference else []
+            return f"/operator/close/{case.day}", typed, {}
+        case ["restore", "release"]:
+            return "/operator/restore", [("evidence", EVIDENCE)], {"channel": ""}
+        case ["restore", _]:
+            return "/operator/restore", [], {"scope": "everything"}
+        case ["vouch"]:
+            return "/operator/account", [], {"name": case.name}
+    raise AssertionError(form)
+
+
+def _transfer(case: Case) -> Fields:
+    booking = case.booking
+    assert isinstance(booking, Transfer)
+    return [
+        ("way", booking.kind),
+        ("channel", booking.channel),
+        ("account", booking.account),
+        ("amount", str(booking.amount)),
+        ("reference", booking.bank_reference),
+    ]
