@@ -131,9 +131,9 @@ class Cluster:
 
 
 @contextmanager
-def a_cluster() -> Iterator[Cluster]:
-    """A running server with an empty database."""
-    with _a_folder() as folder:
+def a_cluster(disk: Path | None = None) -> Iterator[Cluster]:
+    """A running server with an empty database, on this disk or in the folder of temporary files."""
+    with _a_folder(disk) as folder:
         cluster = Cluster(folder, free_port())
         cluster.create()
         try:
@@ -172,9 +172,9 @@ def a_standby(primary: Cluster, *, name: str) -> Iterator[Cluster]:
 
 
 @contextmanager
-def _a_folder() -> Iterator[Path]:
+def _a_folder(disk: Path | None = None) -> Iterator[Path]:
     """Not in the test's own folder, which other users may not enter."""
-    with tempfile.TemporaryDirectory(prefix="malipo-cluster-") as name:
+    with tempfile.TemporaryDirectory(prefix="malipo-cluster-", dir=disk) as name:
         _own(Path(name))
         yield Path(name)
 
