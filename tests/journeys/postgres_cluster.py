@@ -102,7 +102,10 @@ class Cluster:
 
     def ask(self, query: str) -> str:
         """One value, as text."""
-        return self.run("psql", "-X", "-A", "-t", "-d", self.url, "-c", query).strip()
+        return self.ask_of(self.url, query)
+
+    def ask_of(self, url: str, query: str) -> str:
+        return self.run("psql", "-X", "-A", "-t", "-d", url, "-c", query).strip()
 
     def answers(self) -> bool:
         command = [str(BINARIES / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
