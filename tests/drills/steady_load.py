@@ -18,7 +18,7 @@ _GOOD = (200, 201)
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedAnswer:
     """The answer to one request, or the error that came in place of an answer."""
 
     at: float
@@ -40,7 +40,7 @@ class SteadyLoad:
     first: int  # the number of the first payment: phones and keys begin there
     retries: bool  # whether a program asks again with the same key
     phase: str = ""  # what the test is doing
-    heard: list[Heard] = field(default_factory=list)
+    heard: list[ReceivedAnswer] = field(default_factory=list)
     created: dict[int, str] = field(default_factory=dict)  # payment ids that were acknowledged, by number
     phones: set[str] = field(default_factory=set)  # of all payments that were asked for
     under_way: Counter[str] = field(default_factory=Counter)  # by address
@@ -63,7 +63,7 @@ class SteadyLoad:
     def longest_gap_seconds(self) -> float:
         return longest_gap_seconds(self.heard)
 
-    def of(self, *phases: str) -> list[Heard]:
+    def of(self, *phases: str) -> list[ReceivedAnswer]:
         """What was heard while the test did this; without a name, all."""
         return [each for each in self.heard if not phases or each.phase in phases]
 
@@ -130,7 +130,7 @@ class SteadyLoad:
             said = (type(error).__name__, None)
         finally:
             self.under_way[client.url] -= 1
-        heard = Heard(asyncio.get_running_loop().time(), phase, said, is_payment, is_first)
+        heard = ReceivedAnswer(asyncio.get_running_loop().time(), phase, said, is_payment, is_first)
         self.heard.append(heard)
         if not heard.is_good and len(self.refusals) < 20:
             self.refusals.append(f"{phase}: {said} {answer.body if answer is not None else ''}")
@@ -142,7 +142,7 @@ def phone(number: int) -> str:
     return f"+25568{number:04}001"
 
 
-def longest_gap_seconds(heard: list[Heard]) -> float:
+def longest_gap_seconds(heard: list[ReceivedAnswer]) -> float:
     """Between two good answers to payments."""
     times = sorted(each.at for each in heard if each.is_payment and each.is_good)
     return max((later - earlier for earlier, later in itertools.pairwise(times)), default=0.0)
