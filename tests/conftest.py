@@ -30,6 +30,7 @@ from malipo.merchants.api_keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server, order, progress, times
+from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 
@@ -308,6 +309,10 @@ class Client:
 
     def as_(self, key: str | None) -> "Client":
         return Client(self._http, self.url, key)
+
+    def at(self, url: str) -> "Client":
+        """The same program at another address."""
+        return Client(self._http, url, self.key)
 
     async def status(self, method: str, path: str, body: Any = None, *, headers: dict[str, str]) -> int:
         """Only the status, whatever the form of the body."""

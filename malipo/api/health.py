@@ -42,6 +42,8 @@ async def _what_is_missing(service: Service, *, is_told_why: bool) -> str | None
     await service.standing.schema.look()
     if (problem := service.standing.schema.problem) is not None:
         return problem
+    if not service.standing.schema.is_served:  # The database came after the look.
+        return "The schema of the database was not seen yet."
     standing = await service.read(installation.get)
     if standing.is_fenced:
         word, why = "Restored from a backup, and not released.", standing.fence_reason

@@ -55,7 +55,7 @@ async def serve(
             standby_database, primary=people_database, most_lag_seconds=settings.database_read_lag_seconds
         )
     service = Service.assemble(settings, database, people_database=people_database, standby=standby)
-    collector = Collector(database, service.metrics.money, settings, service.clock)
+    collector = Collector(database, service.metrics.money, settings, service.clock, service.standing.schema)
     server = Server(
         config_of(WebApplication(service, most_pages=most // 2)),
         service,

@@ -42,9 +42,12 @@ class InstallationMonitor:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def look(self) -> None:
-        """While the database is away, the last state stays."""
+        """While the database is away, the last state stays.
+
+        A database that came after the look at its schema may not be migrated yet: it is read at the next look.
+        """
         await self.schema.look()
-        if self.schema.problem is not None:
+        if not self.schema.is_served:
             return
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:

@@ -11,6 +11,7 @@ from malipo import log
 from malipo.clock import Clock
 from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
 from malipo.db.migration_files import migrations
+from malipo.db.schema_monitor import BeingUpgraded, SchemaMonitor
 from malipo.db.write_check import WriteCheck
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
@@ -30,8 +31,11 @@ _KINDS = [("review",), ("late",), ("closed_merchant",), ("not_connected",), ("co
 
 
 class Collector:
-    def __init__(self, database: Database, gauges: MoneyGauges, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, gauges: MoneyGauges, settings: Settings, clock: Clock, schema: SchemaMonitor
+    ) -> None:
         self._database = database
+        self._schema = schema
         self._gauges = gauges
         self._settings = settings
         self._clock = clock
@@ -80,7 +84,8 @@ class Collector:
             self._gauges.set("database_up", 0)
             log.debug("monitoring.not_seen", reason=str(error))
         except Exception as error:
-            log.error("monitoring.look_broke", error)
+            if not isinstance(await self._schema.explain(error), BeingUpgraded):  # which the schema's monitor logs
+                log.error("monitoring.look_broke", error)
         else:
             self._gauges.set("database_up", 1)
 

@@ -70,7 +70,7 @@ async def serve(
     ):
         service = Service.assemble(settings, database)
         loops = LoopHealth(service.metrics)
-        collector = Collector(database, service.metrics.money, settings, service.clock)
+        collector = Collector(database, service.metrics.money, settings, service.clock, service.standing.schema)
         checker = LedgerChecker(slow_database, settings)
         fetcher = StatementFetcher(service, slow_database)
         gc_tuning.collect_rarely()

@@ -1,11 +1,17 @@
-"""PostgreSQL roles that may only read, or only write rows; and the commands that read."""
+"""The roles of docs/operating/database-roles.md, made by the SQL of the page; and the commands that only read."""
 
+import re
 import secrets
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
 from malipo.cli.authority import AUTHORITY, Authority
+
+_PAGE = (Path(__file__).parents[2] / "docs/operating/database-roles.md").read_text()
+ROLES, RIGHTS, RIGHTS_OF_TABLES = re.findall(r"^```sql\n(.*?)^```$", _PAGE, re.MULTILINE | re.DOTALL)
+[HBA] = re.findall(r"^```\n(# type .*?)^```$", _PAGE, re.MULTILINE | re.DOTALL)
 
 # What each reading command is given beside its name.
 READING: dict[str, tuple[str, ...]] = {
@@ -53,17 +59,23 @@ assert {name for name, authority in AUTHORITY.items() if authority is Authority.
 )
 
 
-async def url_of_role(url: str, *rights: str, read_only: bool = False) -> str:
-    """The same database for a new role with these rights on every table. It may create nothing."""
-    name = f"role_{secrets.token_hex(6)}"
+def statements(text: str, *, roles: str, database: str) -> list[str]:
+    """Those of the page, for this database and with roles of the test's own: roles are the whole server's."""
+    text = re.sub(r"\bmalipo\b", database, re.sub(r"\bmalipo_(?=owner|app|reader|backup)", f"{roles}_", text))
+    return [each.strip() for each in text.split(";") if each.strip()]
+
+
+async def url_of_role(url: str, role: str, *, read_only: bool = False) -> str:
+    """The same database, which was migrated before, for one of the page's roles."""
+    prefix, name = f"role_{secrets.token_hex(6)}", urlsplit(url).path.removeprefix("/")
     connection = await asyncpg.connect(url)
     try:
-        await connection.execute(
-            f"CREATE ROLE {name}; GRANT {', '.join(rights)} ON ALL TABLES IN SCHEMA public TO {name}"
-        )
+        for each in statements(ROLES + RIGHTS + RIGHTS_OF_TABLES, roles=prefix, database=name):
+            if not each.startswith("CREATE DATABASE"):
+                await connection.execute(each)
     finally:
         await connection.close()
-    return with_options(url, role=name, **({"default_transaction_read_only": "on"} if read_only else {}))
+    return with_options(url, role=f"{prefix}_{role}", **({"default_transaction_read_only": "on"} if read_only else {}))
 
 
 def with_options(url: str, **options: str) -> str:

@@ -1,8 +1,6 @@
 """docs/operating/database-roles.md: its SQL runs as it stands there, and malipo works with its roles."""
 
-import re
 import secrets
-from pathlib import Path
 
 import asyncpg
 import pytest
@@ -12,13 +10,10 @@ from malipo.db.migrate import migrate
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.cli.database_roles import READING, with_options
+from tests.cli.database_roles import READING, RIGHTS, RIGHTS_OF_TABLES, ROLES, statements, with_options
 from tests.conftest import NO_LIMITS, make_merchant, named
 from tests.journeys.operator_commands import malipo
 from tests.payments.payment_steps import PaymentSteps
-
-PAGE = Path(__file__).parents[2] / "docs/operating/database-roles.md"
-ROLES, RIGHTS, RIGHTS_OF_TABLES = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
 class Roles:
@@ -28,11 +23,11 @@ class Roles:
         self._postgres = postgres
         self.name = f"malipo_{secrets.token_hex(4)}"
 
-    async def execute(self, url: str, statements: str) -> None:
+    async def execute(self, url: str, text: str) -> None:
         connection = await asyncpg.connect(url)
         try:
-            for each in filter(None, map(str.strip, re.sub(r"\bmalipo\b", self.name, statements).split(";"))):
-                await connection.execute(re.sub(r"\bmalipo_(?=owner|app|reader|backup)", f"{self.name}_", each))
+            for each in statements(text, roles=self.name, database=self.name):
+                await connection.execute(each)
         finally:
             await connection.close()
 

@@ -77,7 +77,7 @@ async def test_each_alone_is_reloaded_under_a_role_that_may_not_migrate(
     start: Callable[..., Running], database_url: str, tmp_path: Path, part: str
 ) -> None:
     """As the units malipo-api and malipo-worker run it."""
-    role = await url_of_role(database_url, "SELECT", "INSERT", "UPDATE", "DELETE")
+    role = await url_of_role(database_url, "app")
     address = tmp_path / "database-url"
     address.write_text(role)
     port = free_port()

@@ -66,7 +66,7 @@ async def test_a_full_disk_is_503_with_its_reason_and_ends_when_there_is_room(
     async with Database.opened(cluster.url, size=4) as database:
         await migrate(database)
         service, metrics = Service.assemble(GRACE, database), Metrics()
-        collector = Collector(database, metrics.money, service.settings, clock.now)
+        collector = Collector(database, metrics.money, service.settings, clock.now, service.standing.schema)
         assert await look(service) == (200, "")
         await collector.look()
         assert "malipo_database_writable 1.0" in metrics.exposition().decode()

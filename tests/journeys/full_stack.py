@@ -82,9 +82,10 @@ async def full_stack_started(
     *,
     speed: float = SPEED,
     wallet: int = 50_000_000,
+    api_url: str | None = None,
     **settings: Any,
 ) -> AsyncIterator[FullStack]:
-    """A simulator and an API; workers are the test's to start."""
+    """A simulator and an API, unless the test starts one at this address itself; workers are the test's to start."""
     simulator = await asyncio.to_thread(start_simulator, "--speed", str(speed))
     started: list[Running] = []
     try:
@@ -100,13 +101,14 @@ async def full_stack_started(
                 started.append(start_one(*command, **{"database_url": database_url} | named | otel | more))
                 return started[-1]
 
-            api = await until_ready(start("api"))
+            if api_url is None:
+                api_url = (await until_ready(start("api"))).url
             async with http, Database.opened(database_url, size=20) as database:
                 merchant = await make_merchant(database, wallet=wallet)
                 read_settings = read(variables)
-                await simulator_setup.register_callbacks(simulator.url, api.url, read_settings)
+                await simulator_setup.register_callbacks(simulator.url, api_url, read_settings)
                 sim = Sim(http, simulator.url, {})
-                client = Client(http, api.url, merchant.key)
+                client = Client(http, api_url, merchant.key)
                 yield FullStack(sim, client, merchant, database, database_url, read_settings, variables, start)
     finally:
         # Also when the test has failed: processes that are left would disturb the next one.

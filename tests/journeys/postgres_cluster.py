@@ -102,7 +102,10 @@ class Cluster:
 
     def ask(self, query: str) -> str:
         """One value, as text."""
-        return self.run("psql", "-X", "-A", "-t", "-d", self.url, "-c", query).strip()
+        return self.ask_of(self.url, query)
+
+    def ask_of(self, url: str, query: str) -> str:
+        return self.run("psql", "-X", "-A", "-t", "-d", url, "-c", query).strip()
 
     def answers(self) -> bool:
         command = [str(BINARIES / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
@@ -131,9 +134,9 @@ class Cluster:
 
 
 @contextmanager
-def a_cluster() -> Iterator[Cluster]:
-    """A running server with an empty database."""
-    with _a_folder() as folder:
+def a_cluster(disk: Path | None = None) -> Iterator[Cluster]:
+    """A running server with an empty database, on this disk or in the folder of temporary files."""
+    with _a_folder(disk) as folder:
         cluster = Cluster(folder, free_port())
         cluster.create()
         try:
@@ -172,9 +175,9 @@ def a_standby(primary: Cluster, *, name: str) -> Iterator[Cluster]:
 
 
 @contextmanager
-def _a_folder() -> Iterator[Path]:
+def _a_folder(disk: Path | None = None) -> Iterator[Path]:
     """Not in the test's own folder, which other users may not enter."""
-    with tempfile.TemporaryDirectory(prefix="malipo-cluster-") as name:
+    with tempfile.TemporaryDirectory(prefix="malipo-cluster-", dir=disk) as name:
         _own(Path(name))
         yield Path(name)
 

@@ -10,6 +10,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.db.migration_files import migrations
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.floats import store as floats
 from malipo.floats.position import Reading, Source
 from malipo.metrics import Metrics
@@ -27,7 +28,7 @@ class Look:
     def __init__(self, database: Database, settings: Settings) -> None:
         self.metrics = Metrics()
         self.now = clock.now()
-        self.collector = Collector(database, self.metrics.money, settings, lambda: self.now)
+        self.collector = Collector(database, self.metrics.money, settings, lambda: self.now, SchemaMonitor(database))
 
     def __getitem__(self, name: str) -> float:
         [value] = re.findall(rf"^malipo_{re.escape(name)} (\S+)$", self.metrics.exposition().decode(), re.MULTILINE)

@@ -34,10 +34,18 @@ asyncio.run(make())
 """
 
 
-def released_commit() -> str:
-    """That of the newest tag; while there is none, the one that the file names."""
-    tags = _git("tag", "--list", "v*", "--sort=-v:refname").split()
-    return tags[0] if tags else RELEASED.read_text().split()[1]
+def releases() -> list[str]:
+    """The versions from which an upgrade is tried, the last release first."""
+    return list(_commits())
+
+
+def commit_of(release: str) -> str:
+    """Its tag; while there is none, the commit that the file names."""
+    return _git("tag", "--list", f"v{release}").strip() or _commits()[release]
+
+
+def _commits() -> dict[str, str]:
+    return dict(line.split() for line in RELEASED.read_text().splitlines())
 
 
 def _git(*arguments: str) -> str:

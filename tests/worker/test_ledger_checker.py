@@ -8,6 +8,7 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
@@ -53,7 +54,7 @@ async def run_whole(checker: LedgerChecker) -> None:
 
 async def gauge(database: Database, settings: Settings, name: str) -> float:
     metrics = Metrics()
-    await Collector(database, metrics.money, settings, clock.now).look()
+    await Collector(database, metrics.money, settings, clock.now, SchemaMonitor(database)).look()
     [line] = [line for line in metrics.exposition().decode().splitlines() if line.startswith(f"malipo_{name} ")]
     return float(line.split()[1])
 

@@ -28,7 +28,7 @@ async def levels(**settings: Any) -> tuple[int, dict[str, list[tuple[str, str]]]
 async def test_what_is_right_and_what_is_wrong_is_told_and_nothing_is_changed(
     start: Callable[..., Running], database_url: str, tmp_path: Path
 ) -> None:
-    reader = await url_of_role(database_url, "SELECT", read_only=True)
+    reader = await url_of_role(database_url, "reader", read_only=True)
     running = await until_ready(start("api", database_url=database_url))
     backup = tmp_path / "backups" / "base-1"
     backup.mkdir(parents=True)

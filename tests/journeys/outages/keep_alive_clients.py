@@ -5,6 +5,7 @@ every HTTP library does. Whatever else it meets without an answer is lost.
 """
 
 import asyncio
+import itertools
 import json
 import random
 from dataclasses import dataclass, field
@@ -27,10 +28,16 @@ class KeepAliveClients:
     sent: int = 0
     connects: int = 0
     slowest_seconds: float = 0.0
+    created_at: list[float] = field(default_factory=list)
 
     @property
     def answered(self) -> int:
         return sum(self.statuses.values())
+
+    @property
+    def longest_gap_seconds(self) -> float:
+        """Between two payments whose creation was answered."""
+        return max((later - earlier for earlier, later in itertools.pairwise(self.created_at)), default=0.0)
 
     async def run(self, connections: int) -> None:
         pauses = (self.pause_seconds * (number % 2) for number in range(connections))
@@ -83,6 +90,7 @@ class KeepAliveClients:
         self.statuses[status] = self.statuses.get(status, 0) + 1
         if status == 201:
             self.ids.append(answer["transaction"]["id"])
+            self.created_at.append(asyncio.get_running_loop().time())
         return headers.get("connection") == "close"
 
 

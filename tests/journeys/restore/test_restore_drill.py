@@ -13,6 +13,9 @@ from malipo import clock
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from tests.conftest import Running
+from tests.drills.figures import Record
+from tests.drills.figures import record as record
+from tests.drills.summary import Figures
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, full_stack_started, until
 from tests.journeys.postgres_cluster import Cluster, a_cluster
@@ -61,7 +64,9 @@ def cluster() -> Iterator[Cluster]:
 
 
 @MEMORIES
-async def test_a_copied_data_folder_pays_nobody_twice(cluster: Cluster, tmp_path: Path, is_forgetful: bool) -> None:
+async def test_a_copied_data_folder_pays_nobody_twice(
+    cluster: Cluster, tmp_path: Path, is_forgetful: bool, record: Record
+) -> None:
     def back_up() -> None:
         cluster.stop()
         cluster.copy("backup")
@@ -73,13 +78,14 @@ async def test_a_copied_data_folder_pays_nobody_twice(cluster: Cluster, tmp_path
         cluster.start()
 
     async with _on(cluster, tmp_path) as full_stack:
-        await _drill(full_stack, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
+        figures = await _drill(full_stack, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
+        record(f"data folder put back, {_kind(is_forgetful)}", figures)
 
 
 @pytest.mark.slow
 @MEMORIES
 async def test_a_base_backup_and_its_archive_restored_to_a_moment_pay_nobody_twice(
-    cluster: Cluster, tmp_path: Path, is_forgetful: bool
+    cluster: Cluster, tmp_path: Path, is_forgetful: bool, record: Record
 ) -> None:
     moments: list[str] = []
     cluster.base_backup("backup")
@@ -97,7 +103,12 @@ async def test_a_base_backup_and_its_archive_restored_to_a_moment_pay_nobody_twi
         cluster.until_primary()
 
     async with _on(cluster, tmp_path) as full_stack:
-        await _drill(full_stack, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
+        figures = await _drill(full_stack, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
+        record(f"destroyed database, restored to a moment, {_kind(is_forgetful)}", figures)
+
+
+def _kind(is_forgetful: bool) -> str:
+    return "networks that forget keys" if is_forgetful else "networks that remember keys"
 
 
 async def _drill(
@@ -106,7 +117,8 @@ async def _drill(
     back_up: Callable[[], None],
     restore: Callable[[], None],
     is_forgetful: bool,
-) -> None:
+) -> Figures:
+    """The one request that fails is that of the time in which the installation is fenced."""
     drill = Drill(full_stack)
     worker = await _worker(full_stack)
     await drill.before_backup()
@@ -129,7 +141,17 @@ async def _drill(
     assert await movements(full_stack) == before, "nothing is sent before the release"
     await release(full_stack)
     await drill.repeat(lost)
-    await _assert_agreed(full_stack, await _until_settled_or_listed(full_stack), lost)
+    look = await _until_settled_or_listed(full_stack)
+    await _assert_agreed(full_stack, look, lost)
+    known = await statuses(full_stack)
+    return Figures(
+        answers=len(drill.made) + len(lost) + len(drill.repeated) + 1,
+        payments=len(look.known),
+        failed_first=1,
+        longest_gap_seconds=None,
+        lost=sum(each.phone not in known for each in drill.made),
+        twice=sum(len(amounts) > 1 for amounts in look.book.values()),
+    )
 
 
 async def _a_session(full_stack: FullStack) -> str:
