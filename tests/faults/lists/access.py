@@ -2,7 +2,7 @@
 
 from tests.faults.fault import Fault
 
-_ATTEMPTS = ("access/test_login_attempts.py",)
+_ATTEMPTS = ("access/test_login_attempts.py", "api/test_login.py")
 _CODES = ("access/second_factor/test_codes.py",)
 _PEOPLE = ("dashboard/merchant/test_settings_people.py", "access/test_password_changes.py")
 
@@ -69,7 +69,7 @@ FAULTS = (
         'return session_id if self._is_ours("cookie", session_id, mac) else None',
         "return session_id",
         "Whoever knows or guesses the id of a session is that person.",
-        ("dashboard/test_csrf.py", "dashboard/merchant/test_login_pages.py"),
+        ("access/test_signed_cookies.py", "dashboard/merchant/test_login_pages.py"),
     ),
     Fault(
         "the token of a form signs a cookie",
@@ -77,11 +77,7 @@ FAULTS = (
         'f"{purpose} {session_id}".encode()',
         'f"{session_id}".encode()',
         "Whoever reads a page's source has the signature of its session.",
-        (
-            "dashboard/test_csrf.py",
-            "dashboard/merchant/test_login_pages.py",
-            "dashboard/merchant/test_known_browsers.py",
-        ),
+        ("access/test_signed_cookies.py", "dashboard/merchant/test_known_browsers.py"),
     ),
     Fault(
         "a code of the app is good for ten minutes",
@@ -105,14 +101,6 @@ FAULTS = (
         "AND hash = $2 AND used_at IS NULL",
         "AND hash = $2",
         "A list of codes that was photographed never ends.",
-        _CODES,
-    ),
-    Fault(
-        "a recovery code of another account works",
-        "use_recovery_code",
-        "WHERE account_id = $1 AND hash = $2 AND used_at IS NULL",
-        "WHERE $1::text <> '' AND hash = $2 AND used_at IS NULL",
-        "Only the hash stands between two accounts.",
         _CODES,
     ),
     Fault(

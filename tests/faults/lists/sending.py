@@ -181,7 +181,7 @@ FAULTS = (
         "is_new=report.id in new",
         "is_new=True",
         "A repeated report counts “not found” twice, and a payout is sent again.",
-        ("payments/test_unsettled.py", "payments/test_contradictions.py", *_SETTLE),
+        ("payments/test_claim_for_sending.py", "payments/test_contradictions.py", *_SETTLE),
     ),
     Fault(
         "an answer about one of two payments ends the first",
@@ -311,6 +311,6 @@ FAULTS = (
         "return answer.is_fault or answer.refuses_us",
         "return answer.is_fault",
         "Every customer is refused because our password at the network has expired.",
-        ("journeys/networks/test_circuit.py",),
+        ("worker/test_circuit_breaker.py",),
     ),
 )

@@ -134,7 +134,7 @@ FAULTS = (
         "AND (leased_until IS NULL OR leased_until < now())\n                ORDER BY due_at",
         "\n                ORDER BY due_at",
         "Every worker sends each webhook.",
-        (*_RACES, "journeys/webhooks/test_webhook_lease.py"),
+        (*_FAN_OUT, "journeys/webhooks/test_webhook_lease.py"),
     ),
     Fault(
         "two workers claim one delivery at once",
@@ -142,7 +142,7 @@ FAULTS = (
         "LIMIT wanted.room FOR UPDATE SKIP LOCKED",
         "LIMIT wanted.room",
         "A webhook is sent twice at once.",
-        _RACES,
+        _FAN_OUT,
     ),
     Fault(
         "an endpoint is disabled after a day",
