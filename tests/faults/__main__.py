@@ -3,6 +3,7 @@
     scripts/faults                          all that the file of results does not have yet
     scripts/faults --only "sign"            those whose name or definition has this text
     scripts/faults --all-finders            counts every test that fails, instead of stopping at the first
+    scripts/faults --in-process             first with the unit tests alone, which is quick
     scripts/faults --table                  prints the results as a table, and runs nothing
 
 The exit code is 1 if no test finds a fault, or if a test fails without any.
@@ -11,12 +12,14 @@ The exit code is 1 if no test finds a fault, or if a test fails without any.
 import argparse
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from tests.faults import results
 from tests.faults.fault import Fault
+from tests.faults.in_process import try_in_process
 from tests.faults.lists import FAULTS
-from tests.faults.results import Results
+from tests.faults.results import Result, Results
 from tests.faults.runner import AT_ONCE, Runner
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +35,9 @@ def main() -> int:
         return 0
     mode = "all" if given.all_finders else "first"
     waiting = [each for each in chosen if given.again or kept.find(each.name, mode) is None]
+    if given.in_process:
+        _try_in_process(waiting, kept)
+        return _report(chosen, kept, mode, [])
     with tempfile.TemporaryDirectory(prefix="malipo-faults-", dir=given.folder) as folder:
         Path(folder).chmod(0o755)  # Where tests run as root, PostgreSQL runs as another user.
         runner = Runner(ROOT, Path(folder), at_once=given.at_once)
@@ -41,6 +47,22 @@ def main() -> int:
                 print(result.line, flush=True)
             unsure = runner.failing_without(_finders(chosen, kept, mode)) if given.check else []
     return _report(chosen, kept, mode, unsure)
+
+
+def _try_in_process(faults: list[Fault], kept: Results) -> None:
+    """Only what is found is kept: tests that this leaves out may find the others."""
+    began = time.monotonic()
+
+    def say(fault: Fault, outcome: str, finder: str) -> None:
+        nonlocal began
+        seconds, began = round(time.monotonic() - began, 1), time.monotonic()
+        found = [finder] if finder else []
+        result = Result(fault=fault.name, mode="first", outcome=outcome, finders=found, seconds=seconds)
+        print(result.line, flush=True)
+        if result.is_found:
+            kept.add(result)
+
+    try_in_process(faults, ROOT, say=say)
 
 
 def _finders(chosen: list[Fault], kept: Results, mode: str) -> list[str]:
@@ -65,6 +87,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--all-finders", action="store_true")
+    parser.add_argument("--in-process", action="store_true", help="without a copy, a database and other processes")
     parser.add_argument("--again", action="store_true", help="also those that the file has")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--no-check", dest="check", action="store_false", help="do not run the finders without a fault")

@@ -1,7 +1,7 @@
 """Tries faults without a copy of the sources: each in a fork of one process that has collected their tests.
 
-It costs a tenth of a run on a copy. It sees no process that a test starts, so those tests are left out, and what nothing
-finds here is tried on a copy by `scripts/faults`.
+It costs a tenth of a run on a copy. It sees no process that a test starts, so those tests are left out, and those that
+need a database too, unless there is one. What nothing finds here is tried on a copy.
 """
 
 import os
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.fault import Fault, place_of, with_fault
+from tests.conftest import SHARED_POSTGRES
+from tests.faults.fault import SERVICE, Fault, place_of, with_fault
 from tests.faults.mutants import CannotApply, apply
 
 _MOST_SECONDS = 600
@@ -29,9 +30,10 @@ class InProcess:
         self._faults = faults
         self._root = root
         self._say = say
+        self._left_out = _STARTING if SHARED_POSTGRES in os.environ else _STARTING | {"postgres"}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [each for each in items if not _STARTING & set(getattr(each, "fixturenames", ()))]
+        items[:] = [each for each in items if not self._left_out & set(getattr(each, "fixturenames", ()))]
         items.sort(key=lambda each: hasattr(getattr(each, "obj", None), "hypothesis"))
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -44,6 +46,9 @@ class InProcess:
         pid = os.fork()
         if pid == 0:
             code = 1
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
             try:
                 signal.alarm(_MOST_SECONDS)
                 place = place_of(fault, self._root)
@@ -65,6 +70,13 @@ class InProcess:
         if code == 0:
             return ("found" if finder else "not found"), finder
         return ("not run" if code == _CANNOT else "broken"), finder
+
+
+def try_in_process(faults: Sequence[Fault], root: Path, *, say: Say) -> None:
+    chosen = [each for each in faults if each.package == SERVICE]
+    tests = dict.fromkeys(f"tests/{each}" for fault in chosen for each in fault.tests)
+    quiet = ("-q", "--no-header", "--no-summary", "--assert=plain", "-p", "no:cacheprovider", "-o", "timeout=400")
+    pytest.main([*quiet, *tests], plugins=[InProcess(chosen, root, say=say)])
 
 
 def _items_of(session: pytest.Session, fault: Fault) -> list[pytest.Item]:
