@@ -62,6 +62,9 @@ NO_LIMITS: dict[str, Any] = {
 
 
 NOBODY = Actor("test", "test")
+TEMPLATE = "template"
+# The address of a PostgreSQL that is there already, with the template in it (`scripts/faults`).
+SHARED_POSTGRES = "MALIPO_TESTS_POSTGRES"
 _STARTED_WHOLE = ("serve", "demo")  # They have children, and a database, of their own.
 
 
@@ -73,6 +76,9 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PostgreSQL that lives as long as the tests."""
+    if shared := os.environ.get(SHARED_POSTGRES):
+        yield shared
+        return
     folder = tmp_path_factory.mktemp("postgres")
     with server(folder) as url:
         asyncio.run(hasten(url))
@@ -114,15 +120,17 @@ async def _create(url: str, name: str, *, template: str = "template1") -> str:
 @pytest.fixture(scope="session")
 def template(postgres: str) -> str:
     """A migrated database that every test gets a copy of."""
+    if SHARED_POSTGRES in os.environ:
+        return TEMPLATE
 
     async def make() -> None:
-        database = Database(await _create(postgres, "template"), size=4)
+        database = Database(await _create(postgres, TEMPLATE), size=4)
         await database.open()
         await migrate(database)
         await database.close()
 
     asyncio.run(make())
-    return "template"
+    return TEMPLATE
 
 
 @pytest.fixture

@@ -141,6 +141,28 @@ async def test_the_same_reference_books_once_also_ten_times_at_once(database: Da
     assert await _book(database, transfer(-500, channel="TIGO_PESA")), "another network's papers are others"
 
 
+async def test_cents_that_are_booked_at_once_become_no_shilling_twice(database: Database) -> None:
+    """Each of the two alone makes a shilling of the cents that were there. The second must see the first."""
+    await _book(database, transfer(-500, "NMB-1", cents=-40))
+    async with database.begin() as first:
+        await book(first, [transfer(-500, "NMB-2", cents=-20)], now=clock.now())
+        second = asyncio.create_task(_book(database, transfer(-500, "NMB-3", cents=-20)))
+        await until_it_waits_or_is_done(database, second)
+    await second
+    async with database.read() as connection:
+        cents = await connection.fetchval("SELECT sum(cents) FROM house_bookings")
+        shillings = await connection.fetchval("SELECT count(*) FROM house_bookings WHERE kind = 'rounding'")
+    assert (cents, shillings) == (20, 1)
+
+
+async def until_it_waits_or_is_done(database: Database, task: "asyncio.Task[list[HouseBooking]]") -> None:
+    waits = "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = current_database())"
+    while not task.done():
+        async with database.read() as connection:
+            if await connection.fetchval(waits):
+                return
+
+
 async def test_what_is_undone_can_be_booked_again_and_only_then(database: Database) -> None:
     wrong, right = transfer(-5_000), transfer(-500)
     await _book(database, wrong)

@@ -231,3 +231,10 @@ def _assert_consistent(transaction: Transaction, before: Correction, change: Cha
     assert (change.reason is not None) == has_changed, "the merchant is told whenever wallet or debt changes"
     assert (change.amount > 0) == has_changed
     assert change.correction.owed == max(-correction_moves.due(transaction, change.correction), 0)
+
+
+def test_what_the_house_lends_for_an_adopted_payout_is_owed() -> None:
+    lent = correction_moves.lend(700)
+    assert in_words(lent.moves) == "suspense > wallet 700"
+    assert (lent.credited, lent.correction.credited, lent.correction.owed) == (700, 700, 700)
+    assert (lent.step, lent.reason, lent.amount) == (Step.RESOLUTION, Reason.DEBT_RECORDED, 700)

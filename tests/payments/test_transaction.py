@@ -4,9 +4,11 @@ import itertools
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.networks.connector import Channel
+from malipo.payments.status_writer import Change, after_change
 from malipo.payments.transaction import TRANSITIONS, Cause, Status, Transaction, Type, next_status
 
 # What each cause does in each status. "-" means that nothing happens.
@@ -92,3 +94,26 @@ def test_the_log_has_one_entry_for_each_status_reached(status: Status, expected:
 def test_the_net_amount_is_what_the_receiving_side_gets() -> None:
     assert a_transaction(Type.COLLECTION, fee=30).net_amount == 970
     assert a_transaction(Type.DISBURSEMENT, fee=30).net_amount == 1000
+
+
+@pytest.mark.parametrize("behind", [timedelta(0), timedelta(microseconds=1), timedelta(minutes=5)])
+def test_a_status_is_never_dated_before_the_one_before_it_however_far_a_host_is_behind(behind: timedelta) -> None:
+    created = clock.now()
+    pending = replace(a_transaction(), created_at=created)
+    ahead, after = created + timedelta(minutes=1), created - behind
+
+    sent = after_change(pending, change_of(pending, Cause.SUBMITTED), after)
+    assert sent is not None
+    assert sent.processing_at == created
+    late = after_change(pending, change_of(pending, Cause.SUBMITTED), ahead)
+    assert late is not None
+    assert late.processing_at == ahead
+    paid = after_change(late, change_of(late, Cause.CONFIRMED), after)
+    assert paid is not None
+    assert paid.ended_at == ahead
+    times = [at for _, at in paid.status_log()]
+    assert times == sorted(times)
+
+
+def change_of(transaction: Transaction, cause: Cause) -> Change:
+    return Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=cause)

@@ -14,7 +14,7 @@ from malipo.payments.transaction import Status, Type
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
-from malipo.webhooks.store import endpoints, undelivered_events
+from malipo.webhooks.store import delivery_queue, endpoints, undelivered_events
 from tests.conftest import NOBODY, make_merchant
 from tests.journeys.webhook_stack import WebhookStack, webhook_stack
 from tests.payments.payment_steps import PaymentSteps
@@ -93,6 +93,22 @@ async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
         (2, "payment.cancelled", ends.id),
     ]
     assert stranger.id not in {each for _, _, each in told}
+
+
+async def test_two_workers_who_claim_at_once_never_share_a_delivery(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    endpoint = await stack.register(merchant, URL, [PENDING])
+    await stack.open(merchant, 3)
+    await _fan_out(stack)
+    now = stack.clock()
+    async with stack.database.begin() as one, stack.database.begin() as other:
+        first = await delivery_queue.claim(one, {endpoint.id: 2}, "clm_1", lease_seconds=60, now=now)
+        # It does not wait for the first, which has not committed yet.
+        second = await delivery_queue.claim(other, {endpoint.id: 3}, "clm_2", lease_seconds=60, now=now)
+    assert (len(first), len(second)) == (2, 1)
+    assert len({each.event_id for each in [*first, *second]}) == 3
+    async with stack.database.begin() as tx:
+        assert await delivery_queue.claim(tx, {endpoint.id: 3}, "clm_3", lease_seconds=60, now=now) == []
 
 
 async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(stack: WebhookStack) -> None:

@@ -109,3 +109,46 @@ def test_a_collection_that_was_paid_after_all_can_be_refunded_when_it_is_credite
 def test_there_is_an_end_of_refunds() -> None:
     assert answer(refunds(*[(500, F)] * 99)) == 5000
     assert answer(refunds(*[(500, F)] * 100)) == "too_many_refunds"
+
+
+@pytest.mark.parametrize(
+    ("known", "left"),
+    [
+        ([], 5000),
+        ([(2000, P)], 3000),
+        ([(2000, Status.PROCESSING)], 3000),
+        ([(2000, C), (500, P)], 2500),
+        ([(2000, F), (1000, X)], 5000),
+        ([(2000, F, True)], 3000),
+        ([(2000, C, False)], 5000),
+        ([(5000, C), (5000, F, True)], -5000),
+    ],
+)
+def test_what_is_under_way_is_not_left_and_what_was_paid_after_all_neither(known: list[Any], left: int) -> None:
+    assert refundable.left_of(collection(), refunds(*known)) == left
+
+
+@pytest.mark.parametrize(
+    ("others", "amount", "is_excess"),
+    [
+        ([], 5000, False),
+        ([], 5001, True),
+        ([(2000, C)], 3000, False),
+        ([(2000, C)], 3001, True),
+        ([(2000, F)], 5000, False),
+        ([(2000, F, True)], 3001, True),
+        ([(2000, F, True)], 3000, False),
+    ],
+)
+def test_a_refund_that_waits_is_too_much_if_it_gives_back_more_than_was_paid(
+    others: list[Any], amount: int, is_excess: bool
+) -> None:
+    refund = collection(P, amount=amount, type_=Type.DISBURSEMENT)
+    # It is one of the refunds of its collection, and is not counted twice.
+    known = [*refunds(*others), Refund(refund.id, 9, amount, C)]
+    assert refundable.is_excess(refund, collection(), None, known) is is_excess
+
+
+def test_a_refund_that_waits_is_too_much_when_its_collection_was_taken_back() -> None:
+    paid, refund = collection(), collection(P, amount=500, type_=Type.DISBURSEMENT)
+    assert refundable.is_excess(refund, paid, contradicted(paid, is_paid=False), [])

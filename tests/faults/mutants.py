@@ -1,0 +1,190 @@
+"""Runs the unit tests of pure modules against mutants of them, and names those that survive.
+
+    .venv/bin/python -m tests.faults.mutants mutants.jsonl
+
+Every module has its tests, which are collected once; those that need a database are left out. Each mutant is a fork of
+that process, in which the code of the functions that it changes is put into the functions that are there.
+"""
+
+import ast
+import difflib
+import json
+import os
+import signal
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+TESTS = {
+    "malipo/money.py": ("test_values.py", "payments/test_fees.py"),
+    "malipo/payments/fees.py": ("payments/test_fees.py",),
+    "malipo/payments/transaction.py": ("payments/test_transaction.py", "payments/refunds/test_refundable.py"),
+    "malipo/payments/status_effects.py": ("payments/test_status_effects.py", "payments/test_transaction.py"),
+    "malipo/payments/correction_moves.py": ("payments/test_correction_moves.py", "reconciliation/test_action_moves.py"),
+    "malipo/payments/refunds/refundable.py": ("payments/refunds/test_refundable.py",),
+    "malipo/payments/key_limits.py": ("payments/test_key_limits.py",),
+    "malipo/payments/network_answer": ("payments/network_answer",),
+    "malipo/ledger/accounts.py": ("ledger/test_accounts.py", "payments/test_correction_moves.py"),
+    "malipo/reconciliation/action_moves.py": ("reconciliation/test_action_moves.py",),
+    "malipo/reconciliation/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
+    "malipo/reconciliation/coverage.py": ("reconciliation/test_find_absent.py",),
+    "malipo/approvals/acts.py": ("approvals/test_acts.py",),
+    "malipo/access/vouching.py": ("merchants/test_vouching.py", "operators/test_vouching.py"),
+    "malipo/webhooks/delivery_state.py": ("webhooks/test_delivery_state.py", "webhooks/test_retry_schedule.py"),
+    "malipo/installation/mark_comparison.py": ("installation/test_mark_comparison.py",),
+}
+_MOST_SECONDS = 120
+_CANNOT = 4  # the exit code of a mutant that cannot be put into a running process
+
+
+class CannotApply(Exception):  # noqa: N818
+    """It changes a default of a struct, or a method that calls super()."""
+
+
+class _Mutants:
+    """A plugin of pytest: instead of running the tests once, it runs them against each mutant."""
+
+    def __init__(self, mutants: Sequence[dict[str, str]]) -> None:
+        self._mutants = mutants
+        self.outcomes: list[tuple[dict[str, str], str]] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Those that draw many examples are the last: most mutants die before."""
+        items[:] = [each for each in items if "postgres" not in getattr(each, "fixturenames", ())]
+        items.sort(key=lambda each: hasattr(getattr(each, "obj", None), "hypothesis"))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            raise session.Interrupted("the tests cannot be collected")
+        assert session.items, "a module has unit tests"
+        if (left := self._fork(session, None)) != "survived":
+            raise session.Interrupted(f"the tests fail without a mutant: {left}")
+        for mutant in self._mutants:
+            self.outcomes.append((mutant, self._fork(session, mutant)))
+        return True
+
+    def _fork(self, session: pytest.Session, mutant: dict[str, str] | None) -> str:
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(_MOST_SECONDS)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            code = 1
+            try:
+                if mutant is not None:
+                    apply(mutant)
+                code = _run(session)
+            except CannotApply:
+                code = _CANNOT
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        return {0: "survived", _CANNOT: "not run"}.get(os.waitstatus_to_exitcode(status), "killed")
+
+
+def _run(session: pytest.Session) -> int:
+    for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
+
+
+def apply(mutant: dict[str, str]) -> None:
+    """Put what a mutant changes into the module that is imported."""
+    name = mutant["path"].removesuffix(".py").replace("/", ".")
+    module = sys.modules[name]
+    before, after = ast.parse(Path(mutant["path"]).read_text()), ast.parse(mutant["source"])
+    for old, new in zip(before.body, after.body, strict=True):
+        if ast.dump(old) != ast.dump(new):
+            _replace(module, vars(module), new, old)
+
+
+def _replace(module: ModuleType, namespace: Any, new: ast.stmt, old: ast.stmt) -> None:
+    match new:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            _replace_code(_function_in(namespace[new.name]), _compiled(module, new))
+        case ast.ClassDef():
+            assert isinstance(old, ast.ClassDef)
+            members = vars(namespace[new.name])
+            for was, now in zip(old.body, new.body, strict=True):
+                if ast.dump(was) != ast.dump(now):
+                    if not isinstance(now, ast.FunctionDef | ast.AsyncFunctionDef):
+                        raise CannotApply
+                    _replace(module, members, now, was)
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            kept = namespace[name]
+            exec(compile(ast.Module([new], []), str(module.__file__), "exec"), vars(module))  # noqa: S102
+            for each in [each for key, each in sys.modules.items() if key.startswith(("malipo", "tests"))]:
+                if getattr(each, name, None) is kept:
+                    setattr(each, name, vars(module)[name])
+        case _:
+            raise CannotApply
+
+
+def _compiled(module: ModuleType, new: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionType:
+    new.decorator_list = []
+    scope = dict(vars(module))
+    exec(compile(ast.Module([new], []), str(module.__file__), "exec"), scope)  # noqa: S102
+    made = scope[new.name]
+    assert isinstance(made, FunctionType)
+    return made
+
+
+def _function_in(found: Any) -> FunctionType:
+    """Under a property or a decorator."""
+    found = (
+        getattr(found, "fget", None) or getattr(found, "__func__", None) or getattr(found, "__wrapped__", None) or found
+    )
+    if not isinstance(found, FunctionType):
+        raise CannotApply
+    return found
+
+
+def _replace_code(kept: FunctionType, made: FunctionType) -> None:
+    if kept.__code__.co_freevars != made.__code__.co_freevars:
+        raise CannotApply
+    code: CodeType = made.__code__
+    kept.__code__ = code
+    kept.__defaults__, kept.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+
+
+def changes(mutant: dict[str, str]) -> str:
+    """The lines that are different."""
+    lines = difflib.unified_diff(
+        Path(mutant["path"]).read_text().splitlines(), mutant["source"].splitlines(), n=0, lineterm=""
+    )
+    return "\n".join(each for each in list(lines)[2:])
+
+
+def _by_module(mutants: Sequence[dict[str, str]]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    for place in TESTS:
+        if chosen := [each for each in mutants if each["path"] == place or each["path"].startswith(f"{place}/")]:
+            yield place, chosen
+
+
+def main() -> int:
+    mutants = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for place, chosen in _by_module(mutants):
+        plugin = _Mutants(chosen)
+        tests = [f"tests/{each}" for each in TESTS[place]]
+        quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:timeout", "--assert=plain", "--no-header", "--no-summary"]
+        pytest.main([*quiet, *tests], plugins=[plugin])
+        for mutant, outcome in plugin.outcomes:
+            counts[mutant["path"]][outcome] += 1
+            if outcome != "killed":
+                print(f"{outcome}: {mutant['path']} {mutant['operator']}\n{changes(mutant)}", flush=True)
+        for path in sorted({each["path"] for each in chosen}):
+            print(f"· {path}: {dict(counts[path])}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
