@@ -1,19 +1,26 @@
 """docs/operating/database-roles.md: its SQL runs as it stands there, and malipo works with its roles."""
 
 import secrets
+from datetime import timedelta
+from pathlib import Path
 
 import asyncpg
 import pytest
 
+from malipo import clock
 from malipo.db import Database
 from malipo.db.migrate import migrate
+from malipo.encryption import Encryption
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.close.close_day import ClosedDay, close_day
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.cli.database_roles import READING, RIGHTS, RIGHTS_OF_TABLES, ROLES, statements, with_options
-from tests.conftest import NO_LIMITS, make_merchant, named
+from tests.conftest import NO_LIMITS, SECRET_KEY, make_merchant, named
 from tests.journeys.operator_commands import malipo
 from tests.payments.payment_steps import PaymentSteps
+from tests.reconciliation.statement_days import ASHA, Statements, line_of
+from tests.reconciliation.test_withdraw_statement import withdraw
 
 
 class Roles:
@@ -78,6 +85,26 @@ async def test_the_owner_migrates_the_app_works_and_the_reader_and_the_backup_re
     said = await malipo("ledger", "check", database_url=roles.url("reader"))
     assert (said.code, said.err) == (0, "")
     assert "ledger check" in READING
+
+
+async def test_the_app_imports_matches_and_withdraws_statements_and_closes_days(roles: Roles, tmp_path: Path) -> None:
+    async with Database.opened(roles.url("owner"), size=2) as database:
+        await migrate(database)
+
+    async with Database.opened(roles.url("app"), size=4) as database:
+        service = Service.assemble(Settings(**NO_LIMITS), database)
+        merchant = await make_merchant(database, wallet=10_000)
+        steps = PaymentSteps(service, merchant.id)
+        statements_of_it = Statements(steps, tmp_path)
+        payment = await steps.processing(Type.COLLECTION, 500)
+        loaded = await statements_of_it.load(statements_of_it.write(line_of(payment)))
+        await statements_of_it.match()
+        assert await steps.status(payment) is Status.COMPLETED
+        await withdraw(statements_of_it, loaded.file.id)
+        yesterday = clock.day_of(clock.now()) - timedelta(days=1)
+        async with database.begin() as tx:
+            done = await close_day(tx, yesterday, encryption=Encryption(SECRET_KEY), actor=ASHA, now=clock.now())
+        assert isinstance(done, ClosedDay)
 
 
 async def test_tables_that_were_there_before_the_roles_are_given_to_them(roles: Roles) -> None:
