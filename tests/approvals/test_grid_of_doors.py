@@ -140,6 +140,7 @@ class Desk:
         async with self.database.begin() as tx:
             await tx.execute("DELETE FROM moved_alone")
             await tx.execute("DELETE FROM login_attempts")
+            await tx.execute("DELETE FROM proposals WHERE decided_at IS NULL")  # of a row that has failed
         case = await self.cases.of(act, form)
         if act is Act.RELEASE:
             await self.log_in()  # A fence has ended all sessions.
@@ -166,7 +167,8 @@ class Desk:
 
     async def state(self) -> tuple[int, ...]:
         async with self.database.read() as connection:
-            return tuple(await connection.fetchrow(_CHANGED))
+            [row] = await connection.fetch(_CHANGED)
+        return tuple(row)
 
     async def at_page(self, form: str, case: Case, name: str, *, looks: str) -> str:
         seen = await page_door.send(form, case, self.browsers[name], looks=self.browsers[looks])

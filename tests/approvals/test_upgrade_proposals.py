@@ -269,10 +269,12 @@ async def test_what_was_decided_before_the_upgrade_stays_decided(world: World) -
             assert await connection.fetchval(f"SELECT count(*) FROM {place}") == number, "what was done stays there"
     for id_ in ("bok_yes", "bok_no"):
         with pytest.raises(NotOpen):
-            await world.write(lambda tx, id_=id_: booking_approval.approve(tx, id_, actor=JUMA, now=clock.now()))
-    for act, subject in ((Act.WITHDRAW_STATEMENT, "stf_1"), (Act.WITHDRAW_STATEMENT, "stf_2")):
+            async with world.database.begin() as tx:
+                await booking_approval.approve(tx, id_, actor=JUMA, now=clock.now())
+    for subject in ("stf_1", "stf_2"):
         with pytest.raises(Refusal):
-            await world.write(lambda tx, act=act, subject=subject: decide.lock_open(tx, [act], subject))
+            async with world.database.begin() as tx:
+                await decide.lock_open(tx, [Act.WITHDRAW_STATEMENT], subject)
 
 
 async def test_of_several_releases_of_the_same_the_first_is_approved_once_and_others_for_themselves(
@@ -296,9 +298,8 @@ async def test_of_several_releases_of_the_same_the_first_is_approved_once_and_ot
         assert [each.id for each in await find_open(connection, list(Act))] == ["rel_1", "rel_3", "rel_4"]
     scopes: list[Scope] = [None, ("MPESA", Type.DISBURSEMENT), ("MPESA", Type.COLLECTION)]
     for scope in scopes:
-        how: dict[str, Any] = {"actor": JUMA, "now": clock.now()}
-        done = await world.write(lambda tx, scope=scope, how=how: release.release(tx, EVIDENCE, scope, **how))
-        assert done.is_done
+        async with world.database.begin() as tx:
+            assert (await release.release(tx, EVIDENCE, scope, actor=JUMA, now=clock.now())).is_done
     async with world.database.read() as connection:
         rows = await connection.fetch("SELECT id, requested_by, decided_by, is_approved FROM proposals ORDER BY id")
     by = ("operator asha", "operator juma", True)

@@ -29,8 +29,10 @@ class Said:
 _CODE = re.compile(r"name its code: --seen (\w+)")
 
 
-async def malipo(*arguments: str, typed: str = "", **settings: Any) -> Said:
-    """Run `malipo ARGUMENTS` with these settings and nothing else in its environment; `operator` is logged in."""
+async def malipo(*arguments: str, **settings: Any) -> Said:
+    """Run `malipo ARGUMENTS` with these settings and nothing else in its environment; `operator` is logged in, and
+    `typed` is on standard input."""
+    typed = settings.pop("typed", "")
     return await asyncio.to_thread(lambda: _run(arguments, _environment(settings), typed))
 
 
