@@ -75,7 +75,7 @@ def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
 
 
 async def _live(folder: Path, database_url: str, cells: list[Cell]) -> Place:
-    hurry = {
+    hurry: dict[str, Any] = {
         "poll_seconds": POLL_SECONDS,
         "not_found_seconds": NOT_FOUND_SECONDS,
         "not_indexed_seconds": NOT_FOUND_SECONDS,

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 # Of the requests to either network so many are answered with an error, so many never arrive, and of so many the reply
 # never does; and the same of every question.
 MISHAPS = {"errorRate": 0.04, "lostRequestRate": 0.05, "lostReplyRate": 0.06}
-HURRY = {"poll_seconds": "1", "not_found_seconds": 2, "unsettled_seconds": 3600, "log_level": "warning"}
+HURRY: dict[str, Any] = {"poll_seconds": "1", "not_found_seconds": 2, "unsettled_seconds": 3600, "log_level": "warning"}
 # A worker that dies is missed after so long. What `malipo worker` takes is minutes, because networks take as long.
 LEASE_SECONDS = 4
 
