@@ -76,14 +76,18 @@ def _definitions(path: Path, source: str, name: str) -> list[tuple[int, int]]:
         begins = [each.start() for each in re.finditer(r"\bfunction \w+", source)]
         named = [each.start() for each in re.finditer(rf"\bfunction {re.escape(name)}\b", source)]
         return [(first, min((each for each in begins if each > first), default=len(source))) for first in named]
+    return _python_definitions(source).get(name, [])
+
+
+@cache
+def _python_definitions(source: str) -> dict[str, list[tuple[int, int]]]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found = []
-    for each, node in _named(ast.parse(source), ""):
-        if each == name:
-            assert node.end_lineno is not None
-            found.append((starts[node.lineno - 1], starts[node.end_lineno]))
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name, node in _named(ast.parse(source), ""):
+        assert node.end_lineno is not None
+        found.setdefault(name, []).append((starts[node.lineno - 1], starts[node.end_lineno]))
     return found
 
 
