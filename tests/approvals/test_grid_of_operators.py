@@ -369,7 +369,7 @@ async def test_with_a_second_operator_nobody_is_alone(world: World, act: str) ->
     assert await _tried(begin) == "refused"
 
 
-@pytest.mark.parametrize("act", [act for act, row in GRID.items() if row is TWO])
+@pytest.mark.parametrize("act", [act for act, row in GRID.items() if row.cells is TWO])
 async def test_the_only_operator_approves_alone_what_they_have_proposed(
     statements: Statements, tmp_path: Path, act: str
 ) -> None:

@@ -22,7 +22,8 @@ from malipo.payments.transaction import Status
 from malipo.reconciliation.exception import Action
 from malipo.restore import release
 from malipo.settings import Settings
-from tests.approvals.test_grid_of_operators import ASHA, COLLECTION, GRID, JUMA, LIMIT, PAYOUT, TWO, World
+from tests.approvals.grid import GRID, LIMIT, TWO
+from tests.approvals.test_grid_of_operators import ASHA, COLLECTION, JUMA, PAYOUT, World
 from tests.operators.booking_steps import hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
@@ -45,7 +46,7 @@ async def code(database: Database, *acts: Act) -> str:
         return (await find_shown(connection, found, Settings())).code
 
 
-@pytest.mark.parametrize("act", [act for act, row in GRID.items() if row is TWO])
+@pytest.mark.parametrize("act", [act for act, row in GRID.items() if row.cells is TWO])
 async def test_every_act_is_approved_with_the_code_of_what_is_shown_and_with_no_other(world: World, act: str) -> None:
     begin, approve = await world.of(Act(act))
     assert not await begin(ASHA)
