@@ -120,7 +120,10 @@ async def appoint(full_stack: FullStack, operators: Sequence[str] = OPERATORS) -
 async def release(full_stack: FullStack, *scope: str) -> None:
     """Two operators agree, each by a command."""
     for operator in OPERATORS:
-        said = await operate(full_stack, operator, "restore", "release", "--evidence", EVIDENCE, "--here", *scope)
+        let_go = ("restore", "release", "--evidence", EVIDENCE, "--here", *scope)
+        said = await operate(full_stack, operator, *let_go)
+        while "has changed since you saw it" in said.err:  # The networks are asked meanwhile: they look again.
+            said = await operate(full_stack, operator, *let_go)
         assert said.code == 0, said.err
 
 
