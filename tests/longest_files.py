@@ -8,6 +8,8 @@ _TESTS = Path(__file__).parent
 LONGEST = (
     "simulation/test_seeds.py",
     "api/test_openapi.py",
+    "approvals/test_grid_of_doors.py",
+    "dashboard/operator/test_operator_hostile_files.py",
     "browser/test_pages.py",
     "browser/test_dashboard.py",
     "journeys/test_truth.py",
