@@ -58,7 +58,7 @@ def _try_in_process(faults: list[Fault], kept: Results) -> None:
         seconds, began = round(time.monotonic() - began, 1), time.monotonic()
         found = [finder] if finder else []
         result = Result(fault=fault.name, mode="first", outcome=outcome, finders=found, seconds=seconds)
-        print(result.line, flush=True)
+        print(f"\n{result.line}", flush=True)  # Pytest writes dots.
         if result.is_found:
             kept.add(result)
 

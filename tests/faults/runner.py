@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from typing import Self
 
 import asyncpg
 
+from malipo import log
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
@@ -151,6 +153,7 @@ class _Slot:
 @contextlib.contextmanager
 def _postgres(folder: Path) -> Iterator[str]:
     """With a migrated template, as the fixtures of tests make it."""
+    log.configure(level="warning", stream=sys.stderr)
     place = folder / "postgres"
     place.mkdir()
     with server(place) as url:

@@ -163,6 +163,15 @@ async def until_it_waits_or_is_done(database: Database, task: "asyncio.Task[list
                 return
 
 
+async def test_an_undo_takes_the_cents_back_too(database: Database) -> None:
+    booking = transfer(-500, cents=-40)
+    await _book(database, booking)
+    assert (await _undo(database, booking)).cents == 40
+    async with database.read() as connection:
+        assert await connection.fetchval("SELECT sum(cents) FROM house_bookings") == 0
+        assert await connection.fetchval("SELECT count(*) FROM house_bookings WHERE kind = 'rounding'") == 0
+
+
 async def test_what_is_undone_can_be_booked_again_and_only_then(database: Database) -> None:
     wrong, right = transfer(-5_000), transfer(-500)
     await _book(database, wrong)

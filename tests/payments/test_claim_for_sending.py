@@ -241,6 +241,22 @@ async def test_queries_go_out_in_the_order_they_are_due_and_no_more_than_there_a
     assert await _asks(steps.database, most=2) == [sent[0].id]
 
 
+async def test_a_claim_that_is_taken_back_takes_none_of_another_worker_along(steps: PaymentSteps) -> None:
+    sending = await steps.send(Type.DISBURSEMENT)
+    kept = await steps.open(Type.DISBURSEMENT)
+    claim = a_claim()
+    taken: Claimed = await steps.service.claim_for_sending(claim)
+    assert of(taken.to_send) == [kept.id]
+
+    await steps.service.take_back(claim)
+
+    for payment, expected in ((sending, (NextAction.SENDING, 1)), (kept, (NextAction.SEND, 0))):
+        dispatch = await steps.dispatch(payment)
+        assert dispatch is not None
+        assert (dispatch.next_action, dispatch.send_count) == expected
+    assert of((await steps.claim()).to_send) == [kept.id], "the other is on its way to the network"
+
+
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_BEFORE, Fault.CUT_DURING])
 async def test_a_claim_whose_commit_was_not_confirmed_finds_its_own_and_takes_no_others(
     steps: PaymentSteps, database_url: str, fault: Fault

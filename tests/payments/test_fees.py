@@ -73,3 +73,36 @@ def test_no_tariff_that_is_accepted_ever_takes_all_of_a_payment(bands: list[Band
     except BadTariff:
         return
     assert 0 <= fee_of(amount, bands) < amount
+
+
+@pytest.mark.parametrize(
+    "band",
+    [
+        Band(0),
+        Band(0, fixed_fee=499),
+        Band(500, min_fee=100, max_fee=100),
+        Band(0, basis_points=10_000, max_fee=499),
+        Band(1_000, fixed_fee=999),
+    ],
+    ids=["free", "all but a shilling of the smallest payment", "always the same", "all of it, up to a maximum", "dear"],
+)
+def test_a_tariff_at_its_limits_is_accepted(band: Band) -> None:
+    check([band])
+
+
+@pytest.mark.parametrize(
+    "band",
+    [
+        Band(0, fixed_fee=500),
+        Band(0, fixed_fee=-1),
+        Band(-1),
+        Band(0, basis_points=-1),
+        Band(0, min_fee=-1),
+        Band(0, min_fee=100, max_fee=99),
+        Band(0, basis_points=10_001, max_fee=100),
+        Band(1_000, fixed_fee=1_000),
+    ],
+)
+def test_a_tariff_beyond_its_limits_is_refused(band: Band) -> None:
+    with pytest.raises(BadTariff):
+        check([band])

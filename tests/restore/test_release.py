@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.errors import Conflict, Forbidden, Missing
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.restore import release
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import PaymentSteps
@@ -25,6 +25,14 @@ async def test_it_takes_two_operators_or_the_only_one(steps: PaymentSteps) -> No
     assert await let_go(steps, JUMA)
     with pytest.raises(Conflict, match="not fenced"):
         await let_go(steps, ASHA)
+
+
+@pytest.mark.parametrize("evidence", ["", "looked", "x" * 1001, "I have\nlooked at all"])
+async def test_a_release_says_what_was_looked_at(steps: PaymentSteps, evidence: str) -> None:
+    await fence(steps)
+    async with steps.database.begin() as tx:
+        with pytest.raises(Invalid, match="evidence"):
+            await release.release(tx, evidence, actor=ASHA, now=clock.now())
 
 
 @pytest.mark.parametrize("scope", [None, ("MPESA", "DISBURSEMENT")], ids=["the whole", "a channel"])

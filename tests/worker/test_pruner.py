@@ -131,6 +131,22 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(
     assert await database_facts.findings(stack.database) == []
 
 
+async def test_an_event_is_kept_until_its_payment_is_counted(stack: WebhookStack, manual_clock: ManualClock) -> None:
+    """Totals of lists are counted from events: one that is deleted before would be missing for ever."""
+    merchant = await stack.merchant()
+    await stack.tell(merchant, 20)
+    await _fan_out(stack)
+
+    async def deleted() -> int:
+        async with stack.database.begin() as tx:
+            return await feed.prune(tx, merchant.id, before=manual_clock() + A_MOMENT, most=100)
+
+    assert await deleted() == 0
+    while await stack.service.count(least=1):
+        pass
+    assert await deleted() == 20
+
+
 async def test_some_old_events_are_deleted_without_reading_all_old_ones(
     stack: WebhookStack, manual_clock: ManualClock
 ) -> None:

@@ -219,7 +219,7 @@ FAULTS = (
         "datetime.combine(day, time(), clock.ZONE).astimezone(UTC)",
         "datetime.combine(day, time(), UTC)",
         "Three hours of payments are in the close of another day.",
-        ("reconciliation/close/test_days.py", *_CLOSE),
+        ("reconciliation/close/test_coverage.py", *_CLOSE),
     ),
     Fault(
         "a close does not depend on the one before it",

@@ -1,6 +1,6 @@
 """Which files cover a day: with headings and without, with gaps, one after another."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -94,3 +94,9 @@ def test_of_two_files_the_one_that_goes_nearer_to_a_moment_says_what_was_held() 
     longer = a_file(BEGIN, at(TUESDAY, "12:00"), 0, 9)
     assert last_before([WHOLE_DAY, longer, NEXT], at(TUESDAY, "04:00")) is longer
     assert last_before([NEXT], END) is None
+
+
+def test_a_day_is_one_of_dar_es_salaam() -> None:
+    day = date(2026, 11, 15)
+    assert begin_of(day) == datetime(2026, 11, 14, 21, tzinfo=UTC)
+    assert end_of(day) == begin_of(date(2026, 11, 16))
