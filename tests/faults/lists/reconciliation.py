@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         "a list is approved as it was not seen",
         "_lock",
-        "decide.require_seen(seen, fingerprint_of(held))",
+        "decide.require_seen(seen, code_of(held))",
         "pass",
         "Lines that were added since are approved unread.",
         (*_APPROVAL, "dashboard/operator/test_operator_import_approval.py"),
