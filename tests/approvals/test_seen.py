@@ -145,7 +145,7 @@ async def test_a_list_of_an_import_with_the_same_sum_is_another_list(world: Worl
     await desk.approve(**settle_as, seen=await code(world.database))
 
 
-async def test_a_channel_with_more_payments_than_were_seen_is_not_released(world: World) -> None:
+async def test_a_channel_whose_waiting_sum_has_changed_is_not_released_unseen(world: World) -> None:
     scope = ("MPESA", "DISBURSEMENT")
     await world.steps.open(PAYOUT, 500)
     await world.steps.service.fence("A test says that it was restored.", epoch=1)
@@ -155,8 +155,8 @@ async def test_a_channel_with_more_payments_than_were_seen_is_not_released(world
 
     await approve(ASHA)
 
-    async def arrive() -> None:
+    async def change() -> None:
         async with world.database.begin() as tx:
             await tx.execute("UPDATE transactions SET amount = amount + 1 WHERE status = 'PENDING'")
 
-    await _refused(world, approve, arrive)
+    await _refused(world, approve, change)
