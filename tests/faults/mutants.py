@@ -41,7 +41,7 @@ _CANNOT = 4  # the exit code of a mutant that cannot be put into a running proce
 
 
 class CannotApply(Exception):  # noqa: N818
-    """It changes a default of a struct, or a method that calls super()."""
+    """It changes how a class is made, a default of a struct, or a method that calls super()."""
 
 
 class _Mutants:
@@ -109,6 +109,8 @@ def _replace(module: ModuleType, namespace: Any, new: ast.stmt, old: ast.stmt) -
             _replace_code(_function_in(namespace[new.name]), _compiled(module, new))
         case ast.ClassDef():
             assert isinstance(old, ast.ClassDef)
+            if [ast.dump(each) for each in _around(old)] != [ast.dump(each) for each in _around(new)]:
+                raise CannotApply
             members = vars(namespace[new.name])
             for was, now in zip(old.body, new.body, strict=True):
                 if ast.dump(was) != ast.dump(now):
@@ -123,6 +125,10 @@ def _replace(module: ModuleType, namespace: Any, new: ast.stmt, old: ast.stmt) -
                     setattr(each, name, vars(module)[name])
         case _:
             raise CannotApply
+
+
+def _around(class_: ast.ClassDef) -> list[ast.AST]:
+    return [*class_.decorator_list, *class_.bases, *class_.keywords]
 
 
 def _compiled(module: ModuleType, new: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionType:

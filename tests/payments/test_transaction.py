@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from malipo import clock
 from malipo.networks.connector import Channel
 from malipo.payments.status_writer import Change, after_change
-from malipo.payments.transaction import TRANSITIONS, Cause, Status, Transaction, Type, next_status
+from malipo.payments.transaction import TRANSITIONS, Cause, Refund, Status, Transaction, Type, next_status
 
 # What each cause does in each status. "-" means that nothing happens.
 GRID = """
@@ -117,3 +117,24 @@ def test_a_status_is_never_dated_before_the_one_before_it_however_far_a_host_is_
 
 def change_of(transaction: Transaction, cause: Cause) -> Change:
     return Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=cause)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_a_completed_payment_has_a_time_of_completion(status: Status) -> None:
+    payment = a_transaction(Type.COLLECTION, status)
+    assert payment.completed_at == (payment.ended_at if status is Status.COMPLETED else None)
+
+
+def test_a_search_reads_the_merchants_own_number_if_there_is_one() -> None:
+    payment = replace(a_transaction(), name="ASHA")
+    assert payment.search_text == "mlp-1\n+255754000001\nasha"
+    assert replace(payment, order_reference="Order 7").search_text == f"{payment.search_text}\x1forder 7"
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("reported", [None, True, False])
+def test_a_refund_was_never_sent_only_if_it_was_cancelled_and_nothing_was_reported_since(
+    status: Status, reported: bool | None
+) -> None:
+    refund = Refund("txn_1", 1, 1000, status, reported)
+    assert refund.was_never_sent is (status is Status.CANCELLED and reported is None)

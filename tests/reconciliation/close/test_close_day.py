@@ -5,11 +5,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
-from malipo.ledger.house_bookings import Kind
+from malipo.ledger import house_bookings
+from malipo.ledger.house_bookings import ID_PREFIX, DayClosed, Kind
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
@@ -190,6 +193,19 @@ async def test_bookings_that_come_while_a_day_is_closed_are_each_in_exactly_one_
     for close in (monday, tuesday):
         booked = [1000 + number for number, value_date in enumerate(dates) if value_date == close.day]
         assert (len(booked) >= 3, close.changes["bank"]) == (True, sum(booked))
+
+
+async def test_nothing_is_booked_into_a_closed_day_whoever_asks(books: Books) -> None:
+    """Also by a caller who did not ask which day is open."""
+    booked = await books.book(Kind.BANK_TRANSFER, 1000, MONDAY, reference="FT1")
+    await books.statement(MONDAY, [])
+    await books.close(MONDAY)
+    again = replace(booked, id=ids.mint(ID_PREFIX, at(WEDNESDAY, "10:00")), reference="FT2")
+    async with books.database.begin() as tx:
+        for day in (MONDAY - timedelta(days=1), MONDAY):
+            with pytest.raises(DayClosed, match="2026-11-03"):
+                await house_bookings.book(tx, [replace(again, value_date=day)], now=at(WEDNESDAY, "10:00"))
+        assert await house_bookings.book(tx, [replace(again, value_date=TUESDAY)], now=at(WEDNESDAY, "10:00"))
 
 
 async def test_a_booking_that_began_first_is_waited_for(books: Books) -> None:
