@@ -25,8 +25,14 @@ from tests.networks import code_spec as sheet
 from tests.networks import halopesa_spec as halo
 from tests.networks import mpesa_spec as mpesa
 from tests.networks import tigo_pesa_spec as tigo
-from tests.networks.other_payment_calls import connect_azampay, connect_clickpesa, connect_halopesa, connect_tigo
-from tests.networks.payment_calls import connect_airtel, connect_mpesa
+from tests.networks.payment_calls import (
+    connect_airtel,
+    connect_azampay,
+    connect_clickpesa,
+    connect_halopesa,
+    connect_mpesa,
+    connect_tigo,
+)
 from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.verdict_words import UNKNOWN, Outcome
 
