@@ -17,6 +17,7 @@ from tests.networks.azampay.connector import azampay as azampay
 from tests.networks.azampay.connector import offline as offline
 from tests.networks.azampay_spec import (
     ACCEPTED,
+    ACCEPTED_ORDER,
     APP_NAME,
     CLIENT_ID,
     CLIENT_SECRET,
@@ -27,6 +28,7 @@ from tests.networks.azampay_spec import (
     RECEIPT,
     TOKEN,
     settings,
+    told,
 )
 from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY
 from tests.networks.scripted_server import ScriptedServer
@@ -140,6 +142,11 @@ async def test_a_payout_whose_acceptance_was_lost_is_asked_about_by_our_referenc
 ) -> None:
     SUCCESS.check(await asked(server, azampay, PAID_OUT, DISBURSEMENT))
     assert _query(server) == {"externalReferenceId": "0K3ABCDEFGHJ5678", "bankName": "Halotel"}
+
+
+async def test_a_question_without_a_channel_is_put_all_the_same(server: ScriptedServer, azampay: Connect) -> None:
+    SUCCESS.check(await asked(server, azampay, told(status="success"), replace(ACCEPTED_ORDER, channel=None)))
+    assert server.heard[-1].target.endswith(f"?pgReferenceId={NETWORK_ID}")
 
 
 # The rest of the contract.

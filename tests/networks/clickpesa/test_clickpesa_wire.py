@@ -7,7 +7,6 @@ import pytest
 from malipo.networks.connector import Type
 from tests.networks.clickpesa.connector import TYPES, Connect, asked, assert_headers, sent
 from tests.networks.clickpesa.connector import clickpesa as clickpesa
-from tests.networks.clickpesa.connector import offline as offline
 from tests.networks.clickpesa_spec import (
     API_KEY,
     ASK,

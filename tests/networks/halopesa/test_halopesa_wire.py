@@ -13,7 +13,6 @@ from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.halopesa.connector import Connect, order, sent
 from tests.networks.halopesa.connector import halopesa as halopesa
-from tests.networks.halopesa.connector import offline as offline
 from tests.networks.halopesa_spec import (
     ACCEPTED,
     CODES,

@@ -7,7 +7,6 @@ import pytest
 
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.networks.tigo_pesa.connector import Connect, assert_push_headers
-from tests.networks.tigo_pesa.connector import offline as offline
 from tests.networks.tigo_pesa.connector import tigo as tigo
 from tests.networks.tigo_pesa_spec import (
     CASH_IN,
