@@ -2,15 +2,19 @@
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
+from malipo.cli.cases import sentence_of
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import Resolved, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
 from tests.cli.payments_commands import desk as desk
 from tests.journeys import database_facts
+from tests.payments.test_transaction import a_transaction
 
 
 async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk: Desk) -> None:
@@ -93,58 +97,48 @@ async def test_an_open_collection_takes_one_operator(desk: Desk) -> None:
     await database_facts.assert_clean(desk.steps.database)
 
 
-# What was told, what the network says now, how two operators resolve it, and what they are told.
+# What was told, how two operators resolve it after the network has said the opposite, what that moves (to the wallet, by
+# the house), and what they are told. What each decision moves is in the grid of `tests/payments/test_correction_moves.py`.
+COMPLETED, FAILED = ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED
 RESOLVED = [
-    (
-        PAYOUT,
-        Status.FAILED,
-        ("--completed",),
-        "Resolved as completed: {reference}, TZS 1,000. TZS 1,030 taken from the wallet. The merchant still sees FAILED.",
-        (-1030, 0, 0),
-    ),
-    (
-        PAYOUT,
-        Status.FAILED,
-        ("--completed", "--waive"),
-        "Resolved as completed: {reference}, TZS 1,000. The house bears TZS 1,030. The merchant still sees FAILED.",
-        (0, -1030, 0),
-    ),
-    (
-        PAYOUT,
-        Status.COMPLETED,
-        ("--failed",),
-        "Resolved as failed: {reference}, TZS 1,000. TZS 1,030 added to the wallet. The merchant still sees COMPLETED.",
-        (1030, 0, 0),
-    ),
-    (
-        PAYOUT,
-        Status.COMPLETED,
-        ("--completed",),
-        "Resolved as completed: {reference}, TZS 1,000. The house keeps TZS 1,030.",
-        (0, 1030, 0),
-    ),
+    (PAYOUT, Status.FAILED, COMPLETED, -1030, 0, "TZS 1,030 taken from the wallet. The merchant still sees FAILED."),
+    (PAYOUT, Status.FAILED, COMPLETED, 0, -1030, "The house bears TZS 1,030. The merchant still sees FAILED."),
+    (PAYOUT, Status.COMPLETED, FAILED, 1030, 0, "TZS 1,030 added to the wallet. The merchant still sees COMPLETED."),
+    (PAYOUT, Status.COMPLETED, COMPLETED, 0, 1030, "The house keeps TZS 1,030."),
     (
         COLLECTION,
         Status.COMPLETED,
-        ("--failed",),
-        "Resolved as failed: {reference}, TZS 1,000. TZS 970 taken from the wallet. The merchant still sees COMPLETED.",
-        (-970, 0, 0),
+        FAILED,
+        -970,
+        0,
+        "TZS 970 taken from the wallet. The merchant still sees COMPLETED.",
     ),
-    (
-        COLLECTION,
-        Status.COMPLETED,
-        ("--completed",),
-        "Resolved as completed: {reference}, TZS 1,000. The house bears TZS 970.",
-        (0, -970, 0),
-    ),
+    (COLLECTION, Status.COMPLETED, COMPLETED, 0, -970, "The house bears TZS 970."),
 ]
 
 
-@pytest.mark.parametrize(("type_", "status", "say", "words", "effect"), RESOLVED)
-async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
-    desk: Desk, type_: Type, status: Status, say: tuple[str, ...], words: str, effect: tuple[int, int, int]
+@pytest.mark.parametrize(("type_", "status", "outcome", "credited", "borne", "words"), RESOLVED)
+def test_two_operators_are_told_what_a_resolution_does_to_the_wallet(
+    type_: Type, status: Status, outcome: ResolvedOutcome, credited: int, borne: int, words: str
 ) -> None:
-    contradicted = await desk.steps.contradicted(type_, status)
+    resolved = Resolved(
+        a_transaction(type_, status, 30), outcome, True, is_of_contradiction=True, credited=credited, borne=borne
+    )
+    assert sentence_of(resolved) == f"Resolved as {outcome}: MLP-1, TZS 1,000. {words}"
+
+
+@pytest.mark.parametrize(
+    ("status", "say", "row"),
+    [
+        (Status.FAILED, ("--completed", "--waive"), RESOLVED[1]),
+        (Status.COMPLETED, ("--failed",), RESOLVED[2]),
+    ],
+)
+async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
+    desk: Desk, status: Status, say: tuple[str, ...], row: tuple[Any, ...]
+) -> None:
+    _, _, outcome, credited, borne, words = row
+    contradicted = await desk.steps.contradicted(PAYOUT, status)
     before = (await database_facts.wallet(desk.steps.database, desk.steps.merchant_id))[0]
     evidence = ("--evidence", EVIDENCE)
 
@@ -153,10 +147,10 @@ async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
     text = await desk.told("approve", contradicted.reference, "--here", by="juma")
     shown = await desk.json("show", contradicted.id)
 
-    assert text == words.format(reference=contradicted.reference) + "\n"
-    assert tuple(shown["correction"][name] for name in ("credited", "borne", "owed")) == effect
+    assert text == f"Resolved as {outcome}: {contradicted.reference}, TZS 1,000. {words}\n"
+    assert tuple(shown["correction"][name] for name in ("credited", "borne", "owed")) == (credited, borne, 0)
     after = (await database_facts.wallet(desk.steps.database, desk.steps.merchant_id))[0]
-    assert after - before == effect[0]
+    assert after - before == credited
     assert await desk.steps.status(contradicted) is status
     await database_facts.assert_clean(desk.steps.database)
 

@@ -31,3 +31,17 @@ WRONG_SHAPES = {
     "a huge number": b'{"transaction":' + b"9" * 10_000 + b"}",
     "a number beyond floats": b'{"transaction":1e999}',
 }
+
+# Objects whose payment nobody can find: what should be a key is none, wherever a network has it.
+NO_KEYS = {
+    "deep payloads": b'{"payload":' * 4_000 + b"{}" + b"}" * 4_000,
+    "XML": b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY y SYSTEM "file:///etc/passwd">]><x>&y;</x>',
+    "bytes that are no UTF-8 in a key": b'{"input_ThirdPartyConversationID":"\xff\xfe","input_ResultCode":"INS-0"}',
+    "a key that is an object": b'{"transaction":{"id":{},"status_code":"TS"},"input_ThirdPartyConversationID":{}}',
+    "a key that is a number": b'{"transaction":{"id":1,"status_code":"TS"},"input_ThirdPartyConversationID":1,'
+    b'"input_ResultCode":0}',
+    "a key with SQL": b'{"transaction":{"id":"\' OR 1=1 --","status_code":"TS"},'
+    b'"input_ThirdPartyConversationID":"\' OR 1=1 --","input_ResultCode":"0"}',
+    "a key of sixty thousand letters": b'{"transaction":{"id":"%b","status_code":"TS"},'
+    b'"input_ThirdPartyConversationID":"%b","input_ResultCode":"0"}' % (b"A" * 60_000, b"A" * 60_000),
+}

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
+from malipo.networks.http.client import Reply as ReceivedReply
+
 
 @dataclass(frozen=True)
 class Request:
@@ -68,6 +70,12 @@ def http(status: str, body: str | bytes = b"", *headers: str, media_type: str = 
     content = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {media_type}", f"Content-Length: {len(content)}", *headers]
     return Reply("\r\n".join([*lines, "", ""]).encode() + content)
+
+
+def received(reply: Reply) -> ReceivedReply:
+    """The same reply, as the HTTP client hands it to whoever reads it."""
+    head, _, body = reply.sent.partition(b"\r\n\r\n")
+    return ReceivedReply(int(head.split(b" ", 2)[1]), body)
 
 
 class ScriptedServer:

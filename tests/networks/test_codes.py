@@ -8,16 +8,22 @@ import pytest
 
 from malipo.networks import (
     airtel_money_codes,
+    airtel_money_replies,
     clickpesa_callbacks,
     clickpesa_codes,
+    clickpesa_replies,
     halopesa_codes,
     mpesa_codes,
+    mpesa_replies,
     tigo_pesa_codes,
+    tigo_pesa_replies,
 )
 from malipo.networks.azampay import codes as azampay_codes
+from malipo.networks.azampay import replies as azampay_replies
 from malipo.networks.code_meanings import Table
 from malipo.networks.connector import Answer, Callback, Connector, Order, Type, Verdict
 from malipo.networks.http.client import HttpClient
+from malipo.networks.http.client import Reply as ReceivedReply
 from tests.networks import airtel_money_spec as airtel
 from tests.networks import azampay_spec as azam
 from tests.networks import clickpesa_spec as click
@@ -25,27 +31,34 @@ from tests.networks import code_spec as sheet
 from tests.networks import halopesa_spec as halo
 from tests.networks import mpesa_spec as mpesa
 from tests.networks import tigo_pesa_spec as tigo
-from tests.networks.other_payment_calls import connect_azampay, connect_clickpesa, connect_halopesa, connect_tigo
-from tests.networks.payment_calls import connect_airtel, connect_mpesa
-from tests.networks.scripted_server import Reply, ScriptedServer, http
+from tests.networks.payment_calls import (
+    connect_airtel,
+    connect_azampay,
+    connect_clickpesa,
+    connect_halopesa,
+    connect_mpesa,
+    connect_tigo,
+)
+from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.verdict_words import UNKNOWN, Outcome
 
 # A code, said in one place; None where it could not be read at all.
 Say = Callable[[Connector, ScriptedServer, str], Awaitable[Answer | None]]
 
 
-def in_reply(line: str, order: Order, made: Callable[[str], Reply]) -> Say:
+def read_by(of: Callable[[ReceivedReply], Answer], made: Callable[[str], Reply]) -> Say:
+    """Where replies are read by a pure function. That each is called with its own replies is held on the wire."""
+
     async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer:
-        server.expect(line, made(code))
-        return await connector.send(order)
+        return of(received(made(code)))
 
     return say
 
 
-def in_answer(line: str, order: Order, made: Callable[[str], Reply]) -> Say:
+def on_the_wire(line: str, order: Order, made: Callable[[str], Reply]) -> Say:
     async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer:
         server.expect(line, made(code))
-        return await connector.ask(order)
+        return await connector.send(order)
 
     return say
 
@@ -60,70 +73,96 @@ def in_callback(made: Callable[[str], str]) -> Say:
 
 IN, OUT = Type.COLLECTION, Type.DISBURSEMENT
 
+
+def of_mpesa(order: Order) -> Callable[[ReceivedReply], Answer]:
+    return lambda reply: mpesa_replies.of_payment(reply, order)
+
+
+def of_airtel(order: Order) -> Callable[[ReceivedReply], Answer]:
+    return lambda reply: airtel_money_replies.of_payment(reply, order)
+
+
+def of_airtels_enquiry(order: Order) -> Callable[[ReceivedReply], Answer]:
+    return lambda reply: airtel_money_replies.of_enquiry(reply, order)
+
+
+def of_tigos_query(reply: ReceivedReply) -> Answer:
+    return tigo_pesa_replies.of_query(reply, f"{tigo.CODE}{tigo.COLLECTION.key}", tigo_pesa_codes.queries(()))
+
+
+def of_click(order: Order) -> Callable[[ReceivedReply], Answer]:
+    return lambda reply: clickpesa_replies.of_payment(reply, order)
+
+
+def of_clicks_query(order: Order) -> Callable[[ReceivedReply], Answer]:
+    return lambda reply: clickpesa_replies.of_query(reply, order)
+
+
 MPESA: dict[str, Say] = {
-    "collection": in_reply(
-        mpesa.COLLECT, mpesa.COLLECTION, lambda code: mpesa.coded(400, code, key=mpesa.COLLECTION.key)
-    ),
-    "payout": in_reply(
-        mpesa.DISBURSE, mpesa.DISBURSEMENT, lambda code: mpesa.coded(400, code, key=mpesa.DISBURSEMENT.key)
-    ),
+    "collection": read_by(of_mpesa(mpesa.COLLECTION), lambda code: mpesa.coded(400, code, key=mpesa.COLLECTION.key)),
+    "payout": read_by(of_mpesa(mpesa.DISBURSEMENT), lambda code: mpesa.coded(400, code, key=mpesa.DISBURSEMENT.key)),
     "callback": in_callback(
         lambda code: json.dumps({"input_ThirdPartyConversationID": "K1", "input_ResultCode": code})
     ),
-    "query": in_answer(
-        mpesa.QUERY, mpesa.COLLECTION, lambda code: http("400 Whatever", json.dumps({"output_ResponseCode": code}))
+    "query": read_by(
+        mpesa_replies.of_query, lambda code: http("400 Whatever", json.dumps({"output_ResponseCode": code}))
     ),
-    "word": in_answer(mpesa.QUERY, mpesa.COLLECTION, mpesa.told),
+    "word": read_by(mpesa_replies.of_query, mpesa.told),
 }
 AIRTEL: dict[str, Say] = {
-    "collection": in_reply(airtel.COLLECT, airtel.COLLECTION, lambda code: airtel.coded(200, code, success=True)),
-    "payout": in_reply(airtel.DISBURSE, airtel.DISBURSEMENT, lambda code: airtel.coded(200, code, success=True)),
-    "collection's enquiry": in_answer(
-        airtel.ASK[IN], airtel.COLLECTION, lambda code: airtel.coded(200, code, success=True)
+    "collection": read_by(of_airtel(airtel.COLLECTION), lambda code: airtel.coded(200, code, success=True)),
+    "payout": read_by(of_airtel(airtel.DISBURSEMENT), lambda code: airtel.coded(200, code, success=True)),
+    "collection's enquiry": read_by(
+        of_airtels_enquiry(airtel.COLLECTION), lambda code: airtel.coded(200, code, success=True)
     ),
-    "payout's enquiry": in_answer(
-        airtel.ASK[OUT], airtel.DISBURSEMENT, lambda code: airtel.coded(200, code, success=True)
+    "payout's enquiry": read_by(
+        of_airtels_enquiry(airtel.DISBURSEMENT), lambda code: airtel.coded(200, code, success=True)
     ),
-    "letters": in_answer(
-        airtel.ASK[IN], airtel.COLLECTION, lambda code: airtel.told(airtel.COLLECTION, code, code="", success=True)
+    "letters": read_by(
+        of_airtels_enquiry(airtel.COLLECTION),
+        lambda code: airtel.told(airtel.COLLECTION, code, code="", success=True),
     ),
     "callback": in_callback(lambda code: json.dumps({"transaction": {"id": "K1", "status_code": code}})),
 }
 TIGO: dict[str, Say] = {
-    "push": in_reply(tigo.PUSH, tigo.COLLECTION, lambda code: tigo.push_reply(code, status=code == "BILLER-18-0000-S")),
-    "payout": in_reply(tigo.CASH_IN, tigo.DISBURSEMENT, tigo.cash_in_reply),
-    "query": in_answer(tigo.QUERY, tigo.COLLECTION, lambda code: tigo.query_reply(code, "")),
-    "word": in_answer(tigo.QUERY, tigo.COLLECTION, lambda code: tigo.query_reply("0", code)),
+    "push": read_by(
+        lambda reply: tigo_pesa_replies.of_push(reply, f"{tigo.CODE}{tigo.COLLECTION.key}"),
+        lambda code: tigo.push_reply(code, status=code == "BILLER-18-0000-S"),
+    ),
+    "payout": read_by(
+        lambda reply: tigo_pesa_replies.of_payout(reply, f"{tigo.CODE}{tigo.DISBURSEMENT.key}"), tigo.cash_in_reply
+    ),
+    "query": read_by(of_tigos_query, lambda code: tigo.query_reply(code, "")),
+    "word": read_by(of_tigos_query, lambda code: tigo.query_reply("0", code)),
     "callback": in_callback(lambda code: json.dumps({"Status": code, "ReferenceID": "MLPK1", "Amount": 1500})),
 }
 HALOPESA: dict[str, Say] = {
-    "push": in_reply(halo.SERVICE, halo.COLLECTION, halo.reply),
+    "push": on_the_wire(halo.SERVICE, halo.COLLECTION, halo.reply),
     "callback": in_callback(lambda code: halo.enveloped(halo.fields(code, response_type="FIN"))),
 }
 CLICKPESA: dict[str, Say] = {
-    "collection": in_reply(click.PUSH, click.COLLECTION, lambda code: click.reply(IN, status=code)),
-    "payout": in_reply(click.PAY_OUT, click.DISBURSEMENT, lambda code: click.reply(OUT, status=code)),
-    "collection's query": in_answer(click.ASK[IN], click.COLLECTION, lambda code: click.reply(IN, status=code)),
-    "payout's query": in_answer(click.ASK[OUT], click.DISBURSEMENT, lambda code: click.reply(OUT, status=code)),
+    "collection": read_by(of_click(click.COLLECTION), lambda code: click.reply(IN, status=code)),
+    "payout": read_by(of_click(click.DISBURSEMENT), lambda code: click.reply(OUT, status=code)),
+    "collection's query": read_by(of_clicks_query(click.COLLECTION), lambda code: click.reply(IN, status=code)),
+    "payout's query": read_by(of_clicks_query(click.DISBURSEMENT), lambda code: click.reply(OUT, status=code)),
     "event": in_callback(lambda code: json.dumps({"event": code, "data": {"orderReference": "K1"}})),
-    "bad request": in_reply(
-        click.PUSH, click.COLLECTION, lambda code: http("400 Bad Request", json.dumps({"message": code}))
+    "bad request": read_by(
+        of_click(click.COLLECTION), lambda code: http("400 Bad Request", json.dumps({"message": code}))
     ),
-    "not found": in_reply(
-        click.PUSH, click.COLLECTION, lambda code: http("404 Not Found", json.dumps({"message": code}))
-    ),
+    "not found": read_by(of_click(click.COLLECTION), lambda code: http("404 Not Found", json.dumps({"message": code}))),
 }
-
 AZAMPAY: dict[str, Say] = {
-    "query": in_answer(azam.ASK, azam.ACCEPTED_ORDER, lambda code: azam.told(status=code)),
+    "query": read_by(
+        lambda reply: azampay_replies.of_query(reply, azam.ACCEPTED_ORDER), lambda code: azam.told(status=code)
+    ),
     "callback": in_callback(
         lambda code: json.dumps({"initiatorReferenceId": "K1", "status": code, "amount": "250000"})
     ),
     "callback as of a collection": in_callback(
         lambda code: json.dumps({"utilityref": "K1", "transactionstatus": code, "amount": "250000"})
     ),
-    "bad request": in_reply(azam.PAY_OUT, azam.DISBURSEMENT, lambda code: azam.refused(400, code)),
-    "forbidden": in_reply(azam.PAY_OUT, azam.DISBURSEMENT, lambda code: azam.refused(403, code)),
+    "bad request": read_by(azampay_replies.of_payment, lambda code: azam.refused(400, code)),
+    "forbidden": read_by(azampay_replies.of_payment, lambda code: azam.refused(403, code)),
 }
 
 # Its sheet, its places, its tables, how its codes look, how to reach it.
@@ -152,14 +191,6 @@ IN_SENTENCES = ("bad request", "not found", "forbidden")
 
 def codes_of(places: Iterable[sheet.Meanings]) -> set[str]:
     return {code for meanings in places for codes in meanings.values() for code in codes}
-
-
-def let_in(server: ScriptedServer) -> None:
-    server.always(mpesa.SESSION, mpesa.SESSION_GIVEN)
-    server.always(airtel.GET_TOKEN, airtel.TOKEN_GIVEN)
-    server.always(tigo.GET_TOKEN, tigo.TOKEN_GIVEN)
-    server.always(click.GET_TOKEN, click.TOKEN_GIVEN)
-    server.always(azam.GET_TOKEN, azam.TOKEN_GIVEN)
 
 
 def made_up(shape: str, known: set[str]) -> list[str]:
@@ -193,7 +224,6 @@ async def test_a_code_means_what_the_sheet_says_and_in_every_other_place_nothing
 ) -> None:
     places, says, tables, _, connect = NETWORKS[network]
     connector = connect(server.port, http_client)
-    let_in(server)
     # What the connector lists and the sheet does not has to mean nothing too.
     known = codes_of(places.values()) | {code for table in tables.values() for code in table} - NAMES_OF_OURS
     for place, say in says.items():
@@ -207,7 +237,6 @@ async def test_a_code_that_nobody_knows_is_unknown_and_no_fault_and_no_refusal(
 ) -> None:
     places, says, _, shape, connect = NETWORKS[network]
     connector = connect(server.port, http_client)
-    let_in(server)
     strange = made_up(shape, codes_of(meanings for place, meanings in places.items() if place not in IN_SENTENCES))
     assert len(set(strange)) == 100
     for place, say in says.items():

@@ -14,6 +14,11 @@ from malipo.networks.text import cleaned
         ("Zoë's café, Mbezi – Nº 5", "Zoe s cafe Mbezi No 5"),
         ("Tunda_la-mama@shop.co.tz", "Tunda la mama shop co tz"),
         ("line one\nline two\ttab\x00nul", "line one line two tab nul"),
+        ("  two  spaces\tand a tab\r\nand lines ", "two spaces and a tab and lines"),
+        ("a_b-c.d/e", "a b c d e"),
+        ('","input_Amount":"1', "input Amount 1"),
+        ("\x00\x1f", "Payment"),
+        ("7", "7"),
         ("Order 5–6…7", "Order 5 6 7"),
         ("Juma’s “duka”", "Juma s duka"),
         ("ﬁne ①", "fine 1"),
@@ -34,6 +39,8 @@ def test_too_little_becomes_a_plain_word_and_too_much_is_cut_between_letters() -
     assert cleaned("abcd", least=4, most=20) == "abcd"
     assert cleaned("a" * 30, least=4, most=20) == "a" * 20
     assert cleaned("abcd efgh", least=1, most=5) == "abcd", "no space is left at the end"
+    assert cleaned("!" * 30 + "z", least=1, most=20) == "z", "it is cut when it is clean"
+    assert cleaned("ab!", least=3, most=20) == "Payment", "and counted when it is clean"
 
 
 @given(st.text(), st.integers(1, 7), st.integers(7, 64))

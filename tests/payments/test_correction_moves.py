@@ -96,6 +96,16 @@ def test_a_decision_moves_what_the_grid_says(type_: str, status: str, what: str,
         assert change.correction.owed == 0
 
 
+@pytest.mark.parametrize(("type_", "status"), [(row[0], row[1]) for row in HEARD_ROWS if int(row[-1]) < 0])
+def test_a_debt_that_is_waived_moves_what_moves_when_the_wallet_stays(type_: str, status: str) -> None:
+    [moves] = [row[3] for row in DECIDED_ROWS if row[:3] == [type_, status, "stays"]]
+    transaction = a_transaction(Type(type_), Status(status), 30)
+    after = contradicted(transaction).correction
+    change = correction_moves.decide(transaction, after, is_paid=after.is_paid, available=FULL, is_waived=True)
+    assert in_words(change.moves) == moves
+    assert (change.credited, change.correction.owed) == (0, 0)
+
+
 def test_the_grids_leave_no_cell_out() -> None:
     assert {(row[0], row[1]) for row in HEARD_ROWS} == set(itertools.product(Type, FINAL))
     assert {(row[0], row[1], row[2]) for row in DECIDED_ROWS} == set(

@@ -28,6 +28,7 @@ NEVER = {
     "file:///etc/passwd": "url must start with https:// or http://.",
     "gopher://example.com:70/_x": "url must start with https:// or http://.",
     "unix:///run/x.sock": "url must start with https:// or http://.",
+    "javascript:alert(1)": "url must start with https:// or http://.",
     "https://": SHAPE,
     "https:///webhooks": SHAPE,
     "https://?x": SHAPE,
@@ -119,6 +120,20 @@ def test_a_private_address_is_for_local_work(host: str, shown: str, reason: str)
     sentence = f"url must not lead to {shown}: it is {reason}, and webhooks go to public addresses only."
     assert problem_with(f"https://{host}:8443/", allow_private=False, ports=()) == sentence
     assert problem_with(f"https://{host}:8443/", allow_private=True, ports=()) is None
+
+
+PRIVATE = [
+    *["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0", "0.0.0.0"],  # noqa: S104
+    *["localhost", "LOCALHOST", "shop.localhost"],
+    *["10.0.0.7", "172.16.0.1:8443", "192.168.1.1", "100.64.0.1", "169.254.169.254", "metadata.google.internal"],
+    *["printer.local", "intranet", "224.0.0.1", "255.255.255.255", "192.0.2.1", "[::1]", "[::]", "[::ffff:127.0.0.1]"],
+    *["[fe80::1]", "[fd00:ec2::254]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"],
+]
+
+
+@pytest.mark.parametrize("host", PRIVATE)
+def test_no_spelling_of_a_private_place_is_let_through(host: str) -> None:
+    assert problem_with(f"https://{host}/latest/meta-data/", allow_private=False, ports=()) is not None
 
 
 def test_without_tls_is_for_local_work() -> None:

@@ -10,16 +10,17 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants.api_keys import Environment
-from tests.api.auth.routes import EVERY_ROUTE, call, make_key, revoke
+from tests.api.auth.routes import call, make_key, revoke
 from tests.api.conftest import created, is_refused, total
 from tests.api.raw_http import exchange, request
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, Running
 
 
-@EVERY_ROUTE
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/wallet"), ("POST", "/v1/payments")])
 async def test_without_a_good_key_nobody_gets_in(
     api: Client, database: Database, merchant: Merchant, method: str, path: str
 ) -> None:
+    """That it is so on every route is in the table of `tests/api/test_authorisation.py`."""
     good = merchant.key
     expired = await make_key(database, merchant, expires_at=clock.now() - timedelta(seconds=1))
     revoked = await make_key(database, merchant)

@@ -123,34 +123,16 @@ async def test_events_that_are_none_are_refused(here: Regular, events: Any) -> N
         assert all(event in answer.body["details"]["events"][0] for event in Event)
 
 
-# What can be no endpoint, and the code of the one sentence that says why.
+# What can be no endpoint, and the code of the one sentence that says why: one of each code. Every URL that is refused is
+# in `tests/webhooks/test_endpoint_url.py`.
 BAD_URLS: list[tuple[Any, str]] = [
     ("", "field_required"),
     (5, "field_invalid"),
-    (True, "field_invalid"),
     ([URL], "field_invalid"),
-    ({"url": URL}, "field_invalid"),
     ("https://41.59.1.20/" + "x" * 2000, "text_too_long"),
-    ("https://41.59.1.20/\x01", "text_invalid"),
     ("https://41.59.1.20/\0", "text_invalid"),
-    ("https://41.59.1.20/a b", "url_invalid"),
-    (" https://41.59.1.20/", "url_invalid"),
     ("https://41.59.1.20/\n", "url_invalid"),
-    ("https://41.59.1.20/ü", "url_invalid"),
-    ("https://41.59.1.20\\@example.com", "url_invalid"),
     ("https://asha:maji@41.59.1.20/", "url_invalid"),
-    ("https://asha@41.59.1.20/", "url_invalid"),
-    ("https://41.59.1.20/#here", "url_invalid"),
-    ("https://41.59.1.20:0/", "url_invalid"),
-    ("https://41.59.1.20:99999/", "url_invalid"),
-    ("https://", "url_invalid"),
-    ("https:///hooks", "url_invalid"),
-    ("//41.59.1.20/hooks", "url_invalid"),
-    ("41.59.1.20/hooks", "url_invalid"),
-    ("ftp://41.59.1.20/", "url_invalid"),
-    ("file:///etc/passwd", "url_invalid"),
-    ("gopher://41.59.1.20:6379/_FLUSHALL", "url_invalid"),
-    ("javascript:alert(1)", "url_invalid"),
 ]
 
 
@@ -163,18 +145,9 @@ async def test_a_bad_url_is_refused_in_one_sentence_also_where_private_ones_are_
         assert len(answer.body["details"]["url"]) == 1
 
 
-PRIVATE = [
-    "http://41.59.1.20/", "https://127.0.0.1/", "https://127.1/", "https://2130706433/", "https://0x7f.0.0.1/",
-    "https://0/", "https://0.0.0.0/", "https://localhost/", "https://LOCALHOST/", "https://shop.localhost/",
-    "https://10.0.0.7/", "https://172.16.0.1:8443/", "https://192.168.1.1/", "https://100.64.0.1/",
-    "https://169.254.169.254/latest/meta-data/", "https://metadata.google.internal/", "https://printer.local/",
-    "https://intranet/", "https://224.0.0.1/", "https://255.255.255.255/", "https://192.0.2.1/", "https://[::1]/",
-    "https://[::]/", "https://[::ffff:127.0.0.1]/", "https://[fe80::1]/", "https://[fd00:ec2::254]/",
-    "https://[64:ff9b::7f00:1]/", "https://[2002:7f00:1::]/",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("url", PRIVATE)
+@pytest.mark.parametrize(
+    "url", ["http://41.59.1.20/", "https://169.254.169.254/latest/meta-data/", "https://intranet/"]
+)
 async def test_no_endpoint_leads_into_a_private_network_or_over_plain_http(outside: Regular, url: str) -> None:
     for answer in await outside.refusals({"url": url}):
         assert is_refused(answer, 400, "url_invalid", "url"), answer

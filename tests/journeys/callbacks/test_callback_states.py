@@ -55,11 +55,8 @@ async def test_a_network_speaks_only_of_its_own_payments(callback_stack: Callbac
     assert same_rows(await callback_stack.row(theirs), before)
 
 
-@pytest.mark.parametrize("key", ["0000000000000000", "A", "NOSUCHKEY", "Z" * 20])
-async def test_a_payment_that_nobody_knows_is_acknowledged_and_harms_nobody(
-    callback_stack: CallbackStack, key: str
-) -> None:
-    before = await everything_in(callback_stack)
+async def test_a_payment_that_nobody_knows_is_acknowledged_and_harms_nobody(callback_stack: CallbackStack) -> None:
+    before, key = await everything_in(callback_stack), "Z" * 20
 
     for code in ("INS-0", "INS-6"):
         status, body, _ = await callback_stack.send_callback("mpesa", mpesa(key, code))
@@ -70,8 +67,7 @@ async def test_a_payment_that_nobody_knows_is_acknowledged_and_harms_nobody(
     assert await everything_in(callback_stack) == before
 
 
-@pytest.mark.parametrize("word", ["success", "failure"])
-@pytest.mark.parametrize("channel", ["MPESA", "AIRTEL_MONEY"])
+@pytest.mark.parametrize(("channel", "word"), [("MPESA", "failure"), ("AIRTEL_MONEY", "success")])
 async def test_a_callback_for_a_payment_that_was_never_sent_does_not_end_it(
     callback_stack: CallbackStack, channel: str, word: str
 ) -> None:
@@ -122,8 +118,9 @@ async def _movements(callback_stack: CallbackStack, key: str) -> list[tuple[str,
     return [(each["kind"], each["amount"]) for each in book["movements"] if each["reference"] == key]
 
 
-@pytest.mark.parametrize("end", ["COMPLETED", "FAILED", "CANCELLED"])
-@pytest.mark.parametrize("type_", ["COLLECTION", "DISBURSEMENT"])
+@pytest.mark.parametrize(
+    ("type_", "end"), [("COLLECTION", "COMPLETED"), ("DISBURSEMENT", "FAILED"), ("DISBURSEMENT", "CANCELLED")]
+)
 async def test_a_callback_after_the_end_changes_nothing_that_the_merchant_saw(
     callback_stack: CallbackStack, type_: str, end: str
 ) -> None:

@@ -1,32 +1,17 @@
 """What a test of Airtel Money's connector starts from: how it is connected, what it is called with, its headers."""
 
-import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.connector import Order, Type
-from tests.networks.airtel_money_spec import ACCEPTED, COLLECTION
-from tests.networks.scripted_server import Reply, Request
+from malipo.networks.connector import Type
+from tests.networks.scripted_server import Request
 
 Connect = Callable[..., AirtelMoney]
 
 TYPES = pytest.mark.parametrize("type_", list(Type))
 HARMLESS = {"accept-encoding", "connection", "host", "user-agent"}
-PAGE = "<!DOCTYPE html><html><body>Not here</body></html>"
-
-
-def order(**changes: object) -> Order:
-    said = {name: getattr(COLLECTION, name) for name in COLLECTION.__struct_fields__}
-    return Order(**(said | changes))
-
-
-def echo(request: Request) -> Reply:
-    """Accepted, in the name of whoever asked."""
-    key = json.loads(request.body)["transaction"]["id"]
-    return replace(ACCEPTED, sent=ACCEPTED.sent.replace(b"0K3ABCDEFGHJ1234", key.encode()))
 
 
 def assert_headers(request: Request, token: str) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.connector import Callback, News, Verdict
+from malipo.networks.connector import Callback, FailureCode, News, Verdict
 from tests.networks.airtel_money_spec import COLLECTION, RECEIPT
-from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.hostile_bodies import NO_KEYS, UNREADABLE, WRONG_SHAPES
 from tests.networks.verdict_words import assert_fit_to_keep
 
 Connect = Callable[..., AirtelMoney]
@@ -126,10 +126,15 @@ async def test_a_wrong_hash_is_not_saved_by_another_in_the_header(airtel: Connec
     assert news is None
 
 
-@pytest.mark.parametrize("hash_", [b"null", b"7", b"true", b"[]", b"{}", b'""'])
-async def test_a_hash_that_is_no_text_vouches_for_nothing(airtel: Connect, hash_: bytes) -> None:
+@pytest.mark.parametrize(
+    ("hash_", "is_read"),
+    [(b"null", True), (b'""', True), (b"7", False), (b"true", False), (b"[]", False), (b"{}", False)],
+)
+async def test_a_hash_that_is_no_text_vouches_for_nothing(airtel: Connect, hash_: bytes, is_read: bool) -> None:
+    """Without one it is a hint; anything else in its place is no callback."""
     body = b'{"transaction":' + PLAIN + b',"hash":' + hash_ + b"}"
     news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert (news is not None) == is_read
     assert news is None or not news.is_signed
 
 
@@ -172,6 +177,7 @@ async def test_an_envelope_may_be_signed(airtel: Connect) -> None:
     ("letters", "verdict"),
     [
         ("TS", Verdict.CONFIRMED),
+        ("TS ", Verdict.CONFIRMED),
         ("TF", Verdict.REFUSED),
         ("TE", Verdict.REFUSED),
         ("TIP", Verdict.WAITING),
@@ -187,7 +193,7 @@ async def test_a_callback_is_read_by_its_letters(airtel: Connect, letters: str, 
         assert news.answer.provider_reference in (None, RECEIPT)
 
 
-@pytest.mark.parametrize("letters", ["SUCCESS", "TX", "", "200"])
+@pytest.mark.parametrize("letters", ["SUCCESS", "TX", "", "200", "ts?"])
 async def test_a_callback_in_other_letters_says_nothing_definite(airtel: Connect, letters: str) -> None:
     news: News | None = airtel().read(
         callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}")
@@ -195,16 +201,24 @@ async def test_a_callback_in_other_letters_says_nothing_definite(airtel: Connect
     assert news is None or not news.answer.verdict.is_definite
 
 
-async def test_a_newer_callback_has_a_code_too(airtel: Connect) -> None:
-    body = b'{"transaction":' + FAILED.replace(b'"status_code"', b'"code":"DP00800001007","status_code"') + b"}"
-    news = airtel().read(callback(body))
+@pytest.mark.parametrize(
+    ("code", "failure_code"),
+    [
+        ("DP00800001007", FailureCode.INSUFFICIENT_FUNDS),
+        ("DP00900001009", FailureCode.INVALID_RECIPIENT),
+    ],
+)
+async def test_a_newer_callback_has_a_code_too(airtel: Connect, code: str, failure_code: FailureCode) -> None:
+    coded = FAILED.replace(b'"status_code"', b'"code":"%b","status_code"' % code.encode())
+    news = airtel().read(callback(b'{"transaction":' + coded + b"}"))
     assert news is not None
-    assert news.answer.verdict is Verdict.REFUSED
+    assert (news.answer.verdict, news.answer.failure_code) == (Verdict.REFUSED, failure_code)
 
 
 MALFORMED = (
     UNREADABLE
     | WRONG_SHAPES
+    | NO_KEYS
     | {
         "a transaction that is a list": b'{"transaction":[' + PLAIN + b"]}",
         "a transaction that is text": b'{"transaction":"TS"}',

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from malipo.networks import airtel_money_replies
 from malipo.networks.airtel_money import AirtelMoney
 from malipo.networks.connector import Answer, Order, Type, Verdict
 from tests.networks.airtel_money_spec import (
@@ -31,7 +32,7 @@ from tests.networks.airtel_money_spec import (
     result_coded,
     told,
 )
-from tests.networks.scripted_server import Reply, ScriptedServer, http
+from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.verdict_words import AMBIGUOUS, MISSING, PENDING, SUCCESS, UNKNOWN, Outcome
 
 Connect = Callable[..., AirtelMoney]
@@ -97,54 +98,48 @@ async def test_a_disbursement_that_is_not_plainly_paid_is_not_taken_for_paid(
     assert not answer.verdict.is_definite
 
 
+def read_payment(reply: Reply, type_: Type) -> Answer:
+    return airtel_money_replies.of_payment(received(reply), ORDERS[type_])
+
+
+def read_enquiry(reply: Reply, type_: Type) -> Answer:
+    return airtel_money_replies.of_enquiry(received(reply), ORDERS[type_])
+
+
 @pytest.mark.parametrize(("type_", "code", "on_payment", "on_enquiry"), CODES)
-async def test_a_payment_is_read_by_its_response_code(
-    server: ScriptedServer, airtel: Connect, type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
+def test_a_payment_is_read_by_its_response_code(
+    type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
 ) -> None:
-    server.expect(GET_TOKEN, TOKEN_GIVEN)
-    connector = airtel()
     for status in (200, 400, 403, 409):
-        server.expect(PAY[type_], coded(status, code))
-        answer = await connector.send(ORDERS[type_])
+        answer = read_payment(coded(status, code), type_)
         on_payment.check(answer)
         assert answer.provider_reference is None
         if on_payment.verdict is Verdict.REFUSED:
             assert answer.code == code
             assert "Words for people" in answer.detail
     for status in (408, 500, 502, 503, 504):
-        server.expect(PAY[type_], coded(status, code))
-        UNKNOWN.check(await connector.send(ORDERS[type_]))
+        UNKNOWN.check(read_payment(coded(status, code), type_))
 
 
 @pytest.mark.parametrize(("type_", "code", "on_payment", "on_enquiry"), CODES)
-async def test_an_enquiry_without_letters_is_read_by_its_response_code(
-    server: ScriptedServer, airtel: Connect, type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
+def test_an_enquiry_without_letters_is_read_by_its_response_code(
+    type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
 ) -> None:
-    server.expect(GET_TOKEN, TOKEN_GIVEN)
-    connector = airtel()
     for status in (200, 400):
-        server.expect(ASK[type_], coded(status, code, success=on_enquiry is SUCCESS))
-        check_enquiry(await connector.ask(ORDERS[type_]), status, on_enquiry)
+        answer = read_enquiry(coded(status, code, success=on_enquiry is SUCCESS), type_)
+        check_enquiry(answer, status, on_enquiry)
     for status in (408, 500, 502, 503, 504):
-        server.expect(ASK[type_], coded(status, code))
-        UNKNOWN.check(await connector.ask(ORDERS[type_]))
+        UNKNOWN.check(read_enquiry(coded(status, code), type_))
 
 
 @pytest.mark.parametrize(("code", "on_payment", "on_enquiry"), RESULT_CODES)
-async def test_without_a_response_code_the_result_code_is_read(
-    server: ScriptedServer, airtel: Connect, code: str, on_payment: Outcome, on_enquiry: Outcome
-) -> None:
-    server.expect(GET_TOKEN, TOKEN_GIVEN)
-    connector = airtel()
-    for order in (COLLECTION, DISBURSEMENT):
+def test_without_a_response_code_the_result_code_is_read(code: str, on_payment: Outcome, on_enquiry: Outcome) -> None:
+    for type_ in Type:
         for status in (200, 400):
             for reply in (result_coded(status, code), coded(status, "", result_code=code), coded(status, code)):
-                server.expect(PAY[order.type], reply)
-                server.expect(ASK[order.type], reply)
-                on_payment.check(await connector.send(order))
-                check_enquiry(await connector.ask(order), status, on_enquiry)
-        server.expect(PAY[order.type], result_coded(500, code))
-        UNKNOWN.check(await connector.send(order))
+                on_payment.check(read_payment(reply, type_))
+                check_enquiry(read_enquiry(reply, type_), status, on_enquiry)
+        UNKNOWN.check(read_payment(result_coded(500, code), type_))
 
 
 @TYPES
@@ -159,20 +154,16 @@ async def test_an_ok_that_names_no_outcome_is_none(server: ScriptedServer, airte
 
 @pytest.mark.parametrize(("letters", "collection", "disbursement"), LETTERS)
 @TYPES
-async def test_an_enquiry_is_read_by_its_letters_whatever_the_code_beside_them(
-    server: ScriptedServer, airtel: Connect, type_: Type, letters: str, collection: Outcome, disbursement: Outcome
+def test_an_enquiry_is_read_by_its_letters_whatever_the_code_beside_them(
+    type_: Type, letters: str, collection: Outcome, disbursement: Outcome
 ) -> None:
     outcome = collection if type_ is Type.COLLECTION else disbursement
     family = "DP008" if type_ is Type.COLLECTION else "DP009"
-    server.expect(GET_TOKEN, TOKEN_GIVEN)
-    connector = airtel()
     for code in (f"{family}00001001", f"{family}00001006", f"{family}00001000", "", "ESB000008"):
         for success in (True, False):
-            server.expect(ASK[type_], told(ORDERS[type_], letters, code=code, success=success))
-            outcome.check(await connector.ask(ORDERS[type_]))
+            outcome.check(read_enquiry(told(ORDERS[type_], letters, code=code, success=success), type_))
     for status in (408, 500, 502, 503, 504):
-        server.expect(ASK[type_], told(ORDERS[type_], letters, code="", success=True, status=status))
-        UNKNOWN.check(await connector.ask(ORDERS[type_]))
+        UNKNOWN.check(read_enquiry(told(ORDERS[type_], letters, code="", success=True, status=status), type_))
 
 
 @pytest.mark.parametrize("letters", ["TX", "SUCCESS", "Success.", "T", "", None, 1, True, ["TS"], {"TS": "TS"}])

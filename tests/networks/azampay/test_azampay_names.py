@@ -7,7 +7,7 @@ import pytest
 from malipo.networks.connector import Channel, LooksUpNames, Recipient
 from tests.networks.azampay.connector import Connect, assert_checksum, assert_headers
 from tests.networks.azampay.connector import azampay as azampay
-from tests.networks.azampay_spec import GET_TOKEN, LOOK_UP, TOKEN, TOKEN_GIVEN
+from tests.networks.azampay_spec import GET_TOKEN, LOOK_UP, NOT_LET_IN, TOKEN, TOKEN_GIVEN
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 
 PHONE = "+255712000001"
@@ -97,3 +97,10 @@ async def test_anything_else_is_an_unknown_name(
     found = await look_up(server, azampay, said)
     assert (found.name, found.is_registered) == (None, None)
     assert "ASHA" not in found.code + found.detail
+
+
+@pytest.mark.parametrize("said", [NOT_LET_IN, http("500 Internal Server Error"), Reply(after=After.RESET)])
+async def test_without_a_token_no_name_is_asked_for(server: ScriptedServer, azampay: Connect, said: Reply) -> None:
+    server.expect(GET_TOKEN, said)
+    assert (await azampay().look_up(Channel.TIGO_PESA, PHONE)).name is None
+    assert server.on(LOOK_UP) == []

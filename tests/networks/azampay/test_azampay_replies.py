@@ -4,11 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from malipo.networks.connector import FailureCode, Order, Verdict
-from tests.networks.azampay.connector import Connect, asked, sent
-from tests.networks.azampay.connector import azampay as azampay
+from malipo.networks.azampay import replies
+from malipo.networks.connector import Answer, FailureCode, Order, Verdict
 from tests.networks.azampay_spec import (
     ACCEPTED_ORDER,
     DISBURSEMENT,
@@ -18,7 +16,7 @@ from tests.networks.azampay_spec import (
     refused,
     told,
 )
-from tests.networks.scripted_server import ScriptedServer, http
+from tests.networks.scripted_server import Reply, http, received
 from tests.networks.verdict_words import (
     AMBIGUOUS,
     FAIL_CFG,
@@ -44,58 +42,56 @@ REFUSALS = {
 }
 
 
+def sent(said: Reply) -> Answer:
+    return replies.of_payment(received(said))
+
+
+def asked(said: Reply, order: Order = ACCEPTED_ORDER) -> Answer:
+    return replies.of_query(received(said), order)
+
+
 # The reply to a payout.
 
 
 @pytest.mark.parametrize("status", ["Pending", "success", "Failure", None, 7])
-async def test_an_acceptance_is_never_the_end_whatever_word_stands_in_it(
-    server: ScriptedServer, azampay: Connect, status: object
-) -> None:
-    PENDING.check(await sent(server, azampay, told(status=status)))
+def test_an_acceptance_is_never_the_end_whatever_word_stands_in_it(status: object) -> None:
+    PENDING.check(sent(told(status=status)))
 
 
 @pytest.mark.parametrize("network_id", [None, "", 7, [], "a b", "a&bankName=Yas", "x" * 65, "näme"])
-async def test_an_acceptance_that_gives_no_id_is_unknown(
-    server: ScriptedServer, azampay: Connect, network_id: object
-) -> None:
-    answer = await sent(server, azampay, told(pgReferenceId=network_id))
+def test_an_acceptance_that_gives_no_id_is_unknown(network_id: object) -> None:
+    answer = sent(told(pgReferenceId=network_id))
     UNKNOWN.check(answer)
     assert answer.network_id is None
 
 
 @pytest.mark.parametrize("status", [200, 400, 403, 409])
 @pytest.mark.parametrize("message", DUPLICATES)
-async def test_a_reference_that_it_has_is_asked_about_whatever_the_status(
-    server: ScriptedServer, azampay: Connect, message: str, status: int
-) -> None:
+def test_a_reference_that_it_has_is_asked_about_whatever_the_status(message: str, status: int) -> None:
     """The first of the two may have been paid. It does not come with the first one's id."""
-    answer = await sent(server, azampay, refused(status, message))
+    answer = sent(refused(status, message))
     UNKNOWN.check(answer)
     assert (answer.is_fault, answer.refuses_us, answer.network_id) == (False, False, None)
 
 
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize("message", REFUSALS)
-async def test_what_it_does_not_take_in_is_refused(
-    server: ScriptedServer, azampay: Connect, message: str, status: int
-) -> None:
-    REFUSALS[message].check(await sent(server, azampay, refused(status, message)))
+def test_what_it_does_not_take_in_is_refused(message: str, status: int) -> None:
+    REFUSALS[message].check(sent(refused(status, message)))
     # A question that is refused says nothing of the payout.
-    UNKNOWN.check(await asked(server, azampay, refused(status, message)))
+    UNKNOWN.check(asked(refused(status, message)))
 
 
 @pytest.mark.parametrize("message", REFUSALS)
-async def test_a_refusal_of_what_may_be_taken_in_is_none(
-    server: ScriptedServer, azampay: Connect, message: str
-) -> None:
+def test_a_refusal_of_what_may_be_taken_in_is_none(message: str) -> None:
     """Under another status, beside an id or beside a success nobody has ever seen these words."""
     for status in (201, 302, 402, 403, 404, 409, 415, 422):
-        UNKNOWN.check(await sent(server, azampay, refused(status, message)))
+        UNKNOWN.check(sent(refused(status, message)))
     for changes in ({"pgReferenceId": NETWORK_ID}, {"pgReferenceId": 7}, {"success": True}):
-        UNKNOWN.check(await sent(server, azampay, refused(400, message, **changes)))
+        UNKNOWN.check(sent(refused(400, message, **changes)))
 
 
-async def test_a_validation_in_the_form_of_the_framework_is_a_refusal(server: ScriptedServer, azampay: Connect) -> None:
+def test_a_validation_in_the_form_of_the_framework_is_a_refusal() -> None:
     said = {
         "type": "https://tools.ietf.org/html/rfc7231#section-6.5.1",
         "title": "One or more validation errors occurred.",
@@ -103,15 +99,13 @@ async def test_a_validation_in_the_form_of_the_framework_is_a_refusal(server: Sc
         "traceId": "00-c1",
         "errors": {"Destination.FullName": ["The FullName field is required."]},
     }
-    AMBIGUOUS.check(await sent(server, azampay, http("400 Bad Request", json.dumps(said))))
+    AMBIGUOUS.check(sent(http("400 Bad Request", json.dumps(said))))
 
 
 @pytest.mark.parametrize("status", [200, 400, 402])
-async def test_an_expired_request_is_asked_about_and_somebody_sets_the_clock(
-    server: ScriptedServer, azampay: Connect, status: int
-) -> None:
+def test_an_expired_request_is_asked_about_and_somebody_sets_the_clock(status: int) -> None:
     """It may have expired on its way back from being taken in: nobody has said that it had not."""
-    answer = await sent(server, azampay, refused(status, "Request expired"))
+    answer = sent(refused(status, "Request expired"))
     UNKNOWN.check(answer)
     assert answer.is_fault
     assert "clock" in (answer.alert or "")
@@ -122,32 +116,28 @@ async def test_an_expired_request_is_asked_about_and_somebody_sets_the_clock(
     "message",
     ["Insufficient balance", "Transaction failed", "Transaction not found", "Failure", "", None, 7, ["Invalid"]],
 )
-async def test_what_nobody_has_listed_refuses_nothing(
-    server: ScriptedServer, azampay: Connect, status: int, message: object
-) -> None:
-    answer = await sent(server, azampay, refused(status, message))
+def test_what_nobody_has_listed_refuses_nothing(status: int, message: object) -> None:
+    answer = sent(refused(status, message))
     UNKNOWN.check(answer)
     assert not answer.is_fault
     assert not answer.refuses_us
-    UNKNOWN.check(await asked(server, azampay, refused(status, message)))
+    UNKNOWN.check(asked(refused(status, message)))
 
 
-async def test_too_many_requests_may_have_been_one_of_them(server: ScriptedServer, azampay: Connect) -> None:
-    answer = await sent(server, azampay, refused(429, "Too many requests"))
+def test_too_many_requests_may_have_been_one_of_them() -> None:
+    answer = sent(refused(429, "Too many requests"))
     UNKNOWN.check(answer)
     assert answer.is_fault
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-async def test_trouble_says_nothing_whatever_stands_in_it(
-    server: ScriptedServer, azampay: Connect, status: int
-) -> None:
+def test_trouble_says_nothing_whatever_stands_in_it(status: int) -> None:
     for said in (
         told(http_status=status, status="success"),
         told(http_status=status, status="failure"),
         *(refused(status, message) for message in REFUSALS),
     ):
-        for answer in (await sent(server, azampay, said), await asked(server, azampay, said)):
+        for answer in (sent(said), asked(said)):
             UNKNOWN.check(answer)
             assert answer.is_fault
 
@@ -156,10 +146,8 @@ async def test_trouble_says_nothing_whatever_stands_in_it(
 
 
 @pytest.mark.parametrize(("status", "verdict"), STATUSES)
-async def test_a_payout_is_what_its_status_says(
-    server: ScriptedServer, azampay: Connect, status: str, verdict: Verdict
-) -> None:
-    answer = await asked(server, azampay, told(status=status))
+def test_a_payout_is_what_its_status_says(status: str, verdict: Verdict) -> None:
+    answer = asked(told(status=status))
     failure_code = FailureCode.REJECTED if verdict is Verdict.REFUSED else None
     assert (answer.verdict, answer.failure_code) == (verdict, failure_code), answer
     assert not answer.is_fault
@@ -167,30 +155,26 @@ async def test_a_payout_is_what_its_status_says(
 
 
 @pytest.mark.parametrize("status", [None, True, 1, [], {}, ["success"]])
-async def test_a_strange_status_is_unknown(server: ScriptedServer, azampay: Connect, status: object) -> None:
-    UNKNOWN.check(await asked(server, azampay, told(status=status)))
+def test_a_strange_status_is_unknown(status: object) -> None:
+    UNKNOWN.check(asked(told(status=status)))
 
 
-async def test_a_success_of_the_question_is_not_one_of_the_payout(server: ScriptedServer, azampay: Connect) -> None:
+def test_a_success_of_the_question_is_not_one_of_the_payout() -> None:
     """The published form of the answer has no status at all."""
-    UNKNOWN.check(await asked(server, azampay, told(message="Your transaction is in process")))
-    UNKNOWN.check(await asked(server, azampay, told(message="Transaction completed", data="success")))
+    UNKNOWN.check(asked(told(message="Your transaction is in process")))
+    UNKNOWN.check(asked(told(message="Transaction completed", data="success")))
 
 
 @pytest.mark.parametrize("changes", [{"success": False}, {"success": None}, {"success": "true"}, {"statusCode": 400}])
-async def test_the_failure_of_a_question_is_not_one_of_the_payout(
-    server: ScriptedServer, azampay: Connect, changes: dict[str, Any]
-) -> None:
+def test_the_failure_of_a_question_is_not_one_of_the_payout(changes: dict[str, Any]) -> None:
     """A refused question has the status "Failure" too. Taken for the payout's, it would be paid a second time."""
     for status in ("Failure", "success"):
-        UNKNOWN.check(await asked(server, azampay, told(status=status, **changes)))
-        UNKNOWN.check(await asked(server, azampay, told(status=status, http_status=400)))
+        UNKNOWN.check(asked(told(status=status, **changes)))
+        UNKNOWN.check(asked(told(status=status, http_status=400)))
 
 
 @pytest.mark.parametrize("status", ["success", "failure", "pending"])
-async def test_an_answer_about_another_payout_is_not_believed(
-    server: ScriptedServer, azampay: Connect, status: str
-) -> None:
+def test_an_answer_about_another_payout_is_not_believed(status: str) -> None:
     other = "0K3ABCDEFGHJ9999"
     nobody: dict[str, Any] = {"pgReferenceId": None, "initiatorReferenceId": None}
     # By our reference it was asked, and what comes back may be anybody's.
@@ -204,10 +188,10 @@ async def test_an_answer_about_another_payout_is_not_believed(
         (DISBURSEMENT, nobody),
     ]
     for order, changes in answers:
-        UNKNOWN.check(await asked(server, azampay, told(status=status, **changes), order))
+        UNKNOWN.check(asked(told(status=status, **changes), order))
 
 
-async def test_one_of_both_names_is_enough(server: ScriptedServer, azampay: Connect) -> None:
+def test_one_of_both_names_is_enough() -> None:
     answers: list[tuple[Order, dict[str, Any]]] = [
         (ACCEPTED_ORDER, {"initiatorReferenceId": None}),
         (ACCEPTED_ORDER, {"pgReferenceId": None}),
@@ -215,7 +199,7 @@ async def test_one_of_both_names_is_enough(server: ScriptedServer, azampay: Conn
         (DISBURSEMENT, {"pgReferenceId": None}),
     ]
     for order, changes in answers:
-        SUCCESS.check(await asked(server, azampay, told(status="success", **changes), order))
+        SUCCESS.check(asked(told(status="success", **changes), order))
 
 
 @pytest.mark.parametrize(
@@ -226,36 +210,27 @@ async def test_one_of_both_names_is_enough(server: ScriptedServer, azampay: Conn
         (None, REJECTED),
     ],
 )
-async def test_a_failure_has_the_reason_that_its_words_give(
-    server: ScriptedServer, azampay: Connect, message: str | None, outcome: Outcome
-) -> None:
-    outcome.check(await asked(server, azampay, told(status="failure", message=message)))
+def test_a_failure_has_the_reason_that_its_words_give(message: str | None, outcome: Outcome) -> None:
+    outcome.check(asked(told(status="failure", message=message)))
 
 
 @pytest.mark.parametrize(
     ("said", "amount"), [("250000", 250000), (250000, 250000), ("250000.00", 250000), (None, None), ("x", -1)]
 )
-async def test_an_amount_is_a_number_or_nobodys(
-    server: ScriptedServer, azampay: Connect, said: object, amount: int | None
-) -> None:
-    answer = await asked(server, azampay, told(status="success", amount=said))
+def test_an_amount_is_a_number_or_nobodys(said: object, amount: int | None) -> None:
+    answer = asked(told(status="success", amount=said))
     # The published form has none, so that its lack is no fault.
     assert (answer.amount, answer.lacks_amount) == (amount, False)
 
 
-async def test_the_receipt_is_the_networks_or_else_azampays(server: ScriptedServer, azampay: Connect) -> None:
+def test_the_receipt_is_the_networks_or_else_azampays() -> None:
     for receipt, expected in ((RECEIPT, RECEIPT), (None, NETWORK_ID), ("N/A", NETWORK_ID)):
-        answer = await asked(server, azampay, told(status="success", fspReferenceId=receipt))
+        answer = asked(told(status="success", fspReferenceId=receipt))
         assert answer.provider_reference == expected
 
 
 @pytest.mark.parametrize("wrong", [None, [], 7, "x", {"amount": None}, [[]]])
-async def test_strange_parts_harm_nobody(server: ScriptedServer, azampay: Connect, wrong: object) -> None:
+def test_strange_parts_harm_nobody(wrong: object) -> None:
     said = told(status="success", amount=wrong, message=wrong, fspReferenceId=wrong, operator=wrong)
-    assert_fit_to_keep(await asked(server, azampay, said))
-    assert_fit_to_keep(await sent(server, azampay, said))
-
-
-async def test_a_question_without_a_channel_is_put_all_the_same(server: ScriptedServer, azampay: Connect) -> None:
-    SUCCESS.check(await asked(server, azampay, told(status="success"), replace(ACCEPTED_ORDER, channel=None)))
-    assert server.heard[-1].target.endswith(f"?pgReferenceId={NETWORK_ID}")
+    assert_fit_to_keep(asked(said))
+    assert_fit_to_keep(sent(said))

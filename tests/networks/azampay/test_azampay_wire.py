@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.azampay.connector import Azampay
-from malipo.networks.connector import Channel, Resubmit, Type, Verdict
+from malipo.networks.connector import Channel, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.azampay.connector import Connect, asked, assert_checksum, assert_headers, sent
@@ -17,6 +17,7 @@ from tests.networks.azampay.connector import azampay as azampay
 from tests.networks.azampay.connector import offline as offline
 from tests.networks.azampay_spec import (
     ACCEPTED,
+    ACCEPTED_ORDER,
     APP_NAME,
     CLIENT_ID,
     CLIENT_SECRET,
@@ -26,11 +27,11 @@ from tests.networks.azampay_spec import (
     PAID_OUT,
     RECEIPT,
     TOKEN,
-    TOKEN_GIVEN,
     settings,
+    told,
 )
 from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY
-from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.scripted_server import ScriptedServer
 from tests.networks.verdict_words import PENDING, SUCCESS
 
 # What is sent.
@@ -143,17 +144,16 @@ async def test_a_payout_whose_acceptance_was_lost_is_asked_about_by_our_referenc
     assert _query(server) == {"externalReferenceId": "0K3ABCDEFGHJ5678", "bankName": "Halotel"}
 
 
+async def test_a_question_without_a_channel_is_put_all_the_same(server: ScriptedServer, azampay: Connect) -> None:
+    SUCCESS.check(await asked(server, azampay, told(status="success"), replace(ACCEPTED_ORDER, channel=None)))
+    assert server.heard[-1].target.endswith(f"?pgReferenceId={NETWORK_ID}")
+
+
 # The rest of the contract.
 
 
-def test_it_says_what_it_is(offline: Connect) -> None:
-    connector = offline(azampay_concurrency=7, azampay_timeout_seconds=33)
-    assert (connector.name, connector.concurrency) == ("azampay", 7)
-    assert connector.timeout_seconds >= 33
-    assert connector.can_query(Type.DISBURSEMENT)
+def test_an_account_without_the_query_is_not_asked(offline: Connect) -> None:
     assert not offline(azampay_query=False).can_query(Type.DISBURSEMENT)
-    # What it does not find is never sent again by itself.
-    assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.UNSAFE
 
 
 async def test_it_collects_nothing(server: ScriptedServer, azampay: Connect) -> None:
@@ -167,18 +167,6 @@ async def test_it_collects_nothing(server: ScriptedServer, azampay: Connect) -> 
 def test_a_key_that_cannot_sign_is_no_connector(key: str) -> None:
     with pytest.raises(ValueError, match="key"):
         Azampay(Settings(**settings(9) | {"azampay_public_key": key}), HttpClient())
-
-
-async def test_a_knock_moves_no_money(server: ScriptedServer, azampay: Connect) -> None:
-    server.always(GET_TOKEN, TOKEN_GIVEN)
-    assert not (await azampay().probe()).is_fault
-    assert set(server.lines) == {GET_TOKEN}
-
-
-async def test_a_knock_that_hears_of_trouble_is_a_fault(server: ScriptedServer, azampay: Connect) -> None:
-    for said in (http("500 Internal Server Error"), http("503 Service Unavailable"), Reply(after=After.RESET)):
-        server.always(GET_TOKEN, said)
-        assert (await azampay().probe()).is_fault
 
 
 def _query(server: ScriptedServer) -> dict[str, str]:

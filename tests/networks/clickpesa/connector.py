@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo.networks.clickpesa import Clickpesa
-from malipo.networks.connector import Answer, Order, Type
+from malipo.networks.connector import Answer, Type
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.clickpesa_spec import ASK, GET_TOKEN, ORDERS, PAY, TOKEN_GIVEN, settings
@@ -33,11 +33,6 @@ def offline() -> Connect:
         return Clickpesa(Settings(**settings(9) | changes), HttpClient())
 
     return connect
-
-
-def order(base: Order, **changes: object) -> Order:
-    said = {name: getattr(base, name) for name in base.__struct_fields__}
-    return Order(**(said | changes))
 
 
 async def sent(server: ScriptedServer, clickpesa: Connect, type_: Type, said: Reply, **changes: Any) -> Answer:

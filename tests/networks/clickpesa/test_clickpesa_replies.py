@@ -4,24 +4,20 @@ import json
 
 import pytest
 
-from malipo.networks.connector import FailureCode, Type, Verdict
-from tests.networks.clickpesa.connector import TYPES, Connect, asked, sent
-from tests.networks.clickpesa.connector import clickpesa as clickpesa
+from malipo.networks import clickpesa_replies
+from malipo.networks.connector import Answer, FailureCode, Type, Verdict
+from tests.networks.clickpesa.connector import TYPES
 from tests.networks.clickpesa_spec import (
-    ASK,
     COLLECTED,
     DONE,
-    GET_TOKEN,
     ORDERS,
-    PAY,
     RECEIPT,
     STATUSES,
-    TOKEN_GIVEN,
     body,
     listed,
     reply,
 )
-from tests.networks.scripted_server import ScriptedServer, http
+from tests.networks.scripted_server import Reply, http, received
 from tests.networks.verdict_words import (
     AMBIGUOUS,
     FAIL_CFG,
@@ -34,22 +30,27 @@ from tests.networks.verdict_words import (
     assert_fit_to_keep,
 )
 
+
+def sent(type_: Type, said: Reply) -> Answer:
+    return clickpesa_replies.of_payment(received(said), ORDERS[type_])
+
+
+def asked(type_: Type, said: Reply) -> Answer:
+    return clickpesa_replies.of_query(received(said), ORDERS[type_])
+
+
 # What its replies mean.
 
 
 @TYPES
 @pytest.mark.parametrize(("status", "verdict"), STATUSES)
-async def test_a_payment_is_read_by_its_status_wherever_it_is_told(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, status: str, verdict: Verdict
-) -> None:
-    server.always(GET_TOKEN, TOKEN_GIVEN)
-    connector = clickpesa()
-    server.expect(PAY[type_], reply(type_, status=status), reply(type_, status=status, http_status=201))
+def test_a_payment_is_read_by_its_status_wherever_it_is_told(type_: Type, status: str, verdict: Verdict) -> None:
     object_ = body(type_, status=status)
     other = body(type_, status="FAILED" if verdict is Verdict.CONFIRMED else "SUCCESS")
-    server.expect(ASK[type_], reply(type_, status=status), listed(object_), listed(object_, other))
-    answers = [await connector.send(ORDERS[type_]) for _ in range(2)]
-    answers += [await connector.ask(ORDERS[type_]) for _ in range(3)]
+    replies = [reply(type_, status=status), reply(type_, status=status, http_status=201)]
+    answers = [sent(type_, each) for each in replies]
+    replies = [reply(type_, status=status), listed(object_), listed(object_, other)]
+    answers += [asked(type_, each) for each in replies]
     for answer in answers:
         failure_code = FailureCode.REJECTED if verdict is Verdict.REFUSED else None
         assert (answer.verdict, answer.failure_code) == (verdict, failure_code), answer
@@ -59,58 +60,46 @@ async def test_a_payment_is_read_by_its_status_wherever_it_is_told(
 
 @TYPES
 @pytest.mark.parametrize("status", [None, True, 1, [], {}, ["SUCCESS"], "S", "SUCCES", "NOT SUCCESS"])
-async def test_a_strange_status_is_unknown(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, status: object
-) -> None:
-    UNKNOWN.check(await sent(server, clickpesa, type_, reply(type_, status=status)))
-    UNKNOWN.check(await asked(server, clickpesa, type_, listed(body(type_, status=status))))
+def test_a_strange_status_is_unknown(type_: Type, status: object) -> None:
+    UNKNOWN.check(sent(type_, reply(type_, status=status)))
+    UNKNOWN.check(asked(type_, listed(body(type_, status=status))))
 
 
 @TYPES
 @pytest.mark.parametrize("status", ["SUCCESS", "FAILED", "PROCESSING"])
-async def test_a_reply_that_names_another_payment_is_not_believed(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, status: str
-) -> None:
+def test_a_reply_that_names_another_payment_is_not_believed(type_: Type, status: str) -> None:
     other = body(type_, status=status, orderReference="0K3ABCDEFGHJ9999")
-    UNKNOWN.check(await sent(server, clickpesa, type_, http("200 OK", json.dumps(other))))
-    UNKNOWN.check(await asked(server, clickpesa, type_, http("200 OK", json.dumps(other))))
-    UNKNOWN.check(await asked(server, clickpesa, type_, listed(other, body(type_, status=status))))
+    UNKNOWN.check(sent(type_, http("200 OK", json.dumps(other))))
+    UNKNOWN.check(asked(type_, http("200 OK", json.dumps(other))))
+    UNKNOWN.check(asked(type_, listed(other, body(type_, status=status))))
 
 
 @TYPES
 @pytest.mark.parametrize("said", ["[]", "[[]]", "[null]", "null", "{}", '"SUCCESS"', "[1]"])
-async def test_an_answer_without_a_payment_decides_nothing(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, said: str
-) -> None:
-    assert not (await asked(server, clickpesa, type_, http("200 OK", said))).verdict.is_definite
-    UNKNOWN.check(await sent(server, clickpesa, type_, http("200 OK", said)))
+def test_an_answer_without_a_payment_decides_nothing(type_: Type, said: str) -> None:
+    assert not asked(type_, http("200 OK", said)).verdict.is_definite
+    UNKNOWN.check(sent(type_, http("200 OK", said)))
 
 
-async def test_a_collection_tells_receipt_amount_and_phone(server: ScriptedServer, clickpesa: Connect) -> None:
-    answer = await asked(server, clickpesa, Type.COLLECTION, COLLECTED)
+def test_a_collection_tells_receipt_amount_and_phone() -> None:
+    answer = asked(Type.COLLECTION, COLLECTED)
     assert (answer.provider_reference, answer.amount, answer.phone) == (RECEIPT, 1500, "+255621000001")
 
 
-async def test_a_payout_tells_the_amount_that_was_ordered_and_not_the_one_with_the_fee(
-    server: ScriptedServer, clickpesa: Connect
-) -> None:
-    answer = await asked(server, clickpesa, Type.DISBURSEMENT, DONE[Type.DISBURSEMENT])
+def test_a_payout_tells_the_amount_that_was_ordered_and_not_the_one_with_the_fee() -> None:
+    answer = asked(Type.DISBURSEMENT, DONE[Type.DISBURSEMENT])
     assert (answer.amount, answer.phone) == (250000, "+255692345678")
     # Where only the sum with the fee is told, the amount is lacking.
-    bare = await asked(
-        server, clickpesa, Type.DISBURSEMENT, reply(Type.DISBURSEMENT, status="SUCCESS", amount=251500, fee=1500)
-    )
+    bare = asked(Type.DISBURSEMENT, reply(Type.DISBURSEMENT, status="SUCCESS", amount=251500, fee=1500))
     assert (bare.verdict, bare.amount, bare.lacks_amount) == (Verdict.CONFIRMED, None, True)
 
 
 @TYPES
-async def test_a_success_without_an_amount_lacks_it_and_nothing_else_does(
-    server: ScriptedServer, clickpesa: Connect, type_: Type
-) -> None:
+def test_a_success_without_an_amount_lacks_it_and_nothing_else_does(type_: Type) -> None:
     for status, verdict in STATUSES:
-        answer = await asked(server, clickpesa, type_, reply(type_, status=status))
+        answer = asked(type_, reply(type_, status=status))
         assert answer.lacks_amount == (verdict is Verdict.CONFIRMED), answer
-    assert not (await asked(server, clickpesa, type_, DONE[type_])).lacks_amount
+    assert not asked(type_, DONE[type_]).lacks_amount
 
 
 @pytest.mark.parametrize(
@@ -127,34 +116,32 @@ async def test_a_success_without_an_amount_lacks_it_and_nothing_else_does(
         ("x", -1),
     ],
 )
-async def test_an_amount_is_a_number_or_nobodys(
-    server: ScriptedServer, clickpesa: Connect, said: object, amount: int
-) -> None:
+def test_an_amount_is_a_number_or_nobodys(said: object, amount: int) -> None:
     for type_, told in ((Type.COLLECTION, {"collectedAmount": said}), (Type.DISBURSEMENT, {"order": {"amount": said}})):
-        answer = await asked(server, clickpesa, type_, reply(type_, status="SUCCESS", **told))
+        answer = asked(type_, reply(type_, status="SUCCESS", **told))
         assert answer.amount == amount if amount > 0 else (answer.amount is not None and answer.amount < 1), answer
 
 
 @pytest.mark.parametrize("said", ["255621000001", "+255621000001"])
-async def test_a_phone_is_told_as_ours_are(server: ScriptedServer, clickpesa: Connect, said: str) -> None:
+def test_a_phone_is_told_as_ours_are(said: str) -> None:
     for type_, told in (
         (Type.COLLECTION, {"paymentPhoneNumber": said}),
         (Type.DISBURSEMENT, {"beneficiary": {"accountNumber": said}}),
     ):
-        answer = await asked(server, clickpesa, type_, reply(type_, status="SUCCESS", **told))
+        answer = asked(type_, reply(type_, status="SUCCESS", **told))
         assert answer.phone == "+255621000001"
 
 
 @pytest.mark.parametrize(
     "wrong", [None, [], 7, "x", {"amount": None, "accountNumber": None}, {"amount": []}, {"amount": {}}]
 )
-async def test_strange_parts_harm_nobody(server: ScriptedServer, clickpesa: Connect, wrong: object) -> None:
+def test_strange_parts_harm_nobody(wrong: object) -> None:
     for type_ in Type:
         said = reply(
             type_, status="SUCCESS", order=wrong, beneficiary=wrong, collectedAmount=wrong, paymentPhoneNumber=wrong,
             paymentReference=wrong, id=wrong, message=wrong,
         )  # fmt: skip
-        assert_fit_to_keep(await asked(server, clickpesa, type_, said))
+        assert_fit_to_keep(asked(type_, said))
 
 
 # Errors.
@@ -178,13 +165,11 @@ async def test_strange_parts_harm_nobody(server: ScriptedServer, clickpesa: Conn
         (Type.DISBURSEMENT, "Amount exceeds the maximum limit", LIMIT),
     ],
 )
-async def test_a_bad_request_is_refused_for_its_reason(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, message: str, outcome: Outcome
-) -> None:
+def test_a_bad_request_is_refused_for_its_reason(type_: Type, message: str, outcome: Outcome) -> None:
     said = http("400 Bad Request", json.dumps({"statusCode": 400, "message": message, "error": "Bad Request"}))
-    outcome.check(await sent(server, clickpesa, type_, said))
+    outcome.check(sent(type_, said))
     # A question that is refused says nothing of the payment.
-    UNKNOWN.check(await asked(server, clickpesa, type_, said))
+    UNKNOWN.check(asked(type_, said))
 
 
 @TYPES
@@ -197,12 +182,10 @@ async def test_a_bad_request_is_refused_for_its_reason(
         "Order with reference exists",
     ],
 )
-async def test_a_reference_that_exists_is_asked_about_whatever_the_status(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, message: str
-) -> None:
+def test_a_reference_that_exists_is_asked_about_whatever_the_status(type_: Type, message: str) -> None:
     """The first of the two may have been paid."""
     for status in ("409 Conflict", "400 Bad Request"):
-        UNKNOWN.check(await sent(server, clickpesa, type_, http(status, json.dumps({"message": message}))))
+        UNKNOWN.check(sent(type_, http(status, json.dumps({"message": message}))))
 
 
 @TYPES
@@ -210,70 +193,60 @@ async def test_a_reference_that_exists_is_asked_about_whatever_the_status(
     "said",
     ["", "{}", '{"message":""}', '{"message":null}', '{"error":"no"}', "<html>blocked</html>", "[]", '{"message":0}'],
 )
-async def test_a_bad_request_that_says_nothing_refuses_nothing(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, said: str
-) -> None:
-    UNKNOWN.check(await sent(server, clickpesa, type_, http("400 Bad Request", said)))
+def test_a_bad_request_that_says_nothing_refuses_nothing(type_: Type, said: str) -> None:
+    UNKNOWN.check(sent(type_, http("400 Bad Request", said)))
 
 
 @TYPES
 @pytest.mark.parametrize("message", ["Payout is being processed", "Something went wrong", "Not now", "Forbidden"])
-async def test_a_bad_request_in_words_that_nobody_has_listed_refuses_nothing(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, message: str
-) -> None:
-    answer = await sent(server, clickpesa, type_, http("400 Bad Request", json.dumps({"message": message})))
+def test_a_bad_request_in_words_that_nobody_has_listed_refuses_nothing(type_: Type, message: str) -> None:
+    answer = sent(type_, http("400 Bad Request", json.dumps({"message": message})))
     UNKNOWN.check(answer)
     assert not answer.is_fault
     assert not answer.refuses_us
 
 
-async def test_an_account_that_may_not_collect_is_refused_and_its_query_says_nothing(
-    server: ScriptedServer, clickpesa: Connect
-) -> None:
+def test_an_account_that_may_not_collect_is_refused_and_its_query_says_nothing() -> None:
     said = http("404 Not Found", '{"message":"Account has no payment collection methods"}')
-    FAIL_CFG.check(await sent(server, clickpesa, Type.COLLECTION, said))
-    UNKNOWN.check(await asked(server, clickpesa, Type.COLLECTION, said))
+    FAIL_CFG.check(sent(Type.COLLECTION, said))
+    UNKNOWN.check(asked(Type.COLLECTION, said))
     for other in ("Not found", "Order not found"):
         reply_ = http("404 Not Found", json.dumps({"message": other}))
-        UNKNOWN.check(await sent(server, clickpesa, Type.COLLECTION, reply_))
+        UNKNOWN.check(sent(Type.COLLECTION, reply_))
 
 
 @TYPES
 @pytest.mark.parametrize("status", [402, 403, 404, 405, 409, 410, 415, 422, 425])
-async def test_another_error_says_nothing(server: ScriptedServer, clickpesa: Connect, type_: Type, status: int) -> None:
+def test_another_error_says_nothing(type_: Type, status: int) -> None:
     for said in ('{"message":"Insufficient balance"}', "<html></html>", json.dumps(body(type_, status="FAILED"))):
-        UNKNOWN.check(await sent(server, clickpesa, type_, http(f"{status} Whatever", said)))
+        UNKNOWN.check(sent(type_, http(f"{status} Whatever", said)))
     said = '{"message":"Not found"}'
-    assert not (await asked(server, clickpesa, type_, http(f"{status} Whatever", said))).verdict.is_definite
+    assert not asked(type_, http(f"{status} Whatever", said)).verdict.is_definite
     if status == 404:  # the reference is missing, or the whole feature is: nobody can tell
-        UNKNOWN.check(await asked(server, clickpesa, type_, http("404 Not Found", said)))
+        UNKNOWN.check(asked(type_, http("404 Not Found", said)))
 
 
 @TYPES
-async def test_too_many_requests_were_not_taken_in(server: ScriptedServer, clickpesa: Connect, type_: Type) -> None:
+def test_too_many_requests_were_not_taken_in(type_: Type) -> None:
     said = http("429 Too Many Requests", '{"message":"Too many requests"}')
-    answer = await sent(server, clickpesa, type_, said)
+    answer = sent(type_, said)
     assert (answer.verdict, answer.is_fault) == (Verdict.UNSENT, True), answer
-    UNKNOWN.check(await asked(server, clickpesa, type_, said))
+    UNKNOWN.check(asked(type_, said))
 
 
 @TYPES
 @pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-async def test_trouble_says_nothing_whatever_stands_in_it(
-    server: ScriptedServer, clickpesa: Connect, type_: Type, status: int
-) -> None:
+def test_trouble_says_nothing_whatever_stands_in_it(type_: Type, status: int) -> None:
     for word in ("SUCCESS", "FAILED"):
         said = reply(type_, status=word, http_status=status)
-        for answer in (await sent(server, clickpesa, type_, said), await asked(server, clickpesa, type_, said)):
+        for answer in (sent(type_, said), asked(type_, said)):
             UNKNOWN.check(answer)
             assert answer.is_fault
 
 
 @TYPES
-async def test_a_success_in_a_bad_request_is_not_believed(
-    server: ScriptedServer, clickpesa: Connect, type_: Type
-) -> None:
+def test_a_success_in_a_bad_request_is_not_believed(type_: Type) -> None:
     for status in (400, 404, 409, 422):
         said = reply(type_, status="SUCCESS", http_status=status)
-        assert (await sent(server, clickpesa, type_, said)).verdict is not Verdict.CONFIRMED
-        assert (await asked(server, clickpesa, type_, said)).verdict is not Verdict.CONFIRMED
+        assert sent(type_, said).verdict is not Verdict.CONFIRMED
+        assert asked(type_, said).verdict is not Verdict.CONFIRMED

@@ -7,28 +7,22 @@ import pytest
 from malipo.networks.connector import Type
 from tests.networks.clickpesa.connector import TYPES, Connect, asked, assert_headers, sent
 from tests.networks.clickpesa.connector import clickpesa as clickpesa
-from tests.networks.clickpesa.connector import offline as offline
 from tests.networks.clickpesa_spec import (
     API_KEY,
     ASK,
     CHECKSUM_KEY,
     CLIENT_ID,
     COLLECTION,
-    DISBURSEMENT,
     DONE,
     GET_TOKEN,
     PAY,
-    PAY_OUT,
     PUSH,
     REPLIES,
     STARTED,
     TOKEN,
-    TOKEN_GIVEN,
 )
-from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.scripted_server import ScriptedServer, http
 from tests.networks.verdict_words import PENDING, SUCCESS
-
-# What is sent.
 
 
 async def test_a_token_is_asked_for_with_two_headers(server: ScriptedServer, clickpesa: Connect) -> None:
@@ -38,6 +32,16 @@ async def test_a_token_is_asked_for_with_two_headers(server: ScriptedServer, cli
     assert (request.header("client-id"), request.header("api-key")) == (CLIENT_ID, API_KEY)
     assert "authorization" not in request.header_names
     assert request.body in (b"", b"{}")
+
+
+@pytest.mark.parametrize("said", ["Bearer " + TOKEN, TOKEN, "Bearer eyJ" + "x" * 1500])
+async def test_a_token_is_taken_whole_with_its_first_word_or_without(
+    server: ScriptedServer, clickpesa: Connect, said: str
+) -> None:
+    server.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": said})))
+    server.expect(PUSH, STARTED)
+    PENDING.check(await clickpesa().send(COLLECTION))
+    assert server.heard[1].header("Authorization") == f"Bearer {said.removeprefix('Bearer ')}"
 
 
 @TYPES
@@ -86,35 +90,3 @@ async def test_a_question_names_our_reference_in_its_path(
     request = server.heard[1]
     assert (f"GET {request.target}", request.body) == (ASK[type_], b"")
     assert_headers(request, TOKEN)
-
-
-# The rest of the contract.
-
-
-def test_it_says_what_it_is(offline: Connect) -> None:
-    connector = offline(clickpesa_concurrency=7, clickpesa_timeout_seconds=33)
-    assert (connector.name, connector.concurrency) == ("clickpesa", 7)
-    assert connector.timeout_seconds >= 33
-    assert all(connector.can_query(type_) for type_ in Type)
-
-
-async def test_a_knock_moves_no_money(server: ScriptedServer, clickpesa: Connect) -> None:
-    server.always(GET_TOKEN, TOKEN_GIVEN)
-    assert not (await clickpesa().probe()).is_fault
-    assert set(server.lines) == {GET_TOKEN}
-
-
-async def test_a_knock_that_hears_of_trouble_is_a_fault(server: ScriptedServer, clickpesa: Connect) -> None:
-    for said in (http("500 Internal Server Error"), http("503 Service Unavailable"), Reply(after=After.RESET)):
-        server.always(GET_TOKEN, said)
-        assert (await clickpesa().probe()).is_fault
-
-
-async def test_a_payout_and_a_collection_go_to_their_own_places(server: ScriptedServer, clickpesa: Connect) -> None:
-    server.expect(GET_TOKEN, TOKEN_GIVEN)
-    server.expect(PUSH, STARTED)
-    server.expect(PAY_OUT, REPLIES[Type.DISBURSEMENT])
-    connector = clickpesa()
-    await connector.send(COLLECTION)
-    await connector.send(DISBURSEMENT)
-    assert server.lines == [GET_TOKEN, PUSH, PAY_OUT]

@@ -5,15 +5,13 @@ import gzip
 import pytest
 
 from malipo.networks.connector import Answer, Verdict
-from tests.networks import airtel_money_spec, mpesa_spec
-from tests.networks.payment_calls import CALLS, Call, connect_airtel, connect_mpesa
+from tests.networks.payment_calls import CALLS, NO_ENTRY, Call
 from tests.networks.scripted_server import After, Reply, http
 from tests.networks.verdict_words import UNKNOWN, assert_fit_to_keep
 
 EACH = pytest.mark.parametrize("call", CALLS, ids=str)
-NETWORKS = pytest.mark.parametrize("call", [CALLS[0], CALLS[4]], ids=str)
-ENDED = {connect_mpesa: mpesa_spec.SESSION_ENDED, connect_airtel: airtel_money_spec.TOKEN_ENDED}
-NEXT = {connect_mpesa: mpesa_spec.NEXT_SESSION_GIVEN, connect_airtel: airtel_money_spec.NEXT_TOKEN_GIVEN}
+CALLS_WITH_A_TOKEN = [call for call in CALLS if call.entry is not NO_ENTRY]
+EACH_WITH_A_TOKEN = pytest.mark.parametrize("call", CALLS_WITH_A_TOKEN, ids=str)
 
 
 def split(reply: Reply) -> tuple[bytes, bytes]:
@@ -29,7 +27,7 @@ def check_lost(answer: Answer, call: Call) -> None:
 
 def check_nothing_sent(call: Call, answer: Answer) -> None:
     """Nothing of a payment was sent. Of one that was sent before, a question that was not put says nothing."""
-    assert answer.verdict is (Verdict.UNSENT if call.is_payment else Verdict.UNKNOWN), answer
+    assert answer.verdict is (Verdict.UNSENT if call.is_payment else Verdict.UNKNOWN), (call, answer)
     assert answer.is_fault, (call, answer)
     assert answer.failure_code is None
     assert_fit_to_keep(answer)

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from malipo.networks.connector import Order, Verdict
+from malipo.networks.connector import Verdict
 from malipo.networks.http.client import HttpClient
-from tests.networks import airtel_money_spec, mpesa_spec
-from tests.networks.faults.broken_replies import BROKEN, CUT_HEAD, EACH, NETWORKS, check_lost, split
+from tests.networks.faults.broken_replies import BROKEN, CUT_HEAD, EACH, check_lost, split
 from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
-from tests.networks.payment_calls import CALLS, Call, connect_mpesa
+from tests.networks.payment_calls import CALLS, Call
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.networks.verdict_words import UNKNOWN
+
+PAYMENTS = pytest.mark.parametrize("call", [call for call in CALLS if call.is_payment], ids=str)
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -75,15 +76,16 @@ async def test_a_body_that_cannot_be_understood_says_nothing(
 
 
 @EACH
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_payment_does_not_follow_a_redirection(
-    server: ScriptedServer, http_client: HttpClient, call: Call, status: int
+    server: ScriptedServer, http_client: HttpClient, call: Call
 ) -> None:
     call.let_in(server)
     connector = call.connect(server.port, http_client)
-    for place in ("/elsewhere/", f"http://127.0.0.1:{server.port}/elsewhere/", call.line.partition(" ")[2]):
-        server.expect(call.line, http(f"{status} Moved", "<html></html>", f"Location: {place}", media_type="text/html"))
-        UNKNOWN.check(await call.make(connector))
+    for status in (301, 302, 303, 307, 308):
+        for place in ("/elsewhere/", f"http://127.0.0.1:{server.port}/elsewhere/", call.line.partition(" ")[2]):
+            said = http(f"{status} Moved", "<html></html>", f"Location: {place}", media_type="text/html")
+            server.expect(call.line, said)
+            UNKNOWN.check(await call.make(connector))
     assert server.unexpected == []
 
 
@@ -94,13 +96,14 @@ async def test_silence_is_never_a_failure(http_client: HttpClient) -> None:
         async with ScriptedServer.opened() as server:
             call.let_in(server)
             server.always(call.line, reply)
-            connector = call.connect(server.port, http_client, timeout_seconds=1)
+            # Time enough for a token, for there are many at once and the machine may be busy.
+            connector = call.connect(server.port, http_client, timeout_seconds=4)
             began = asyncio.get_running_loop().time()
             answer = await call.make(connector)
             took = asyncio.get_running_loop().time() - began
             is_right = answer.verdict is Verdict.UNKNOWN and answer.is_fault and answer.failure_code is None
-            # The slowest of them would take half a minute to its end; many at once on a busy machine take a while.
-            is_in_time = 0.9 < took < connector.timeout_seconds + 20
+            # The slowest of them would take half a minute to its end.
+            is_in_time = 3.9 < took < connector.timeout_seconds + 20
             is_once = len(server.on(call.line)) == 1
             return None if is_right and is_in_time and is_once else f"{call}, {what}: {answer} after {took:.2f} s"
 
@@ -123,7 +126,7 @@ async def test_silence_is_never_a_failure(http_client: HttpClient) -> None:
     assert [each for each in wrong if each] == []
 
 
-@NETWORKS
+@EACH
 async def test_a_reply_without_end_is_given_up(server: ScriptedServer, http_client: HttpClient, call: Call) -> None:
     call.let_in(server)
     server.expect(call.line, Reply(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", After.POUR))
@@ -132,47 +135,39 @@ async def test_a_reply_without_end_is_given_up(server: ScriptedServer, http_clie
 
 
 async def test_a_late_reply_is_not_taken_for_the_next_payments(http_client: HttpClient) -> None:
-    async def try_one(call: Call, refused: Reply) -> list[Verdict]:
+    """All at once, for they take their time."""
+
+    async def try_one(call: Call) -> None:
         async with ScriptedServer.opened() as server:
             gate = asyncio.Event()
             call.let_in(server)
-            server.expect(call.line, replace(call.reply, held_by=gate), refused)
-            connector = call.connect(server.port, http_client, timeout_seconds=1)
-            first = await call.make(connector)
+            server.expect(call.line, replace(call.reply, held_by=gate), Reply(after=After.CLOSE))
+            connector = call.connect(server.port, http_client, timeout_seconds=3)
+            check_lost(await call.make(connector), call)
             gate.set()
             await asyncio.sleep(0.05)
-            return [first.verdict, (await call.make(connector)).verdict]
+            check_lost(await call.make(connector), call)
 
-    verdicts = await asyncio.gather(
-        try_one(CALLS[0], mpesa_spec.coded(401, "INS-6", key=CALLS[0].order.key)),
-        try_one(CALLS[4], airtel_money_spec.coded(400, "DP00900001005")),
-    )
-    assert list(verdicts) == [[Verdict.UNKNOWN, Verdict.REFUSED]] * 2
+    await asyncio.gather(*(try_one(call) for call in CALLS))
 
 
+@PAYMENTS
 @pytest.mark.parametrize("pause_seconds", [0, 0.02])
 async def test_a_reply_said_twice_is_not_taken_for_the_next_payments(
-    server: ScriptedServer, http_client: HttpClient, pause_seconds: float
+    server: ScriptedServer, http_client: HttpClient, call: Call, pause_seconds: float
 ) -> None:
-    once = mpesa_spec.PAID
-    twice = Reply(once.sent * 2, piece=len(once.sent) if pause_seconds else None, pause_seconds=pause_seconds)
-    second = Order(
-        key="0K3ABCDEFGHJ4321",
-        type=mpesa_spec.COLLECTION.type,
-        phone="+255754000009",
-        amount=900,
-        note="The next",
-    )
-    server.expect(mpesa_spec.SESSION, mpesa_spec.SESSION_GIVEN)
-    server.expect(mpesa_spec.COLLECT, twice)
-    server.always(mpesa_spec.COLLECT, mpesa_spec.coded(401, "INS-6", key=second.key))
-    connector = connect_mpesa(server.port, http_client)
-    assert (await connector.send(mpesa_spec.COLLECTION)).verdict is Verdict.CONFIRMED
-    await asyncio.sleep(0.1)
-    assert (await connector.send(second)).verdict in (Verdict.REFUSED, Verdict.UNKNOWN)
+    """The second copy may come late, on a line that nobody should use again for a payment."""
+    call.let_in(server)
+    length = len(call.reply.sent)
+    twice = Reply(call.reply.sent * 2, piece=length if pause_seconds else None, pause_seconds=pause_seconds)
+    server.expect(call.line, twice, Reply(after=After.CLOSE))
+    connector = call.connect(server.port, http_client)
+    call.outcome.check(await call.make(connector))
+    await asyncio.sleep(0.05)
+    check_lost(await call.make(connector), call)
 
 
-@pytest.mark.parametrize("call", [each for each in CALLS if each.is_payment], ids=str)
+@PAYMENTS
 async def test_a_payment_goes_on_a_line_that_nobody_used_before(
     server: ScriptedServer, http_client: HttpClient, call: Call
 ) -> None:
@@ -208,7 +203,7 @@ async def test_a_whole_reply_is_understood_however_it_comes(
         Reply(b"HTTP/1.1 100 Continue\r\n\r\n" + call.reply.sent),
         Reply(bare + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed),
         http("200 OK", body, media_type="text/plain; charset=ISO-8859-1"),
-        http("200 OK", b"\r\n  " + body + b"\n"),
+        http("200 OK", (b"" if body.startswith(b"<?xml") else b"\r\n  ") + body + b"\n"),
         Reply(b"HTTP/1.1 200\r\ncontent-length:%d\r\n\r\n" % len(body) + body),
     ):
         server.expect(call.line, reply)

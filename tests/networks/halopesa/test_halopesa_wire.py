@@ -13,14 +13,12 @@ from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.halopesa.connector import Connect, order, sent
 from tests.networks.halopesa.connector import halopesa as halopesa
-from tests.networks.halopesa.connector import offline as offline
 from tests.networks.halopesa_spec import (
     ACCEPTED,
     CODES,
     COLLECTION,
     DISBURSEMENT,
     NOW,
-    PASSWORD,
     RECEIPT,
     SECRET_KEY,
     SERVICE,
@@ -29,7 +27,7 @@ from tests.networks.halopesa_spec import (
     reply,
     settings,
 )
-from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.verdict_words import PENDING, UNKNOWN, Outcome
 
 # What is sent.
@@ -205,37 +203,3 @@ async def test_there_is_nothing_to_ask(server: ScriptedServer, halopesa: Connect
         assert not connector.can_query(type_)
     UNKNOWN.check(await connector.ask(COLLECTION))
     assert server.heard == []
-
-
-# The rest of the contract.
-
-
-def test_it_says_what_it_is(offline: Connect) -> None:
-    connector = offline(halopesa_concurrency=7, halopesa_timeout_seconds=33)
-    assert (connector.name, connector.concurrency) == ("halopesa", 7)
-    assert connector.timeout_seconds >= 33
-
-
-async def test_a_knock_pushes_nothing_at_anybody(server: ScriptedServer, halopesa: Connect) -> None:
-    server.always("GET /ServiceAPI", http("405 Method Not Allowed"))
-    server.always("HEAD /ServiceAPI", http("405 Method Not Allowed"))
-    server.always("OPTIONS /ServiceAPI", http("200 OK"))
-    server.always("GET /ServiceAPI?wsdl", http("200 OK"))
-    server.always(SERVICE, reply("9011"))
-    assert not (await halopesa().probe()).is_fault
-    for request in server.heard:
-        assert b"ASYNC_PAYMENT_USSD_PUSH" not in request.body
-        assert b"<sender_msisdn>" not in request.body
-        assert PASSWORD not in request.target
-
-
-@pytest.mark.parametrize(
-    "said",
-    [http("502 Bad Gateway"), http("503 Service Unavailable"), http("504 Gateway Time-out"), Reply(after=After.RESET)],
-)
-async def test_a_knock_that_hears_of_trouble_is_a_fault(http_client: HttpClient, said: Reply) -> None:
-    """A bare 500 may be how a SOAP server answers whoever brings no envelope; these are not."""
-    async with ScriptedServer.opened() as server:
-        for method in ("GET", "HEAD", "OPTIONS", "POST"):
-            server.always(f"{method} /ServiceAPI", said)
-        assert (await Halopesa(Settings(**settings(server.port)), http_client).probe()).is_fault

@@ -7,7 +7,7 @@ import pytest
 
 from malipo.networks.connector import Callback, Verdict
 from malipo.networks.mpesa import Mpesa
-from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.hostile_bodies import NO_KEYS, UNREADABLE, WRONG_SHAPES
 from tests.networks.mpesa_spec import RECEIPT
 from tests.networks.verdict_words import assert_fit_to_keep
 
@@ -90,6 +90,7 @@ async def test_an_acknowledgement_repeats_ids_as_json_and_not_as_they_stand(mpes
 MALFORMED = (
     UNREADABLE
     | WRONG_SHAPES
+    | NO_KEYS
     | {
         "no id": b'{"input_ResultCode":"INS-0","input_TransactionID":"0YZ1XQ7BC4DE"}',
         "an empty id": RESULT.replace(b"0K3ABCDEFGHJ1234", b""),

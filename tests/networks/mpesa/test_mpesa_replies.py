@@ -1,10 +1,14 @@
-"""M-Pesa's replies, cell by cell of its tables: what the connector makes of each."""
+"""M-Pesa's replies, cell by cell of its tables: what is made of each.
+
+The tables are read by the pure functions; where the connector itself has a part in it, the reply comes over the wire.
+"""
 
 from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.connector import Type, Verdict
+from malipo.networks import mpesa_replies
+from malipo.networks.connector import Answer, Type, Verdict
 from malipo.networks.mpesa import Mpesa
 from tests.networks.mpesa_spec import (
     CODES,
@@ -24,7 +28,7 @@ from tests.networks.mpesa_spec import (
     coded,
     told,
 )
-from tests.networks.scripted_server import ScriptedServer, http
+from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.verdict_words import FAIL_CFG, LIMIT, PENDING, SUCCESS, UNKNOWN, Outcome
 
 Connect = Callable[..., Mpesa]
@@ -68,15 +72,14 @@ async def test_without_a_receipt_it_is_only_accepted(
 
 
 @pytest.mark.parametrize(("code", "status", "collection", "disbursement"), CODES)
-async def test_the_code_decides_and_not_the_http_status(
-    server: ScriptedServer, mpesa: Connect, code: str, status: int, collection: Outcome, disbursement: Outcome
+def test_the_code_decides_and_not_the_http_status(
+    code: str, status: int, collection: Outcome, disbursement: Outcome
 ) -> None:
-    server.expect(SESSION, SESSION_GIVEN)
-    connector = mpesa()
     for order, outcome in ((COLLECTION, collection), (DISBURSEMENT, disbursement)):
         for each in (status, 201, 401, 409, 422):
-            server.expect(PAY[order.type], coded(each, code, key=order.key))
-            answer = await connector.send(order)
+            reply = received(coded(each, code, key=order.key))
+            assert mpesa_replies.session_trouble(reply) == "", "it is no session that ended"
+            answer = mpesa_replies.of_payment(reply, order)
             outcome.check(answer)
             assert answer.provider_reference is None
             if outcome.verdict is Verdict.REFUSED:
@@ -84,21 +87,24 @@ async def test_the_code_decides_and_not_the_http_status(
                 assert "Words for people" in answer.detail
 
 
-@TYPES
-@pytest.mark.parametrize("status", [500, 502, 503, 504, 599])
-async def test_no_code_is_believed_from_a_server_in_trouble(
-    server: ScriptedServer, mpesa: Connect, type_: Type, status: int
+async def test_a_transaction_that_failed_with_401_is_not_a_session_that_ended(
+    server: ScriptedServer, mpesa: Connect
 ) -> None:
     server.expect(SESSION, SESSION_GIVEN)
-    connector = mpesa()
-    for code in ("INS-0", "INS-2", "INS-5", "INS-6", "INS-10", "INS-15", "INS-16", "INS-2006", "INS-2051"):
-        server.expect(PAY[type_], coded(status, code, key=ORDERS[type_].key))
-        answer = await connector.send(ORDERS[type_])
+    server.expect(COLLECT, coded(401, "INS-6", key=COLLECTION.key))
+    assert (await mpesa().send(COLLECTION)).verdict is Verdict.REFUSED
+
+
+@TYPES
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 599])
+def test_no_code_is_believed_from_a_server_in_trouble(type_: Type, status: int) -> None:
+    order = ORDERS[type_]
+    paid = PAID_REPLIES[type_].sent.partition(b"\r\n\r\n")[2]
+    said = [coded(status, code, key=order.key) for code, *_ in CODES] + [http(f"{status} Trouble", paid)]
+    for reply in said:
+        answer = mpesa_replies.of_payment(received(reply), order)
         UNKNOWN.check(answer)
         assert answer.is_fault
-    paid = PAID_REPLIES[type_].sent.partition(b"\r\n\r\n")[2]
-    server.expect(PAY[type_], http(f"{status} Trouble", paid))
-    UNKNOWN.check(await connector.send(ORDERS[type_]))
 
 
 @TYPES
@@ -170,14 +176,8 @@ async def test_a_gateway_in_trouble_that_names_an_error_is_not_believed(
 
 
 @pytest.mark.parametrize(("word", "more", "outcome"), STATUS_WORDS)
-async def test_a_query_is_read_by_its_status_word(
-    server: ScriptedServer, mpesa: Connect, word: object, more: dict[str, object], outcome: Outcome
-) -> None:
-    server.expect(SESSION, SESSION_GIVEN)
-    server.expect(QUERY, told(word, **more), told(word, **more))
-    connector = mpesa()
-    outcome.check(await connector.ask(COLLECTION))
-    outcome.check(await connector.ask(DISBURSEMENT))
+def test_a_query_is_read_by_its_status_word(word: object, more: dict[str, object], outcome: Outcome) -> None:
+    outcome.check(mpesa_replies.of_query(received(told(word, **more))))
 
 
 async def test_a_query_that_names_the_receipt_brings_it_home(server: ScriptedServer, mpesa: Connect) -> None:
@@ -201,23 +201,22 @@ async def test_a_query_answered_without_a_word_says_nothing(server: ScriptedServ
 
 
 @pytest.mark.parametrize(("code", "status", "outcome"), QUERY_CODES)
-async def test_a_query_that_failed_says_nothing_of_the_payment(
-    server: ScriptedServer, mpesa: Connect, code: str, status: int, outcome: Outcome
-) -> None:
-    server.expect(SESSION, SESSION_GIVEN)
-    connector = mpesa()
+def test_a_query_that_failed_says_nothing_of_the_payment(code: str, status: int, outcome: Outcome) -> None:
+    def read(reply: Reply) -> Answer:
+        assert mpesa_replies.session_trouble(received(reply)) == "", "it is no session that ended"
+        return mpesa_replies.of_query(received(reply))
+
     for each in (status, 200, 401):
         said = (
             f'{{"output_ResponseCode":"{code}","output_ResponseDesc":"Words","output_ResponseTransactionStatus":"%s"}}'
         )
-        server.expect(QUERY, http(f"{each} Whatever", said % "N/A"), http(f"{each} Whatever", said % "Completed"))
-        answer = await connector.ask(DISBURSEMENT)
+        answer = read(http(f"{each} Whatever", said % "N/A"))
         if each >= 500:
             UNKNOWN.check(answer)
         else:
             outcome.check(answer)
         # And one that contradicts itself says nothing at all.
-        assert (await connector.ask(DISBURSEMENT)).verdict is Verdict.UNKNOWN
+        assert read(http(f"{each} Whatever", said % "Completed")).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])

@@ -1,17 +1,15 @@
 """What a test of Tigo Pesa's connector starts from: how it is connected, what it is called with, its headers."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from malipo.networks.connector import Order
 from malipo.networks.http.client import HttpClient
 from malipo.networks.tigo_pesa import TigoPesa
 from malipo.settings import Settings
-from tests.networks.scripted_server import Reply, Request, ScriptedServer
-from tests.networks.tigo_pesa_spec import PASSWORD, USERNAME, push_reply, settings
+from tests.networks.scripted_server import Request, ScriptedServer
+from tests.networks.tigo_pesa_spec import PASSWORD, USERNAME, settings
 
 Connect = Callable[..., TigoPesa]
 
@@ -32,16 +30,6 @@ def offline() -> Connect:
         return TigoPesa(Settings(**settings(9) | changes), HttpClient())
 
     return connect
-
-
-def order(base: Order, **changes: object) -> Order:
-    said = {name: getattr(base, name) for name in base.__struct_fields__}
-    return Order(**(said | changes))
-
-
-def echo(request: Request) -> Reply:
-    """Accepted, in the name of whoever asked."""
-    return push_reply("BILLER-18-0000-S", status=True, ReferenceID=json.loads(request.body)["ReferenceID"])
 
 
 def assert_push_headers(request: Request, token: str) -> None:

@@ -4,20 +4,19 @@ from typing import Any
 
 import pytest
 
+from malipo.networks import tigo_pesa_replies
 from malipo.networks.connector import Answer, Verdict
-from tests.networks.scripted_server import Reply, ScriptedServer, http
+from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.tigo_pesa.connector import Connect
 from tests.networks.tigo_pesa.connector import tigo as tigo
 from tests.networks.tigo_pesa_spec import (
     CASH_IN,
     CASH_IN_CODES,
+    CODE,
     COLLECTION,
     DISBURSEMENT,
-    GET_TOKEN,
-    PUSH,
     PUSH_CODES,
     RECEIPT,
-    TOKEN_GIVEN,
     cash_in_reply,
     command,
     push_reply,
@@ -27,65 +26,51 @@ from tests.networks.verdict_words import PENDING, SUCCESS, UNKNOWN, Outcome
 # What a push's reply means.
 
 
-async def pushed(server: ScriptedServer, tigo: Connect, reply: Reply) -> Answer:
-    server.always(GET_TOKEN, TOKEN_GIVEN)
-    server.expect(PUSH, reply)
-    return await tigo().send(COLLECTION)
+def pushed(reply: Reply) -> Answer:
+    return tigo_pesa_replies.of_push(received(reply), f"{CODE}{COLLECTION.key}")
 
 
 @pytest.mark.parametrize("http_status", [200, 400])
 @pytest.mark.parametrize(("code", "outcome"), PUSH_CODES)
-async def test_a_refused_push_is_read_by_its_code(
-    server: ScriptedServer, tigo: Connect, code: str, outcome: Outcome, http_status: int
-) -> None:
-    outcome.check(await pushed(server, tigo, push_reply(code, http_status=http_status)))
+def test_a_refused_push_is_read_by_its_code(code: str, outcome: Outcome, http_status: int) -> None:
+    outcome.check(pushed(push_reply(code, http_status=http_status)))
 
 
 @pytest.mark.parametrize(("code", "outcome"), [*PUSH_CODES, ("BILLER-18-0000-S", PENDING)])
-async def test_a_gateway_in_trouble_says_nothing_whatever_the_code(
-    server: ScriptedServer, tigo: Connect, code: str, outcome: Outcome
-) -> None:
+def test_a_gateway_in_trouble_says_nothing_whatever_the_code(code: str, outcome: Outcome) -> None:
     for http_status in (500, 503):
-        answer = await pushed(server, tigo, push_reply(code, status=outcome is PENDING, http_status=http_status))
+        answer = pushed(push_reply(code, status=outcome is PENDING, http_status=http_status))
         UNKNOWN.check(answer)
         assert answer.is_fault
 
 
 @pytest.mark.parametrize("reference", ["MLP0K3ABCDEFGHJ9999", "0K3ABCDEFGHJ9999", "MLP0K3ABCDEFGHJ12345"])
-async def test_a_push_reply_that_names_another_payment_is_not_believed(
-    server: ScriptedServer, tigo: Connect, reference: str
-) -> None:
-    UNKNOWN.check(await pushed(server, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=reference)))
-    UNKNOWN.check(await pushed(server, tigo, push_reply("BILLER-18-3019-E", ReferenceID=reference)))
+def test_a_push_reply_that_names_another_payment_is_not_believed(reference: str) -> None:
+    UNKNOWN.check(pushed(push_reply("BILLER-18-0000-S", status=True, ReferenceID=reference)))
+    UNKNOWN.check(pushed(push_reply("BILLER-18-3019-E", ReferenceID=reference)))
 
 
-async def test_a_push_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, tigo: Connect) -> None:
+def test_a_push_reply_that_names_no_payment_is_about_ours() -> None:
     for nothing in ("", None):
-        PENDING.check(await pushed(server, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=nothing)))
+        PENDING.check(pushed(push_reply("BILLER-18-0000-S", status=True, ReferenceID=nothing)))
 
 
 @pytest.mark.parametrize("status", [False, "false", None, "", 0])
-async def test_an_accepting_code_that_says_it_was_refused_decides_nothing(
-    server: ScriptedServer, tigo: Connect, status: object
-) -> None:
-    UNKNOWN.check(await pushed(server, tigo, push_reply("BILLER-18-0000-S", status=status)))
+def test_an_accepting_code_that_says_it_was_refused_decides_nothing(status: object) -> None:
+    UNKNOWN.check(pushed(push_reply("BILLER-18-0000-S", status=status)))
 
 
 @pytest.mark.parametrize("code", ["BILLER-18-3019-E", "DebitMandate-10-2005-E", "DebitMandate-10-3000-E"])
-async def test_a_refusing_code_that_says_it_was_accepted_decides_nothing(
-    server: ScriptedServer, tigo: Connect, code: str
-) -> None:
-    answer = await pushed(server, tigo, push_reply(code, status=True))
+def test_a_refusing_code_that_says_it_was_accepted_decides_nothing(code: str) -> None:
+    answer = pushed(push_reply(code, status=True))
     UNKNOWN.check(answer)
     assert not answer.refuses_us
 
 
 @pytest.mark.parametrize("code", [None, 0, True, [], {}, "BILLER-18-0000-X", "biller", "0000"])
-async def test_a_push_with_a_strange_code_is_never_definite(
-    server: ScriptedServer, tigo: Connect, code: object
-) -> None:
+def test_a_push_with_a_strange_code_is_never_definite(code: object) -> None:
     for status in (True, False):
-        assert not (await pushed(server, tigo, push_reply(code, status=status))).verdict.is_definite
+        assert not pushed(push_reply(code, status=status)).verdict.is_definite
 
 
 @pytest.mark.parametrize(
@@ -97,59 +82,51 @@ async def test_a_push_with_a_strange_code_is_never_definite(
     ],
 )
 @pytest.mark.parametrize("code", ["", "DebitMandate-10-2020-V", "BILLER-18-9999-E"])
-async def test_a_duplicate_is_asked_about_and_never_refused(
-    server: ScriptedServer, tigo: Connect, code: str, more: dict[str, Any]
-) -> None:
+def test_a_duplicate_is_asked_about_and_never_refused(code: str, more: dict[str, Any]) -> None:
     """The first of the two may have been paid."""
-    UNKNOWN.check(await pushed(server, tigo, push_reply(code, **more)))
+    UNKNOWN.check(pushed(push_reply(code, **more)))
 
 
 @pytest.mark.parametrize("status", ["403 Forbidden", "404 Not Found", "409 Conflict", "408 Request Timeout"])
-async def test_an_error_without_a_code_says_nothing(server: ScriptedServer, tigo: Connect, status: str) -> None:
+def test_an_error_without_a_code_says_nothing(status: str) -> None:
     for body in ("<html></html>", "{}", '{"Message":"No"}', ""):
-        UNKNOWN.check(await pushed(server, tigo, http(status, body)))
+        UNKNOWN.check(pushed(http(status, body)))
 
 
 # What a payout's reply means.
 
 
+def paid_out(reply: Reply) -> Answer:
+    return tigo_pesa_replies.of_payout(received(reply), f"{CODE}{DISBURSEMENT.key}")
+
+
 @pytest.mark.parametrize(("code", "outcome"), CASH_IN_CODES)
-async def test_a_payout_is_read_by_its_status(
-    server: ScriptedServer, tigo: Connect, code: str, outcome: Outcome
-) -> None:
-    server.expect(CASH_IN, cash_in_reply(code))
-    outcome.check(await tigo().send(DISBURSEMENT))
+def test_a_payout_is_read_by_its_status(code: str, outcome: Outcome) -> None:
+    outcome.check(paid_out(cash_in_reply(code)))
 
 
-async def test_a_payout_without_a_status_is_unknown(server: ScriptedServer, tigo: Connect) -> None:
+def test_a_payout_without_a_status_is_unknown() -> None:
     for reply in (
         command(TYPE="RESMFICI", REFERENCEID="MLP0K3ABCDEFGHJ5678", TXNID=RECEIPT, MESSAGE="OK"),
         command(TYPE="RESMFICI"),
         command(),
         command(STATUS="0", RESULTCODE="0"),
     ):
-        server.expect(CASH_IN, reply)
-        UNKNOWN.check(await tigo().send(DISBURSEMENT))
+        UNKNOWN.check(paid_out(reply))
 
 
 @pytest.mark.parametrize("code", ["0", "200", "60019", "317", "100"])
-async def test_a_payout_through_a_gateway_in_trouble_is_unknown(
-    server: ScriptedServer, tigo: Connect, code: str
-) -> None:
+def test_a_payout_through_a_gateway_in_trouble_is_unknown(code: str) -> None:
     for status in ("500 Internal Server Error", "502 Bad Gateway", "504 Gateway Time-out", "408 Request Timeout"):
-        server.expect(CASH_IN, cash_in_reply(code, status=status))
-        answer = await tigo().send(DISBURSEMENT)
+        answer = paid_out(cash_in_reply(code, status=status))
         UNKNOWN.check(answer)
         assert answer.is_fault
 
 
 @pytest.mark.parametrize("reference", ["MLP0K3ABCDEFGHJ9999", "0K3ABCDEFGHJ9999", "XYZ0K3ABCDEFGHJ5678"])
 @pytest.mark.parametrize("code", ["0", "60019", "317"])
-async def test_a_payout_reply_that_names_another_payment_is_not_believed(
-    server: ScriptedServer, tigo: Connect, code: str, reference: str
-) -> None:
-    server.expect(CASH_IN, cash_in_reply(code, reference=reference))
-    UNKNOWN.check(await tigo().send(DISBURSEMENT))
+def test_a_payout_reply_that_names_another_payment_is_not_believed(code: str, reference: str) -> None:
+    UNKNOWN.check(paid_out(cash_in_reply(code, reference=reference)))
 
 
 @pytest.mark.parametrize(
@@ -164,21 +141,16 @@ async def test_a_payout_reply_that_names_another_payment_is_not_believed(
         '{"TXNSTATUS":"0","TXNID":"7501236540"}',
     ],
 )
-async def test_a_payout_reply_that_is_not_plain_xml_is_unknown(
-    server: ScriptedServer, tigo: Connect, body: str
-) -> None:
-    server.expect(CASH_IN, http("200 OK", body, media_type="text/xml"))
-    answer = await tigo().send(DISBURSEMENT)
+def test_a_payout_reply_that_is_not_plain_xml_is_unknown(body: str) -> None:
+    answer = paid_out(http("200 OK", body, media_type="text/xml"))
     UNKNOWN.check(answer)
     assert answer.is_fault
 
 
-async def test_a_payout_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, tigo: Connect) -> None:
+def test_a_payout_reply_that_names_no_payment_is_about_ours() -> None:
     for reply in (cash_in_reply("0", reference=""), command(TYPE="RESMFICI", TXNID=RECEIPT, TXNSTATUS="0")):
-        server.expect(CASH_IN, reply)
-        SUCCESS.check(await tigo().send(DISBURSEMENT))
-    server.expect(CASH_IN, cash_in_reply("317", reference=""))
-    assert (await tigo().send(DISBURSEMENT)).verdict is Verdict.REFUSED
+        SUCCESS.check(paid_out(reply))
+    assert paid_out(cash_in_reply("317", reference="")).verdict is Verdict.REFUSED
 
 
 async def test_an_unauthorised_payout_is_not_sent_again(server: ScriptedServer, tigo: Connect) -> None:

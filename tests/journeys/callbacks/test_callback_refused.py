@@ -1,22 +1,41 @@
-"""Who may post to /callbacks: whoever knows the address, and comes from the network's own addresses."""
+"""What /callbacks refuses: whoever does not know the address or comes from another, and whatever is no callback."""
 
 import ast
+import asyncio
 import inspect
+import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import pytest
 
 from malipo.api import callbacks
 from tests.journeys.callbacks.callback_stack import (
+    BODY_SECONDS,
     CHANNELS,
+    MOST_BYTES,
     CallbackStack,
+    Slow,
     assert_is_refusal,
+    everything_in,
     is_ready,
     mpesa,
     same_rows,
 )
 from tests.journeys.callbacks.callback_stack import callback_stack as callback_stack
 from tests.journeys.full_stack import until
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow(callback_stack: CallbackStack) -> Slow:
+    """From the first test of this file on."""
+    return Slow(callback_stack.full_stack.api.url, callback_stack.path("mpesa"))
+
+
+NUL = b'{"transaction":{"id":"A\\u0000","status_code":"TS"},"input_ThirdPartyConversationID":"A\\u0000","input_ResultCode":"0"}'
+
+# Who may post.
 
 
 @pytest.mark.parametrize(
@@ -112,3 +131,70 @@ async def test_only_the_networks_own_addresses_are_let_in(
             assert answer.status == 200
         async with http.post(guarded + "/callbacks/mpesa/wrong", data=b"{}") as answer:
             assert answer.status == 404
+
+
+# What is no callback. Every body that cannot be read is in the callbacks of `tests/networks`.
+
+
+@pytest.mark.parametrize("route", list(CHANNELS))
+async def test_what_is_no_callback_is_refused_and_changes_nothing(callback_stack: CallbackStack, route: str) -> None:
+    before = await everything_in(callback_stack)
+
+    for sent in (b"", b"[" * 30_000 + b"]" * 30_000, NUL):
+        status, body, headers = await callback_stack.send_callback(
+            route, sent, headers={"Content-Type": "application/json"}
+        )
+        assert status == 400
+        assert isinstance(body, dict)
+        assert headers["X-Request-Id"].startswith("req_")
+
+    assert await everything_in(callback_stack) == before
+
+
+@pytest.mark.parametrize("letters", ["\0", "x" * 20_000])
+async def test_odd_words_in_a_callback_are_kept_as_far_as_they_can_be_and_break_nothing(
+    callback_stack: CallbackStack, letters: str
+) -> None:
+    """They go into the hearing, and a receipt into the payment itself; a column takes no NUL."""
+    hinted, ended = (
+        await callback_stack.stuck("MPESA", "COLLECTION"),
+        await callback_stack.stuck("AIRTEL_MONEY", "COLLECTION"),
+    )
+
+    told = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
+    status, _, _ = await callback_stack.send_callback("mpesa", told)
+    signed = callback_stack.airtel(
+        await callback_stack.key(ended), message=letters[:9000], airtel_money_id=letters[:9000]
+    )
+    signed_status, _, _ = await callback_stack.send_callback("airtel_money", signed)
+
+    assert (status, signed_status) == (200, 200)
+    assert await callback_stack.status(hinted) == "PROCESSING"
+    assert await callback_stack.status(ended) == "COMPLETED"
+    assert (await callback_stack.full_stack.api("GET", f"/v1/payments/{ended}")).status == 200
+
+
+@pytest.mark.parametrize("is_announced", [True, False], ids=["announced", "in chunks"])
+async def test_a_body_that_is_too_large_is_refused(callback_stack: CallbackStack, is_announced: bool) -> None:
+    body = b'{"x":"' + b"x" * MOST_BYTES + b'"}'
+    before = await everything_in(callback_stack)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for begin in range(0, len(body), 8192):
+            yield body[begin : begin + 8192]
+
+    sent: Any = body if is_announced else chunks()
+    answer = await callback_stack.send_callback("mpesa", sent)
+
+    assert_is_refusal(answer, 413, "body_too_large")
+    assert await everything_in(callback_stack) == before
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(slow: Slow) -> None:
+    """It has been coming since the first test of this file."""
+    await asyncio.to_thread(slow.thread.join, BODY_SECONDS + 10)
+
+    head, _, body = slow.answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert b"body_too_slow" in head
+    assert list(json.loads(body)) == ["error"]
