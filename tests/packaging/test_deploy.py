@@ -84,6 +84,38 @@ def test_wherever_a_service_is_stopped_its_socket_is_too() -> None:
             assert socket.stem not in named or socket.name in named, f"{page}: {named}"
 
 
+def test_nginx_gives_malipo_the_host_with_its_port() -> None:
+    """malipo compares it with the origin of a form: on another port than 443 each form was 403."""
+    assert "proxy_set_header Host $http_host;" in (ROOT / "deploy/nginx/malipo.conf").read_text()
+
+
+def test_scripts_are_named_where_they_are() -> None:
+    """The wheel has no deploy folder; the repository is in /opt/malipo-src."""
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*")]
+    named = {
+        (page.name, path)
+        for page in pages
+        if page.is_file()
+        for path in re.findall(r"(?:/opt/[\w-]+/)?deploy/(?:backup|patroni|simulator)/[\w.-]*\w", page.read_text())
+    }
+    assert len(named) > 20
+    assert {
+        (page, path) for page, path in named if path.startswith("/opt/") and "/opt/malipo-src/" not in path
+    } == set()
+    assert {
+        (page, path) for page, path in named if not (ROOT / path.removeprefix("/opt/malipo-src/")).exists()
+    } == set()
+
+
+def test_whoever_connects_to_the_database_can_read_its_ca() -> None:
+    """/etc/malipo is for malipo's user; backups run as another one."""
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*")]
+    named = {
+        path for page in pages if page.is_file() for path in re.findall(r"sslrootcert=([/\w.-]+)", page.read_text())
+    }
+    assert named == {"/etc/ssl/malipo/db-ca.pem"}
+
+
 def test_every_setting_of_the_compose_file_is_one_and_every_command_too() -> None:
     compose = yaml.safe_load((CONTAINER / "compose.yaml").read_text())
     known = {variable(each.name) for each in fields(Settings)}
