@@ -2,7 +2,7 @@
 
 from tests.faults.fault import Fault
 
-_CALLBACKS = ("journeys/callbacks/test_callback_access.py", "journeys/callbacks/test_callback_signatures.py")
+_CALLBACKS = ("journeys/callbacks/test_callback_refused.py", "journeys/callbacks/test_callback_trust.py")
 
 FAULTS = (
     Fault(
@@ -131,7 +131,7 @@ FAULTS = (
         "is_trusted=news.is_signed,",
         "is_trusted=True,",
         "An unsigned callback completes a payment.",
-        ("journeys/callbacks/test_callback_hints.py", *_CALLBACKS),
+        _CALLBACKS,
     ),
     Fault(
         "anybody names their own address",
