@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from malipo.db import Database
@@ -62,3 +63,21 @@ async def test_none_of_three_thousand_requests_behind_a_proxy_is_lost(
     kept = "with keepalive" if is_kept else "without keepalive"
     record(f"five times {replace} behind {name}, {kept}", await figures_of(clients, database))
     await _assert_none_lost(clients, database)
+
+
+async def test_a_form_is_accepted_through_a_proxy_on_another_port(
+    socket_unit: Callable[..., SocketUnit], proxy: Callable[[int, bool], int], database_url: str
+) -> None:
+    """malipo compares the form's origin with the host: a proxy that dropped the port made each form 403."""
+    unit = socket_unit(database_url=database_url, trusted_proxies="127.0.0.1")
+    await until_ready(unit.service)
+    port = proxy(unit.port, True)
+    await _until_listening(port)
+    await asyncio.sleep(3)  # HAProxy looks first.
+    form = {"email": "nobody@example.com", "password": "not the right one"}
+    for origin, is_refused in ((f"http://127.0.0.1:{port}", False), ("http://127.0.0.1:1", True)):
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(f"http://127.0.0.1:{port}/dashboard/login", data=form, headers={"Origin": origin}) as answer,
+        ):
+            assert (answer.status == 403) is is_refused
