@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments import correction_moves
@@ -248,3 +249,18 @@ def test_what_the_house_lends_for_an_adopted_payout_is_owed() -> None:
     assert in_words(lent.moves) == "suspense > wallet 700"
     assert (lent.credited, lent.correction.credited, lent.correction.owed) == (700, 700, 700)
     assert (lent.step, lent.reason, lent.amount) == (Step.RESOLUTION, Reason.DEBT_RECORDED, 700)
+    assert (lent.correction.is_paid, lent.correction.is_fee_paid, lent.correction.ordinal) == (True, True, 1)
+
+
+@pytest.mark.parametrize("is_paid", [True, False])
+def test_a_notice_is_numbered_and_says_the_outcome_as_it_is_reported_now(is_paid: bool) -> None:
+    transaction = a_transaction(Type.COLLECTION, Status.FAILED if is_paid else Status.COMPLETED)
+    now = transaction.created_at
+    silent = replace(contradicted(transaction), reason=None)
+    assert correction_moves.with_notice(silent, now) is silent
+
+    told = correction_moves.with_notice(replace(silent, reason=Reason.CREDITED, amount=5), now).correction
+    assert told.told == silent.correction.told + 1
+    assert told.latest is not None
+    assert told.latest.outcome is (Status.COMPLETED if is_paid else Status.FAILED)
+    assert (told.latest.amount, told.latest.reason, told.latest.corrected_at) == (5, Reason.CREDITED, now)

@@ -71,6 +71,30 @@ async def test_a_wallet_that_lacks_one_shilling_pays_none_of_it(batches: BatchSt
     assert await database_facts.wallet(batches.database, batches.merchant_id) == (1_000_000, 0)
 
 
+async def test_a_wallet_that_lacks_only_the_fees_pays_none_of_it(batches: BatchSteps) -> None:
+    await PaymentSteps(batches.service, batches.merchant_id).charge_fees()
+    batch = await batches.make(items(1, amount=1_000_000 - FEE + 1))
+
+    with pytest.raises(InsufficientBalance) as refused:
+        await batches.approve(batch)
+
+    assert refused.value.details == {"amount": ["This batch needs TZS 1,000,001 and the wallet holds TZS 1,000,000."]}
+    assert await database_facts.wallet(batches.database, batches.merchant_id) == (1_000_000, 0)
+    assert await batches.approve(await batches.make(items(1, amount=1_000_000 - FEE)))
+
+
+async def test_a_batch_does_not_spend_what_the_wallet_owes(batches: BatchSteps) -> None:
+    async with batches.database.begin() as tx:
+        await tx.execute("UPDATE wallets SET owed = 1000 WHERE merchant_id = $1", batches.merchant_id)
+    batch = await batches.make(items(1, amount=999_001))
+
+    with pytest.raises(InsufficientBalance):
+        await batches.approve(batch)
+
+    assert await database_facts.wallet(batches.database, batches.merchant_id) == (1_000_000, 0)
+    assert await batches.approve(await batches.make(items(1, amount=999_000)))
+
+
 @pytest.mark.parametrize(
     ("maker", "approver"),
     [
