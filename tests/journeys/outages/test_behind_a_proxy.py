@@ -66,14 +66,14 @@ async def test_none_of_three_thousand_requests_behind_a_proxy_is_lost(
 
 
 async def test_a_form_is_accepted_through_a_proxy_on_another_port(
-    socket_unit: Callable[..., SocketUnit], proxy: Callable[[int, bool], int], database_url: str
+    socket_unit: Callable[..., Unit], proxy: Callable[..., Proxy], database_url: str
 ) -> None:
     """malipo compares the form's origin with the host: a proxy that dropped the port made each form 403."""
     unit = socket_unit(database_url=database_url, trusted_proxies="127.0.0.1")
     await until_ready(unit.service)
-    port = proxy(unit.port, True)
-    await _until_listening(port)
-    await asyncio.sleep(3)  # HAProxy looks first.
+    before = proxy(upstream=unit.port, is_kept=True)
+    await before.until_ready()
+    port = before.port
     form = {"email": "nobody@example.com", "password": "not the right one"}
     for origin, is_refused in ((f"http://127.0.0.1:{port}", False), ("http://127.0.0.1:1", True)):
         async with (
