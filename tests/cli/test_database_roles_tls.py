@@ -3,7 +3,6 @@
 The hosts of the page are two addresses of this machine: 127.0.0.1 for those that run malipo, ::1 for that of the backups.
 """
 
-import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -74,6 +73,11 @@ class Server:
         address = f"postgresql://malipo_{role}:{PASSWORD}@{host}:{self.cluster.port}/{database}?sslmode={sslmode}"
         return f"{address}&sslrootcert={ca or self.ca}" if sslmode == "verify-full" else address
 
+    def refuses(self, url: str, reason: str) -> None:
+        """Asked with psql: asyncpg leaves a transport behind when it is refused over TLS."""
+        with pytest.raises(AssertionError, match=reason):
+            self.cluster.ask_of(url, "SELECT 1")
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
@@ -132,24 +136,18 @@ async def test_a_role_gets_in_from_its_host_over_tls(server: Server, role: str, 
     ],
     ids=str,
 )
-async def test_a_role_gets_in_in_no_other_way(server: Server, role: str, how: dict[str, Any]) -> None:
-    with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match="pg_hba"):
-        await asyncpg.connect(server.url(role, **how))
+def test_a_role_gets_in_in_no_other_way(server: Server, role: str, how: dict[str, Any]) -> None:
+    server.refuses(server.url(role, **how), "pg_hba")
 
 
-async def test_the_superuser_does_not_get_in_over_the_network(server: Server) -> None:
-    url = server.url("app").replace("malipo_app", "malipo")
-    with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match="pg_hba"):
-        await asyncpg.connect(url)
+def test_the_superuser_does_not_get_in_over_the_network(server: Server) -> None:
+    server.refuses(server.url("app").replace("malipo_app", "malipo"), "pg_hba")
 
 
-async def test_a_wrong_password_and_a_server_that_nobody_knows_are_refused(server: Server) -> None:
-    with pytest.raises(asyncpg.InvalidPasswordError):
-        await asyncpg.connect(server.url("app").replace(PASSWORD, "another-one"))
-    with pytest.raises(ssl.SSLCertVerificationError):
-        await asyncpg.connect(server.url("app", ca=server.other_ca))
-    with pytest.raises(ssl.SSLCertVerificationError, match="localhost"):
-        await asyncpg.connect(server.url("app", host="localhost"))
+def test_a_wrong_password_and_a_server_that_nobody_knows_are_refused(server: Server) -> None:
+    server.refuses(server.url("app").replace(PASSWORD, "another-one"), "password authentication failed")
+    server.refuses(server.url("app", ca=server.other_ca), "certificate verify failed")
+    server.refuses(server.url("app", host="localhost"), 'does not match host name "localhost"')
 
 
 def test_only_the_backup_replicates(server: Server) -> None:
