@@ -4,7 +4,7 @@ from tests.faults.fault import Fault
 
 _ANSWERS = ("payments/network_answer",)
 _CLAIMS = ("payments/test_claim_for_sending.py", "payments/batches/test_claims.py")
-_SETTLE = ("journeys/money/test_races_settle.py", "journeys/callbacks/test_callback_states.py")
+_SETTLE = ("payments/test_subject_of_an_answer.py", "journeys/money/test_races_settle.py")
 
 FAULTS = (
     Fault(
@@ -189,7 +189,7 @@ FAULTS = (
         "return meant[0] if len(meant) == 1 else None",
         "return meant[0] if meant else None",
         "The callback of one channel completes a payment of another.",
-        ("payments/test_unsettled.py", "journeys/callbacks/test_callback_states.py"),
+        ("payments/test_subject_of_an_answer.py",),
     ),
     Fault(
         "a callback about an unknown payment is lost",
@@ -197,7 +197,7 @@ FAULTS = (
         "if each.received.source is AnswerSource.CALLBACK",
         "if False",
         "Money that a network reports and nobody has is never looked into.",
-        ("journeys/callbacks/test_callback_states.py", "journeys/test_operators.py"),
+        ("payments/test_subject_of_an_answer.py",),
     ),
     Fault(
         "answers are taken in without the lock of their payment",
