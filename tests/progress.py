@@ -83,6 +83,7 @@ class _Progress:
         reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         reporter.ensure_newline()
         reporter.write_line(line)
+        reporter.flush()
 
 
 def _minutes(seconds: float) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 SERVICE = "malipo"
 SIMULATOR = "malipo_simulator"
 PYTHON_CLIENT = "clients/python/src/malipo_client"
-TYPESCRIPT_CLIENT = "clients/typescript/dist"
+TYPESCRIPT_CLIENT = "clients/typescript/src"
 PHP_CLIENT = "clients/php"
-_ENDINGS = {SERVICE: ".py", SIMULATOR: ".py", PYTHON_CLIENT: ".py", TYPESCRIPT_CLIENT: ".js", PHP_CLIENT: ".php"}
+_ENDINGS = {SERVICE: ".py", SIMULATOR: ".py", PYTHON_CLIENT: ".py", TYPESCRIPT_CLIENT: ".ts", PHP_CLIENT: ".php"}
 
 
 @dataclass(frozen=True, slots=True)

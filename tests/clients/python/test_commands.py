@@ -1,12 +1,14 @@
 """What the commands of `malipo-client` say and how they end, against a service that answers as it is told to."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from malipo_client.cli import main
 
-from tests.clients.python.commands import SOURCE, run
+from tests.clients.python.commands import SOURCE, command, environment, run
 from tests.clients.python.misbehaving_service import TRANSACTION, MisbehavingService, answer
 
 PAY = ("pay", "1000", "+255754000001", "--channel", "MPESA", "--yes", "--api-key", "key")
@@ -65,3 +67,29 @@ def test_the_help_has_the_exit_codes_of_the_readme(
     readme = (SOURCE.parent / "README.md").read_text().partition("| exit code |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE)
     assert told == " ".join(f"{code} {meaning}" for code, meaning in rows).replace("`", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_sent"), [("", False), ("n", False), ("yess", False), ("y", True), ("YES", True), ("ndiyo", True)]
+)
+def test_money_moves_only_if_somebody_at_the_terminal_says_yes(
+    service: MisbehavingService, tmp_path: Path, typed: str, is_sent: bool
+) -> None:
+    service.answers = [answer(), seen("PENDING", "PROCESSING", "COMPLETED")]
+    asked = [each for each in PAY if each != "--yes"]
+    screen, keyboard = os.openpty()
+    try:
+        os.write(screen, f"{typed}\n".encode())
+        done = subprocess.run(
+            command(*asked, "--base-url", service.url),
+            env=environment(HOME=str(tmp_path)),
+            stdin=keyboard,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(screen)
+        os.close(keyboard)
+    assert "[y/N]" in done.stderr
+    assert (done.returncode == 0, bool(service.received)) == (is_sent, is_sent), done.stderr

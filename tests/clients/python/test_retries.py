@@ -91,7 +91,9 @@ def test_who_gives_up_is_told_the_key_to_go_on_with(service: MisbehavingService,
     assert {each.key for each in service.received} == {lost.value.idempotency_key} == {unknown.value.idempotency_key}
 
 
-@pytest.mark.parametrize("trouble", [NOTHING, HALF, error(500, "internal_error"), error(503)])
+@pytest.mark.parametrize(
+    "trouble", [NOTHING, HALF, error(500, "internal_error"), error(503), error(503, "outcome_unknown")]
+)
 def test_what_the_service_would_do_twice_is_not_sent_twice(
     service: MisbehavingService, call: Both, trouble: bytes
 ) -> None:
