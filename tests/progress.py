@@ -56,7 +56,11 @@ class _Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        return ("passed", "", "") if report.passed and report.when == "call" else None
+        if report.passed and report.when == "call":
+            return "passed", "", ""
+        if report.failed:  # `pytest_runtest_logreport` names it.
+            return ("failed" if report.when == "call" else "error"), "", ""
+        return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         file = report.nodeid.partition("::")[0]

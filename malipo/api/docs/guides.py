@@ -75,10 +75,14 @@ def guide(page: Page, *, is_simulated: bool = False) -> Guide:
     text = _IF_SIMULATED.sub(r"\1" if is_simulated else "", text)
     tokens = _without_operators(_parser().parse(text))
     images: list[str] = []
-    headings = []
+    headings: list[Heading] = []
     for token, inline in zip(tokens, [*tokens[1:], None], strict=True):
         if token.type == "heading_open" and inline is not None:
-            heading = Heading(int(token.tag[1]), anchor(inline.content), _words(inline))
+            name = anchor(inline.content)
+            before = sum(
+                each.text == _words(inline) for each in headings
+            )  # A second one is numbered, as GitHub does it.
+            heading = Heading(int(token.tag[1]), f"{name}-{before}" if before else name, _words(inline))
             token.attrSet("id", heading.id)
             headings.append(heading)
         _adapt(token, page, images)
