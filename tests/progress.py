@@ -59,7 +59,7 @@ class _Progress:
         if report.passed and report.when == "call":
             return "passed", "", ""
         if report.failed:  # `pytest_runtest_logreport` names it.
-            return ("failed" if report.when == "call" else "error"), "", ""
+            return ("failed", "", "FAILED") if report.when == "call" else ("error", "", "ERROR")
         return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
