@@ -58,7 +58,7 @@ async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bo
         await audit_log.append(
             tx,
             actor,
-            "operators.limits_changed",
+            "operator.limits_changed",
             now=now,
             amount=limits.booking_approval_amount,
             amount_before=before.booking_approval_amount,

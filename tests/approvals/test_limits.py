@@ -86,6 +86,6 @@ async def test_the_service_notes_its_limits_and_the_audit_log_keeps_a_change(
     assert await begin(database, booking_approval_amount=amount + 1, **own)
     async with database.read() as connection:
         [kept] = [
-            each for each in await audit_log.find(connection, limit=50) if each.action == "operators.limits_changed"
+            each for each in await audit_log.find(connection, limit=50) if each.action == "operator.limits_changed"
         ]
     assert (kept.details["amount_before"], kept.details["amount"]) == (amount, amount + 1)

@@ -24,7 +24,7 @@ SENTENCES = {
     "wallet.settlement": "Sent {amount} from a wallet to the merchant's bank",
     "wallet.settlement_proposed": "Proposed to send {amount} from a wallet to the merchant's bank",
     "wallet.settlement_rejected": "Rejected a settlement of {amount}",
-    "operators.limits_changed": "The service began with other limits: an operator moves {amount} alone in 24 hours",
+    "operator.limits_changed": "The service began with other limits: an operator moves {amount} alone in 24 hours",
     "installation.fenced": "Found the database restored from a backup: nothing is sent",
     "installation.released": "Let sending begin again",
     "installation.release_proposed": "Proposed that sending begins again",
