@@ -120,22 +120,24 @@ async def test_where_it_is_required_a_program_is_refused_until_it_is_set_up(prog
 
 
 async def test_a_confirmation_needs_the_code_too(program: Program, app: AuthenticatorApp) -> None:
-    token = (await program.log_in(code=app.code())).body["token"]
+    used = app.code()
+    token = (await program.log_in(code=used)).body["token"]
     path = "/merchant/auth/confirm"
     asked = await program.with_token(token, "POST", path, {"password": PASSWORD})
     assert (asked.status, asked.code) == (401, "second_factor_required")
-    wrong = await program.with_token(token, "POST", path, {"password": PASSWORD, "code": app.code()})
+    wrong = await program.with_token(token, "POST", path, {"password": PASSWORD, "code": used})
     assert (wrong.status, wrong.code) == (401, "second_factor_wrong")
     right = await program.with_token(token, "POST", path, {"password": PASSWORD, "code": app.code(1)})
     assert right.status == 200
 
 
 async def test_a_change_of_the_password_needs_the_code_too(program: Program, app: AuthenticatorApp) -> None:
-    token = (await program.log_in(code=app.code())).body["token"]
+    used = app.code()
+    token = (await program.log_in(code=used)).body["token"]
     path, body = "/merchant/auth/password", {"currentPassword": PASSWORD, "newPassword": "mvua ya vuli 12"}
     asked = await program.with_token(token, "POST", path, body)
     assert (asked.status, asked.code) == (401, "second_factor_required")
-    wrong = await program.with_token(token, "POST", path, {**body, "code": app.code()})
+    wrong = await program.with_token(token, "POST", path, {**body, "code": used})
     assert (wrong.status, wrong.code) == (401, "second_factor_wrong")
     weak = await program.with_token(token, "POST", path, {**body, "newPassword": "short", "code": app.code(1)})
     assert (weak.status, weak.code) == (400, "password_weak")
