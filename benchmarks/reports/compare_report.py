@@ -52,9 +52,9 @@ def _value(report: Report) -> dict[str, Any]:
 
 
 def _text(report: Report) -> str:
-    head = f"{'µs a payment':<12}{'part':<12}{report.commit[:12]:>14}{'this version':>14}{'ratio':>8}"
+    head = f"{'µs a payment':<14}{'part':<12}{report.commit[:12]:>14}{'this version':>14}{'ratio':>8}"
     lines = []
     for load, part in report.parts():
         theirs, ours = report.us(load, part)
-        lines.append(f"{load:<12}{part:<12}{theirs:>14,.0f}{ours:>14,.0f}{ours / theirs:>8.2f}")
+        lines.append(f"{load:<14}{part:<12}{theirs:>14,.0f}{ours:>14,.0f}{ours / theirs:>8.2f}")
     return "\n".join([head, *lines])
