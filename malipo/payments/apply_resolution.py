@@ -56,12 +56,14 @@ async def _end(
     follow_up_seconds: float,
 ) -> Transaction:
     """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
-    failure = None if outcome is ResolvedOutcome.COMPLETED else FailureCode.REJECTED
+    is_paid = outcome is ResolvedOutcome.COMPLETED
+    failure = None if is_paid else FailureCode.REJECTED
     change = Change(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
         cause=outcome.cause,
-        provider_reference=proposal.provider_reference,
+        # What was not paid has no receipt: one that an operator names would match a line, and credit it.
+        provider_reference=proposal.provider_reference if is_paid else None,
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),
     )

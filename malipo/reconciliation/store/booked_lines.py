@@ -78,7 +78,8 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSu
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
                coalesce(sum(abs(l.amount)) FILTER (WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
                    SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                   WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL)), 0)::bigint
+                   WHERE k.line_id = l.id AND k.kind = l.kind AND n.imported_by = '{FETCHED_BY}'
+                     AND n.withdrawn_at IS NULL)), 0)::bigint
                    AS untold
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id

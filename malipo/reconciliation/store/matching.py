@@ -158,6 +158,7 @@ async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
             ), queued AS (
                 INSERT INTO open_statement_lines (line_id, channel)
                 SELECT l.id, l.channel FROM new JOIN statement_lines l ON l.file_id = new.file_id WHERE l.amount <> 0
+                ON CONFLICT DO NOTHING -- of a line that was inherited from a file that was withdrawn
             )
             SELECT file_id FROM new ORDER BY 1
             """,
