@@ -177,7 +177,8 @@ class ResolveExceptions:
         changes = await find_effect(connection, exception, action, terms, balances, credits_automatically=credits_)
         shown = None if changes is None else effect_words.fingerprint_of(changes)
         payment = await _find_shown_payment(connection, exception, resolution)
-        return decide.code_of(proposal, exception.state, exception.kind, exception.amount, shown, payment)
+        line = (exception.line_kind, exception.key, exception.phone, exception.details)  # A later file may change it.
+        return decide.code_of(proposal, exception.state, exception.kind, exception.amount, line, shown, payment)
 
     async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
         """Disagree with a proposal, or take one's own back."""

@@ -41,7 +41,7 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     cents: int  # all of it, signed as in the statement
     imported_by: str = ""
     lines: int = 0
-    untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's has
+    untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's calls the same
 
 
 class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,10 +76,11 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSu
         SELECT l.file_id, l.channel, l.account, l.kind,
                (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
-               coalesce(sum(abs(l.amount)) FILTER (WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
+               coalesce(ceil(sum(abs(l.amount * 100 + l.cents) / 100.0) FILTER (
+                   WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
                    SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
                    WHERE k.line_id = l.id AND k.kind = l.kind AND n.imported_by = '{FETCHED_BY}'
-                     AND n.withdrawn_at IS NULL)), 0)::bigint
+                     AND n.withdrawn_at IS NULL))), 0)::bigint
                    AS untold
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id

@@ -1,19 +1,24 @@
-"""A receipt that one operator names credits nothing; a line that one file inherits from another stops no matching."""
+"""What one operator alone cannot do with receipts, files and their words; and what a withdrawal leaves to another file."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from malipo import clock
+from malipo.errors import Conflict
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.resolve import propose
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
 from tests.payments.payment_steps import steps as steps
-from tests.reconciliation.statement_days import ASHA, JUMA, Entry
+from tests.reconciliation.lost_requests import PHONE, Lost
+from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements
 from tests.reconciliation.statement_days import statements as statements
 from tests.reconciliation.test_import_approval import MILLIONS, WHY, WORKER, Desk, fee, fees
 from tests.reconciliation.test_import_approval import desk as desk
+from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
 
 
 @pytest.mark.parametrize("is_line_first", [True, False])
@@ -70,3 +75,30 @@ async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk:
     await desk.statements.match()
     assert await fees(desk) == before
     assert len(await desk.waiting()) == 1
+
+
+async def test_cents_count(desk: Desk) -> None:
+    at, before = clock.now() - timedelta(hours=1), await fees(desk)
+    await desk.bring(
+        desk.statements.write(*(Entry(f"C{n}", Decimal("-1.49"), at, "Transaction fee") for n in range(9)))
+    )
+    assert (await desk.statements.match(10)).held == 9, "13.41 are more than 10"
+    assert await fees(desk) == before
+
+
+async def test_the_number_of_an_adopted_payout_is_the_one_that_was_seen(statements: Statements) -> None:
+    """The operator who proposed it imports the line again with another number: the merchant's repeat would be sent."""
+    desk, imports = ExceptionsDesk(statements.database), Desk(statements)
+    lost = Lost(statements, desk, Type.DISBURSEMENT)
+    found = await lost.on_statement(key="", phone=PHONE.removeprefix("+"))
+    await lost.propose(found)
+    async with statements.database.snapshot() as connection:
+        proposal = await resolutions.find_proposal(connection, found.id)
+        assert proposal is not None
+        seen = await desk.resolve.find_code(connection, proposal)
+    assert found.moved_at is not None
+    other = Entry("QK1", -lost.amount, found.moved_at, phone="+255754000009")
+    await imports.bring(statements.write(other, ends=clock.now() + timedelta(days=3)), ASHA)
+    with pytest.raises(Conflict):
+        async with statements.database.begin() as tx:
+            await desk.resolve.approve(tx, found.id, actor=JUMA, now=clock.now(), seen=seen)
