@@ -3,7 +3,7 @@
 A payment is known to a network by its key; some connectors put a prefix of the contract before it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from malipo_simulator.network import Network
 from malipo_simulator.state import Movement
@@ -44,7 +44,11 @@ class Book:
         if row.is_adopted:
             return self.of_receipt(row.receipt)
         adopted = {each.receipt for each in rows if each.is_adopted and not each.is_undone}
-        return [each for each in self._of(row.key) if self._receipt_of(each) not in adopted]
+        return self.under_key(row.key, without=adopted)
+
+    def under_key(self, reference: str, *, without: Collection[str] = ()) -> list[Movement]:
+        """What moved under a key, except on lines with these receipts."""
+        return [each for each in self._of(reference) if self._receipt_of(each) not in without]
 
     def of_receipt(self, receipt: str) -> list[Movement]:
         return [each for each in self.movements if self._receipt_of(each) == receipt]

@@ -16,7 +16,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.check import transactions as transactions_check
 from malipo_simulator.statements.account import ZONE, entries_of, receipt_in_account
 from malipo_simulator.transaction import GatewayName
-from simulation.book import Book
+from simulation.book import Book, net
 from simulation.oracle import Finding
 from simulation.reconciling.statement_files import AGAIN, StatementFiles
 from simulation.reconciling.wishes import Wishes
@@ -96,8 +96,10 @@ class _Reconciliation:
         """What moved under a payment's key is in the float, unless an exception says otherwise.
 
         Two lost refunds of a collection may have changed their keys, if the lines have none and operators adopted the
-        later one first. What has its line from operators is compared by phone.
+        later one first. What has its line from operators is compared by phone, and so is what moved under the key of a
+        lost refund, if operators adopted it as a payout of its own.
         """
+        adopted = await self._adopted_receipts(connection)
         rows = await connection.fetch(
             """
             SELECT id, type, status, network_key, (
@@ -118,12 +120,18 @@ class _Reconciliation:
             """
         )
         for row in rows:
-            has_moved = any(each.reference.endswith(row["network_key"]) for each in self._book.movements)
-            moved = self._book.moved(row["network_key"])
+            movements = self._book.under_key(row["network_key"], without=adopted)
+            moved = net(movements)
             expected = moved if row["type"] == "COLLECTION" else -moved
-            if has_moved and row["floated"] != expected and not row["is_named"]:
+            if movements and row["floated"] != expected and not row["is_named"]:
                 what = f"{row['id']} ({row['type']} {row['status']}) moved {moved}; the ledger says {row['floated']}"
                 self._find(f"after the statements {what}", row["id"])
+
+    async def _adopted_receipts(self, connection: Conn) -> set[str]:
+        rows = await connection.fetch(
+            "SELECT l.receipt FROM adopted_payments a JOIN statement_lines l ON l.id = a.line_id WHERE undone_at IS NULL"
+        )
+        return {row["receipt"] for row in rows}
 
     async def _check_phones(self, connection: Conn) -> None:
         """By phone: what moved is in the ledger once, and of the merchant who wished for it."""
@@ -150,13 +158,24 @@ class _Reconciliation:
                 self._find(f"after the statements {what}")
 
     async def _phones_of_unseen_mistakes(self, connection: Conn) -> set[str]:
-        """An account in which nothing moved has no statement, which would have shown where operators were wrong."""
+        """Where operators were wrong, and no statement can show it yet: in an account in which nothing moved, and
+        while a line of that amount has no place. It may be the payment's: no exception calls the payment absent before
+        operators have said whose line it is."""
         rows = await connection.fetch(
-            "SELECT phone, channel, type FROM transactions WHERE id = ANY($1)", sorted(self._mistaken)
+            """
+            SELECT phone, channel, type, EXISTS (
+                SELECT FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+                WHERE o.channel = t.channel AND abs(l.amount) = t.amount
+            ) AS is_waiting
+            FROM transactions t WHERE id = ANY($1)
+            """,
+            sorted(self._mistaken),
         )
         memory = self._world.simulator.network.memory
         moved = {gateway for gateway in GatewayName if any(True for _ in entries_of(memory, gateway))}
-        return {row["phone"] for row in rows if _account_of(row["channel"], row["type"]) not in moved}
+        return {
+            row["phone"] for row in rows if row["is_waiting"] or _account_of(row["channel"], row["type"]) not in moved
+        }
 
     async def _phones_of_exceptions(self, connection: Conn) -> set[str]:
         rows = await connection.fetch(
