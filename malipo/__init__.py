@@ -1,3 +1,3 @@
 """malipo: mobile-money payments for Tanzania, on PostgreSQL alone."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"

@@ -75,7 +75,7 @@ class InvalidWebhook extends MalipoError
 /** Your merchant at a malipo. */
 final class Client
 {
-    public const VERSION = '0.3.0';
+    public const VERSION = '0.4.0';
     private const LONGEST_WAIT_SECONDS = 60; // A longer Retry-After is for the caller to wait for.
     private const NOTHING_WAS_DONE = ['unavailable', 'restored', 'on_hold', 'rate_limited']; // So anything may be sent again.
     private const ERRORS = [

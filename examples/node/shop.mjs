@@ -1,6 +1,6 @@
 // A small shop with the client: a customer orders, pays by mobile money, and can have the money back. Node.js 18 or newer.
 //
-// npm install https://pay.example.com/docs/downloads/malipo-client-0.3.0.tgz
+// npm install https://pay.example.com/docs/downloads/malipo-client-0.4.0.tgz
 // MALIPO_API_KEY=mlp_… MALIPO_URL=https://pay.example.com WEBHOOK_SECRET=whsec_… node shop.mjs
 // PORT (3000) and DB (orders.json) may be set too. A proxy that speaks TLS, and your own log-in, belong in front of it.
 //

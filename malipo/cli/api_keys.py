@@ -77,7 +77,8 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             for each in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="This merchant has no keys.")
+    found = with_database(settings, act, command=arguments.act)
+    return tell_table(arguments, found, empty="This merchant has no keys.")
 
 
 def _create(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -159,6 +159,14 @@ DOES: dict[str, tuple[Act, ...]] = {
 }
 
 
+# Commands that first say that nothing is sent while the installation is fenced or held: the log-in, which each operator
+# repeats after a restore because the fence has ended all sessions, and commands about payments and keys that would
+# otherwise seem to work as always. A restore takes dozens of others, which do not repeat it.
+TOLD_OF_FENCE = frozenset(
+    {"operators login", "payments unsettled", "payments show", "networks list", "key list", "key create", "hold"}
+)
+
+
 def needs_of(arguments: argparse.Namespace) -> SensitiveAct | None:
     """Which confirmation this command needs."""
     if arguments.act == "hold" and not arguments.release:

@@ -13,7 +13,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
-from malipo.cli.authority import AUTHORITY, needs_of
+from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.seen import agreed
 from malipo.cli.shown_proposals import find_shown
 from malipo.db import Database, Tx
@@ -45,16 +45,17 @@ def database_url(settings: Settings, *, may_start: bool = False) -> Iterator[str
         yield url
 
 
-def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]) -> Done:
+def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]], *, command: str = "") -> Done:
     """Do something with a database whose schema this version can serve. A command never migrates: it may be given on a
-    standby, or by a role that may only read."""
+    standby, or by a role that may only read. Commands in TOLD_OF_FENCE first say if nothing is sent."""
     # People read what a command prints; only what is wrong goes to the log.
     log.configure(level="warning", stream=sys.stderr)
 
     async def work(url: str) -> Done:
         async with Database.opened(url, size=4) as database:
             await require_served(database)
-            await _warn_if_closed(database)
+            if command in TOLD_OF_FENCE:
+                await _warn_if_closed(database)
             return await act(database)
 
     with database_url(settings) as url:
@@ -62,7 +63,7 @@ def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]
 
 
 async def _warn_if_closed(database: Database) -> None:
-    """Every command warns while nothing is sent (fence or hold), and says why."""
+    """Say that nothing is sent (fence or hold), and why."""
     async with database.read() as connection:
         standing = await installation.get(connection)
     if standing.is_fenced:
@@ -115,4 +116,4 @@ def _change(
             now = clock.now()
             return await act(tx, await find_actor(tx, settings, authority, now=now), now, seen)
 
-    return with_database(settings, work)
+    return with_database(settings, work, command=arguments.act)

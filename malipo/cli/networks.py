@@ -38,7 +38,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             down = await circuit_store.find_down(connection)
         return [_row(networks, down, channel, type_) for channel in Channel for type_ in Type]
 
-    return tell_table(arguments, with_database(settings, act), empty="")
+    return tell_table(arguments, with_database(settings, act, command=arguments.act), empty="")
 
 
 def _row(networks: Networks, down: Mapping[str, Down], channel: Channel, type_: Type) -> dict[str, Any]:

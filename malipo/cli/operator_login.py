@@ -60,7 +60,7 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
         await _end(database, settings, now=now)  # What this file held before would be forgotten, and still live.
         return now + SESSION_LIFE
 
-    until = with_database(settings, act)
+    until = with_database(settings, act, command=arguments.act)
     session_file.write(path, command_line.secret)
     shown = {"name": name, "until": clock.iso(until)}
     return tell(

@@ -89,7 +89,7 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
 
     return tell_table(
         arguments,
-        with_database(settings, act),
+        with_database(settings, act, command=arguments.act),
         empty="Every payment is settled, or its network has it in hand.",
         right=("amount", "owed"),
     )
@@ -115,7 +115,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             heard = await network_answers.find(tx, merchant_id, id_)
             return case, proposal, heard, await creators.find(tx, merchant_id, id_)
 
-    case, proposal, heard, creator = with_database(settings, act)
+    case, proposal, heard, creator = with_database(settings, act, command=arguments.act)
     row, rows = _row(case, settings), [told.heard_of(each) for each in heard]
     if arguments.json:
         more = {

@@ -64,6 +64,8 @@ async def test_the_exit_code_of_a_reload_is_true(
     assert (done.code, done.out) == (0, "Reloaded.\n"), done.err
     assert child(serve, "malipo", "api") != api
     assert logged(serve, "serve.reloaded") == 1
+    by_hand = await reload(serve, None)
+    assert (by_hand.code, by_hand.out) == (0, "Reloaded.\n"), by_hand.err
     other = await malipo("reload", str(os.getpid()), data_dir=tmp_path / "var")
     assert other.code == 1, "a process that is no malipo serve gets no signal"
     assert "No malipo serve with the process id" in other.err
@@ -98,12 +100,13 @@ async def test_each_alone_is_reloaded_under_a_role_that_may_not_migrate(
     assert serve.stop() == 0
 
 
-async def reload(serve: Running, folder: Path) -> Said:
-    """As ExecReload does it. It waits as long as the test may take."""
+async def reload(serve: Running, folder: Path | None) -> Said:
+    """As ExecReload does it; without a folder, as somebody does it by hand. It waits as long as the test may take."""
+    data_dir = {} if folder is None else {"MALIPO_DATA_DIR": str(folder / "var")}
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "malipo", "reload", str(serve.process.pid), "--seconds", "600"),
-        env={"PATH": os.environ["PATH"], "MALIPO_DATA_DIR": str(folder / "var")},
+        env={"PATH": os.environ["PATH"], **data_dir},
         stdout=pipe,
         stderr=pipe,
     )

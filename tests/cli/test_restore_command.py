@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE
 from malipo.installation.state import Installation
 from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Type
@@ -46,13 +47,23 @@ async def desk(service: Service, database_url: str) -> Desk:
     return desk
 
 
-async def test_every_command_says_that_nothing_is_sent_and_why(desk: Desk, service: Service) -> None:
+async def test_commands_about_payments_and_keys_say_that_nothing_is_sent_and_the_others_do_not_repeat_it(
+    desk: Desk, service: Service, merchant: Merchant
+) -> None:
     await service.fence(REASON, epoch=1)
-    for command in (("merchant", "list"), ("networks", "list"), ("restore", "status")):
+    for command in (("networks", "list"), ("payments", "unsettled"), ("key", "list", merchant.id)):
         code, _, said = await desk(*command)
         assert code == 0
         assert REASON in said
         assert "API keys that were revoked since the backup are back" in said
+    for command in (("merchant", "list"), ("restore", "status"), ("statements", "list"), ("approvals",)):
+        assert (await desk(*command))[2] == "", "a restore takes dozens of commands"
+    assert REASON in (await desk("restore", "status"))[1], "it is what this command tells"
+
+
+def test_who_is_told_of_the_fence_is_a_list_of_commands() -> None:
+    assert set(AUTHORITY) >= TOLD_OF_FENCE
+    assert "operators login" in TOLD_OF_FENCE, "the fence ends all sessions, so each operator is told once"
 
 
 async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: Service) -> None:
@@ -164,7 +175,7 @@ async def test_everything_is_held_and_let_go(desk: Desk) -> None:
     assert (await desk.standing()).held_at is None
     assert (await desk("hold", "--reason", "Counting the float", by="asha"))[0] == 0
     assert (await desk.standing()).held_at is not None
-    assert "Counting the float" in (await desk("merchant", "list"))[2]
+    assert "Counting the float" in (await desk("networks", "list"))[2]
     assert (await desk("hold", "--release", by="juma"))[0] == 0
     assert (await desk.standing()).held_at is None
     assert (await desk("hold", "--release", by="juma"))[0] == 2, "nothing is held"

@@ -41,7 +41,12 @@ def releases() -> list[str]:
 
 def commit_of(release: str) -> str:
     """Its tag; while there is none, the commit that the file names."""
-    return _git("tag", "--list", f"v{release}").strip() or _commits()[release]
+    return tag_of(release) or _commits()[release]
+
+
+def tag_of(release: str) -> str:
+    """Empty if it has none yet."""
+    return _git("tag", "--list", f"v{release}").strip()
 
 
 def _commits() -> dict[str, str]:

@@ -1,1 +1,1 @@
-export declare const VERSION = "0.3.0";
+export declare const VERSION = "0.4.0";

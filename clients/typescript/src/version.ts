@@ -1,1 +1,1 @@
-export const VERSION = "0.3.0"; // The release of malipo that it was made for.
+export const VERSION = "0.4.0"; // The release of malipo that it was made for.

@@ -175,7 +175,7 @@ async def _assert_fenced(full_stack: FullStack, session: str) -> None:
     assert known["success"] is True
     told = await operate(full_stack, None, "restore", "status", "--json")
     assert told.json["isFenced"] is True
-    assert "FENCED" in told.err
+    assert "FENCED" in (await operate(full_stack, None, "payments", "unsettled")).err
     async with full_stack.database.read() as connection:
         ended = await connection.fetchval("SELECT ended_at FROM operator_sessions WHERE id = $1", session)
     assert ended is not None
