@@ -211,10 +211,17 @@ async def merchant(database: Database) -> Merchant:
     return await make_merchant(database, wallet=1_000_000)
 
 
+# Below those that the system gives to outgoing connections: of such a port another test's connection may be the owner
+# before the process that was given it listens, which then ends with exit code 1.
+_PORTS = range(10_000, 32_768)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -90,6 +91,17 @@ async def _malipo(folder: Path, *arguments: str, typed: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
+
+
+def test_a_port_of_a_process_is_not_one_that_a_connection_of_another_test_may_get() -> None:
+    """A second start of a demo found its port taken under load: by then it was a connection's."""
+    ports = [free_port() for _ in range(20)]
+    with socket.socket() as anyone:
+        anyone.bind(("127.0.0.1", 0))
+        given = anyone.getsockname()[1]
+    assert max(ports) < 32_768 <= given
+    with socket.create_server(("127.0.0.1", ports[0])), socket.socket() as taken, pytest.raises(OSError):  # noqa: PT011
+        taken.bind(("127.0.0.1", ports[0]))
 
 
 async def test_a_simulator_that_starts_slowly_is_waited_for_for_as_long_as_it_runs() -> None:
