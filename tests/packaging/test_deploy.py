@@ -18,6 +18,7 @@ UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 TIMERS = sorted((ROOT / "deploy" / "systemd").glob("*.timer"))
 PROCESSES = [each for each in UNITS if each.with_suffix(".timer") not in TIMERS]
 SOCKETS = sorted((ROOT / "deploy" / "systemd").glob("*.socket"))
+SCRIPTS = {each.name: each for each in (ROOT / "deploy" / "backup").iterdir()}
 CONTAINER = ROOT / "deploy" / "container"
 PAGE = (ROOT / "docs" / "installing.md").read_text()
 
@@ -105,6 +106,25 @@ def test_scripts_are_named_where_they_are() -> None:
     assert {
         (page, path) for page, path in named if not (ROOT / path.removeprefix("/opt/malipo-src/")).exists()
     } == set()
+
+
+@pytest.mark.parametrize("script", ["after-restore", "rebuild-standby", "import-statements"])
+def test_what_is_run_in_a_hurry_is_a_whole_line(script: str) -> None:
+    """With its user and its settings: after a restore nobody wants to look for them."""
+    text = (ROOT / "docs/backups.md").read_text()
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    [line] = [line.strip() for line in lines if f"deploy/backup/{script}" in line]
+    needed = re.findall(r"\b(MALIPO|POSTGRES_TOOLS|MALIPO_DATABASE_URL)\b", SCRIPTS[script].read_text())
+    user = "malipo" if script == "import-statements" else "postgres"
+    assert line.startswith(f"sudo -u {user} env ")
+    assert set(needed) <= set(re.findall(r"(\w+)=", line)), "what the script reads"
+    assert ("MALIPO_ENVIRONMENT_FILE=" in line) == (user == "malipo"), "else its commands have no settings"
+
+
+@pytest.mark.parametrize("unit", [each for each in PROCESSES if each.stem != "malipo-api"], ids=lambda unit: unit.stem)
+def test_a_worker_may_write_to_the_state_folder_of_the_page(unit: Path) -> None:
+    [folder] = set(re.findall(r"`MALIPO_STATE_DIR=(/[\w/]+)`", (ROOT / "docs/backups.md").read_text()))
+    assert f"ReadWritePaths=-{folder}" in unit.read_text().splitlines()
 
 
 def test_whoever_connects_to_the_database_can_read_its_ca() -> None:
