@@ -94,7 +94,7 @@ async def _malipo(folder: Path, *arguments: str, typed: str = "") -> str:
 
 
 def test_a_port_of_a_process_is_not_one_that_a_connection_of_another_test_may_get() -> None:
-    """A second start of a demo found its port taken under load: by then it was a connection's."""
+    """A demo whose port a connection has got meanwhile ends with exit code 1: one reason for a start that fails under load."""
     ports = [free_port() for _ in range(20)]
     with socket.socket() as anyone:
         anyone.bind(("127.0.0.1", 0))
