@@ -129,7 +129,10 @@ class _Reconciliation:
 
     async def _adopted_receipts(self, connection: Conn) -> set[str]:
         rows = await connection.fetch(
-            "SELECT l.receipt FROM adopted_payments a JOIN statement_lines l ON l.id = a.line_id WHERE undone_at IS NULL"
+            """
+            SELECT l.receipt FROM adopted_payments a JOIN statement_lines l ON l.id = a.line_id
+            WHERE a.undone_at IS NULL
+            """
         )
         return {row["receipt"] for row in rows}
 

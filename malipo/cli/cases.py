@@ -21,7 +21,7 @@ WHY = {
     "unsent": "the network spoke of it before it was sent",
     "unheard": "its answer was not heard, and the network cannot be asked",
     "restored": "it may have been sent before the database was restored, and the network cannot say",
-    "resembles_adopted": "it may be the repeat of a payout that was lost, so it is not sent: ask the merchant",
+    "resembles_adopted": "it may be the repeat of a payment that was lost and adopted: ask the merchant",
     "excess_refund": "a refund that may have been paid; the payment is refunded or taken back, so it is not sent again",
     "said_paid": "said to be paid, and no query confirms it",
     "disputed": "the network's signed word and its answer contradict each other",

@@ -12,8 +12,9 @@ import re
 KEY_LENGTH = 16  # 80 bits, in Crockford's base 32
 
 _TO_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
-# Tigo Pesa has the biller's code before it, in at most 20 characters together.
-_WRITTEN = re.compile(rf"[0-9A-Za-z]{{0,4}}([0-9A-HJKMNP-TV-Z]{{{KEY_LENGTH}}})")
+# Networks and portals write something before it, such as a biller's code. A number of a network's own may be as long: a
+# key without a letter is one in a hundred million.
+_KEY = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{KEY_LENGTH}}}")
 
 
 def derive(secret: bytes, *parts: str) -> str:
@@ -24,6 +25,12 @@ def derive(secret: bytes, *parts: str) -> str:
 
 
 def key_in(written: str) -> str | None:
-    """Our key in what a network repeats of a payment; None if it is something else, such as a customer's own words."""
-    found = _WRITTEN.fullmatch(written.strip())
-    return found[1] if found else None
+    """Our key in what a network repeats of a payment: its last characters. None if it is something else, such as a
+    customer's own words. `ending_sql` is the same for SQL, which looks for a payment that has the key."""
+    ending = written.rstrip()[-KEY_LENGTH:]
+    return ending if _KEY.fullmatch(ending) and not ending.isdigit() else None
+
+
+def ending_sql(written: str) -> str:
+    """Where our key is, if there is one in what a network has written: an expression for SQL."""
+    return f"right(rtrim({written}), {KEY_LENGTH})"

@@ -59,12 +59,12 @@ class AnswerEffects:
 
     def apply(self, subject: Subject, received: ReceivedAnswer, *, is_new: bool) -> Settled:
         key = (subject.transaction.merchant_id, subject.transaction.id)
-        transaction, dispatch, corrected = self._current[key]
+        transaction, dispatch, corrected, adopted_receipts = self._current[key]
         before = transaction.status
         if not is_new:
             return Settled(transaction, before)
         last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
-        decision = decide(transaction, dispatch, received, self._rules, last=last)
+        decision = decide(transaction, dispatch, received, self._rules, last=last, adopted_receipts=adopted_receipts)
         _log_review_reason(transaction, dispatch, decision)
         transaction = self._with_network_id(key, transaction, received)
         for cause in _causes(decision):
@@ -79,7 +79,7 @@ class AnswerEffects:
         if decision.is_contradiction:
             corrected, is_merchant_notified = self._correct(transaction, corrected, received)
         self._decided[key] = (transaction, decision)
-        self._current[key] = Subject(transaction, decision.dispatch, corrected)
+        self._current[key] = Subject(transaction, decision.dispatch, corrected, adopted_receipts)
         return Settled(transaction, before, decision.is_contradiction, is_merchant_notified)
 
     def _with_network_id(

@@ -33,6 +33,9 @@ async def apply(
     outcome = ResolvedOutcome(proposal.outcome)
     if outcome is ResolvedOutcome.SEND:
         await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
+        await adopted_payments.end_hold(
+            tx, case.transaction, adopted_before=now - adopted_payments.REPEATED_WITHIN, now=now
+        )
         await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
         resolved = Resolved(case.transaction, outcome, is_done=True)
     elif case.transaction.status.is_final:
@@ -74,8 +77,10 @@ async def _end(
     ended = (await status_writer.advance(tx, changes, now=now))[-1]
     assert ended is not None
     assert ended.has_moved
-    if failure is not None and is_held_for_adopted(case) and ended.transaction.refund_of is None:
+    is_unsent = case.transaction.status is Status.PENDING
+    if failure is not None and is_held_for_adopted(case) and is_unsent and ended.transaction.refund_of is None:
         await adopted_payments.give_up_key_of_repeat(tx, ended.transaction)
+        await adopted_payments.end_hold(tx, ended.transaction, adopted_before=now, now=now)
     if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
         queries = follow_up(None, case.dispatch.connector)
         await dispatches.follow_up(tx, [(ended.transaction, queries, follow_up_seconds)])

@@ -46,7 +46,7 @@ def split_lapsed(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[lis
     """
     late: list[Transaction] = []
     in_time: list[Transaction] = []
-    for transaction, dispatch, _ in subjects:
+    for transaction, dispatch, *_ in subjects:
         assert dispatch is not None, "what is claimed is in the queue"
         is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
         is_unknown_to_network = (

@@ -17,7 +17,7 @@ from malipo.payments import correction_moves
 from malipo.payments.dispatch import ReviewReason
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.transaction import Cause, Transaction, Type
+from malipo.payments.transaction import Cause, Status, Transaction, Type
 
 
 class ResolvedOutcome(StrEnum):
@@ -94,8 +94,15 @@ def may_have_been_sent(case: Case) -> bool:
 
 
 def is_held_for_adopted(case: Case) -> bool:
-    """It waits, because it may be the repeat of a payout that was lost and adopted."""
+    """It waits, because it may be the repeat of a payment that was lost and adopted."""
     return case.dispatch is not None and case.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+
+
+def may_be_sent(case: Case) -> bool:
+    """Whether operators can decide that it is another payment than the adopted one: nothing was sent of it, and nobody
+    has reported that its key was paid."""
+    is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported
+    return is_held_for_adopted(case) and case.transaction.status is Status.PENDING and not is_reported_paid
 
 
 def is_doubted(case: Case) -> bool:

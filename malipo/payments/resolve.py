@@ -28,6 +28,7 @@ from malipo.payments.resolution import (
     is_doubted,
     is_held_for_adopted,
     is_stale,
+    may_be_sent,
     may_have_been_sent,
     moved_by,
     require_debt,
@@ -197,12 +198,12 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if transaction.status is Status.PENDING and not may_have_been_sent(case):
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
-    if outcome is ResolvedOutcome.SEND and not is_held_for_adopted(case):
-        raise Conflict("Only a payout that waits because it resembles an adopted one can be sent by a decision.")
+    if outcome is ResolvedOutcome.SEND and not may_be_sent(case):
+        raise Conflict("Only a payment that waits because it resembles an adopted one can be sent by a decision.")
     if outcome is ResolvedOutcome.COMPLETED and is_held_for_adopted(case):
         raise Conflict(
-            "Nothing was sent of it. If it is the repeat of the adopted payout, it has failed; if it is another one, "
-            "it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
+            "If it is the repeat of the adopted payment, it has failed. If it is another one, and nothing was sent of "
+            "it, it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
         )
     if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):
         raise Conflict("It was adopted from a line of a statement, and that was undone. Adopt the line again.")

@@ -25,7 +25,7 @@ from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.reconciliation.exception import ReconciliationException
-from malipo.reconciliation.lost_request import LostRequest, find_lost_request
+from malipo.reconciliation.lost_request import LostRequest, find_lost_request, require_new
 
 
 async def adopt(
@@ -41,6 +41,8 @@ async def adopt(
     await items.follow_adoption(tx, undone, draft)
     await _lend(tx, draft, now=now)
     wallets = await ledger.lock(tx, [draft.merchant_id])
+    # A repeat that was created, or credited, since: it needs this lock too.
+    await require_new(tx, exception, lost)
     try:
         await status_writer.open_all(tx, [draft], wallets, now=now)
     except asyncpg.UniqueViolationError:

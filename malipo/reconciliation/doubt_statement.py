@@ -5,7 +5,6 @@ from typing import NoReturn
 
 from malipo.db import Tx
 from malipo.errors import Conflict, Details, Refusal
-from malipo.installation.network_keys import KEY_LENGTH
 from malipo.network_statements.profile import Profile
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.statement_file import StatementFile
@@ -107,7 +106,7 @@ async def refuse_stranger(tx: Tx, file: StatementFile, profile: Profile) -> None
         return
     channels = profile.channels if profile.is_aggregator else (file.channel,)
     first, last = ids_of(payment_times(await store.find_days(tx, file.id)))
-    if await store.has_payment(tx, file.id, channels=channels, key_length=KEY_LENGTH, first=first, last=last):
+    if await store.has_payment(tx, file.id, channels=channels, first=first, last=last):
         return
     raise NothingKnown(
         f"Nothing in {file.name} is known here. Nothing was imported.",

@@ -80,7 +80,7 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
         found = await _with_key(tx, lost, terms.get("refund_of"), has_line_key=on_line is not None, exception=exception)
     if not found.phone:
         raise Invalid("Give the customer's phone number in full: the line does not have it.")
-    await _require_new(tx, exception, found)
+    await require_new(tx, exception, found)
     return found
 
 
@@ -233,7 +233,7 @@ def fits(number: str, masked: str) -> bool:
     return any(way.startswith(first) and way.endswith(last) for way in ways)
 
 
-async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:
+async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:
     """Refused if a payment has this key or this receipt, or may be the repeat of the request."""
     for key in {lost.network_key, exception.key or ""} - {""}:
         if (known := await transactions.find_by_network_key(tx, key)) is not None:
@@ -250,7 +250,9 @@ async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostReq
         used = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if (record := (await idempotency_keys.find(tx, [used])).get(used)) is not None:
             raise Conflict(f"{record[1].reference} was made with that {idempotency.HEADER}.")
-    if network_keys.key_in(exception.key or "") is None:
+    # A key on the line may be a random one, of a payout that was asked for without an Idempotency-Key.
+    may_be_repeated = lost.type is Type.DISBURSEMENT and not lost.is_repeat_recognized and lost.collection_id is None
+    if may_be_repeated or network_keys.key_in(exception.key or "") is None:
         known = await payments.find_like(
             tx,
             lost.merchant_id,

@@ -11,15 +11,15 @@ from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 _KEY_LOOKED_UP = InFunction(
-    lost_request._require_new, 'for key in {lost.network_key, exception.key or ""} - {""}:', "for key in ():"
+    lost_request.require_new, 'for key in {lost.network_key, exception.key or ""} - {""}:', "for key in ():"
 )
 _RECEIPT_LOOKED_UP = InFunction(
-    lost_request._require_new,
+    lost_request.require_new,
     "if (known := await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)) is not None:",
     "if False:",
 )
 _LIKE_LOOKED_UP = InFunction(
-    lost_request._require_new, 'if network_keys.key_in(exception.key or "") is None:', "if False:"
+    lost_request.require_new, 'if may_be_repeated or network_keys.key_in(exception.key or "") is None:', "if False:"
 )
 
 SAFEGUARDS = (

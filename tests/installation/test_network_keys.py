@@ -2,10 +2,11 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.installation.network_keys import KEY_LENGTH, derive
+from malipo.installation.network_keys import KEY_LENGTH, derive, key_in
 
 SECRET = bytes(range(32))
 
@@ -34,3 +35,22 @@ def test_a_key_has_sixteen_characters_that_can_be_read_out(parts: list[str]) -> 
 @given(st.text(max_size=8), st.text(max_size=8), st.text(max_size=8), st.text(max_size=8))
 def test_where_one_part_ends_and_the_next_begins_makes_a_difference(a: str, b: str, c: str, d: str) -> None:
     assert ((a, b) == (c, d)) == (derive(SECRET, a, b) == derive(SECRET, c, d))
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("ND61WQ9A0H20PN7H", "ND61WQ9A0H20PN7H"),
+        ("1234ND61WQ9A0H20PN7H", "ND61WQ9A0H20PN7H"),  # Tigo Pesa has the biller's code before it.
+        ("MLP-ND61WQ9A0H20PN7H", "ND61WQ9A0H20PN7H"),  # as in our reference
+        ("Ref ND61WQ9A0H20PN7H ", "ND61WQ9A0H20PN7H"),
+        ("ND61WQ9A0H20PN7", None),  # too short
+        ("nd61wq9a0h20pn7h", None),
+        ("ND61WQ9A0H20PN7I", None),  # no letter of ours
+        ("2510290012345678901", None),  # a number of the network's own
+        ("School fees of Asha", None),
+        ("", None),
+    ],
+)
+def test_our_key_is_found_at_the_end_of_what_a_network_writes(written: str, key: str | None) -> None:
+    assert key_in(written) == key

@@ -80,7 +80,7 @@ async def test_a_payout_that_resembles_an_adopted_one_waits_whatever_its_network
     assert dispatch.attention == "resembles_adopted"
     assert await lost.statements.status(repeat) is Status.PENDING
     assert (await lost.statements.steps.claim()).to_send == []
-    with pytest.raises(Conflict, match="Nothing was sent"):
+    with pytest.raises(Conflict, match="match its line with it"):
         await lost.decide(repeat, ResolvedOutcome.COMPLETED)
     await lost.decide(repeat, ResolvedOutcome.FAILED)
     await tell_paid(lost, repeat)

@@ -7,8 +7,7 @@ SENTENCES = {
     "unsent": "The network spoke of it before it was sent.",
     "unheard": "Its answer was not heard, and the network cannot be asked.",
     "restored": "It may have been sent before the database was restored, and the network cannot say.",
-    "resembles_adopted": "It may be the repeat of a payout that was lost and is paid, so it was not sent. "
-    "Ask the merchant.",
+    "resembles_adopted": "It may be the repeat of a payment that was lost and is paid. Ask the merchant.",
     "excess_refund": "A refund that was sent, and may have been paid. Meanwhile the payment was refunded otherwise, or "
     "taken back, so it is not sent again.",
     "said_paid": "Somebody said that it was paid, and the network does not confirm it when asked.",

@@ -26,6 +26,7 @@ from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
 from malipo.payments import case_reason, resolve
 from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
+from malipo.payments.resolution import may_be_sent as may_be_sent_by_decision
 from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, proposed_resolution
 from malipo.payments.store.creators import Creator
@@ -142,6 +143,7 @@ async def page(
         "is_unconnected": is_unconnected,
         "may_be_sent": may_be_sent,
         "resembles_adopted": is_held_for_adopted(case),
+        "may_send": may_be_sent_by_decision(case),
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
         "seen": code,

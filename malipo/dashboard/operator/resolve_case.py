@@ -58,7 +58,7 @@ SENTENCES = [
     "Nothing is owed of this payment, so nothing can be waived.",
     "Its merchant is active, and can cancel it.",
     "It was adopted from a line of a statement, and that was undone. Adopt the line again.",
-    "Only a payout that waits because it resembles an adopted one can be sent by a decision.",
+    "Only a payment that waits because it resembles an adopted one can be sent by a decision.",
     "Its network is being asked whether it was sent before the service was restored. "
     "If the network cannot say, propose what became of it.",
     *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),

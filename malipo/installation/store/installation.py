@@ -14,6 +14,7 @@ _COLUMNS = """
 IS_CLOSED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)"
 IS_FENCED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL)"
 EPOCH_BEGAN_AT = "(SELECT epoch_began_at FROM installation)"
+WAS_RESTORED = "EXISTS (SELECT FROM installation WHERE epoch > 1)"
 # When the epoch began, if that was a restore and less than a week ago; else null. A payment that is new to the database
 # may then have been sent before the restore.
 LOST_SINCE = f"""

@@ -5,6 +5,8 @@ success is never forgotten. `decide` is the only place that turns a network's an
 another query, or into a case for operators.
 """
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from malipo.networks.connector import Type, Verdict
@@ -24,7 +26,12 @@ from malipo.payments.network_answer.by_statement import decide_by_statement, end
 from malipo.payments.network_answer.contradiction import decide_after_end, end_as_failed
 from malipo.payments.network_answer.credibility import differs, failure_of, is_believed, is_overtaken, with_success
 from malipo.payments.network_answer.not_found import decide_missing, decide_not_indexed
-from malipo.payments.network_answer.query_schedule import query_later, query_now, review_reason_of
+from malipo.payments.network_answer.query_schedule import (
+    NO_QUERY_SECONDS,
+    query_later,
+    query_now,
+    review_reason_of,
+)
 from malipo.payments.transaction import Cause, Status, Transaction
 
 _UNSENT_PAUSE_SECONDS = 5.0
@@ -37,8 +44,11 @@ def decide(
     rules: Rules,
     *,
     last: LatestAnswer | None = None,
+    adopted_receipts: Collection[str] = (),
 ) -> Decision:
     received = replace(received, can_query=transaction.type not in received.cannot_query)
+    if _is_about_adopted(received, adopted_receipts):
+        return _leave_to_operators(transaction, dispatch)
     if transaction.status.is_final:
         last = last or LatestAnswer(transaction.status is Status.COMPLETED)
         if received.source is AnswerSource.STATEMENT:
@@ -61,6 +71,30 @@ def decide(
     if transaction.status is Status.PENDING:
         return answer_before_sending(dispatch, received)
     return _while_open(transaction, dispatch, received, rules)
+
+
+def _is_about_adopted(received: ReceivedAnswer, adopted_receipts: Collection[str]) -> bool:
+    """Operators adopted the payment from a line without a key, and the merchant repeated the request. The network
+    reports the one payment that it has, with the receipt on the line, or with none."""
+    if not adopted_receipts or received.answer.verdict is not Verdict.CONFIRMED:
+        return False
+    is_by_statement = received.source is AnswerSource.STATEMENT and received.is_trusted
+    receipt = received.answer.provider_reference
+    return receipt in adopted_receipts or (not receipt and not is_by_statement)
+
+
+def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> Decision:
+    if transaction.status.is_final:
+        return Decision(dispatch=dispatch)
+    assert dispatch is not None, "an open payment has a dispatch"
+    is_pending = transaction.status is Status.PENDING
+    held = replace(
+        with_success(dispatch),
+        attention=ReviewReason.RESEMBLES_ADOPTED,
+        next_action=NextAction.SEND if is_pending else NextAction.QUERY,
+        is_asked_first=is_pending,  # so that nothing is sent
+    )
+    return Decision(dispatch=held, wait_seconds=NO_QUERY_SECONDS)
 
 
 def _while_open(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:

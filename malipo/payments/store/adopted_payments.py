@@ -5,10 +5,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
+from malipo.installation.network_keys import ending_sql
 from malipo.payments.transaction import Transaction
 
-# For this long a payout like an adopted one waits for operators, if a repeat of the lost request cannot be recognized.
-HOLDS = timedelta(days=30)
+# A payout like an adopted one waits for operators, if a repeat of the lost request cannot be recognized. That ends when
+# the repeat has come, or when operators send another payout like it so long after the adoption.
+REPEATED_WITHIN = timedelta(days=30)
 
 
 class Adopted(NamedTuple):
@@ -62,7 +64,7 @@ async def insert(tx: Tx, payment: Transaction, line_id: int, *, is_repeat_recogn
         """
         INSERT INTO adopted_payments (merchant_id, transaction_id, line_id, channel, phone, amount, holds_until,
                                       adopted_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN NULL ELSE 'infinity'::timestamptz END, $8)
         """,
         payment.merchant_id,
         payment.id,
@@ -70,7 +72,7 @@ async def insert(tx: Tx, payment: Transaction, line_id: int, *, is_repeat_recogn
         payment.channel,
         payment.phone,
         payment.amount,
-        None if is_repeat_recognized else now + HOLDS,
+        is_repeat_recognized,
         now,
     )
 
@@ -106,6 +108,50 @@ async def give_up_keys(tx: Tx, receipt: str, amount: int, *, paid_key: str | Non
         paid_key,
     )
     return [row["id"] for row in rows]
+
+
+async def end_hold(tx: Tx, payout: Transaction, *, adopted_before: datetime, now: datetime) -> None:
+    """Operators decided about a payout that waited: payouts like it no longer wait for the first adopted one that it
+    resembles, if that was adopted before."""
+    await tx.execute(
+        """
+        UPDATE adopted_payments a SET holds_until = $5
+        WHERE (a.merchant_id, a.transaction_id) = (
+            SELECT o.merchant_id, o.transaction_id FROM adopted_payments o
+            WHERE o.merchant_id = $1 AND o.phone = $2 AND o.amount = $3 AND o.channel = $4 AND o.holds_until > $5
+              AND o.undone_at IS NULL AND o.adopted_at < $6
+            ORDER BY o.adopted_at, o.transaction_id LIMIT 1)
+        """,
+        payout.merchant_id,
+        payout.phone,
+        payout.amount,
+        payout.channel,
+        now,
+        adopted_before,
+    )
+
+
+def receipts_of_adopted_sql(payment: str) -> str:
+    """The receipts of adopted collections like this one whose repeats cannot be recognized, as an array. Most
+    installations have adopted nothing: that is looked at once for each statement."""
+    return f"""
+        CASE WHEN {payment}.type = 'COLLECTION' AND (SELECT EXISTS (
+            SELECT FROM adopted_payments WHERE holds_until IS NOT NULL))
+        THEN ARRAY(
+            SELECT l.receipt FROM adopted_payments a JOIN statement_lines l ON l.id = a.line_id
+            WHERE a.merchant_id = {payment}.merchant_id AND a.phone = {payment}.phone
+              AND a.amount = {payment}.amount AND a.channel = {payment}.channel AND a.holds_until IS NOT NULL
+              AND a.undone_at IS NULL AND a.transaction_id <> {payment}.id)
+        ELSE '{{}}' END
+    """
+
+
+def is_on_open_line_sql(key: str) -> str:
+    """Whether a line of a statement, which has no payment yet, names this network key: its network has paid it."""
+    return f"""
+        {key} IN (SELECT {ending_sql("l.key")} FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+                  WHERE l.key <> '')
+    """
 
 
 async def give_up_key_of_repeat(tx: Tx, repeat: Transaction) -> None:

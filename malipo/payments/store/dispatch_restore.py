@@ -6,6 +6,7 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
+from malipo.payments.store.adopted_payments import is_on_open_line_sql
 from malipo.payments.store.carriers import is_carrier_sql
 from malipo.payments.store.dispatches import DISPATCH, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
@@ -73,12 +74,15 @@ async def ask_first_what_came_late(tx: Tx) -> None:
 
 
 async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
-    """Operators release a channel without a query: its waiting payments may be sent. Returns how many."""
+    """Operators release a channel without a query: its waiting payments may be sent, unless a line of a statement shows
+    that they were paid. Returns how many."""
     rows = await tx.fetch(
-        """
-        UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now()
-        WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2
-          AND attention IS DISTINCT FROM 'resembles_adopted'
+        f"""
+        UPDATE dispatches d SET is_asked_first = false, attention = NULL, due_at = now()
+        FROM transactions t
+        WHERE t.merchant_id = d.merchant_id AND t.id = d.transaction_id AND d.is_asked_first AND d.connector IS NULL
+          AND d.channel = $1 AND d.type = $2 AND d.attention IS DISTINCT FROM 'resembles_adopted'
+          AND NOT {is_on_open_line_sql("t.network_key")}
         RETURNING 1
         """,
         channel,

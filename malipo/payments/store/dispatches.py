@@ -42,6 +42,7 @@ class Subject(NamedTuple):
     transaction: Transaction
     dispatch: Dispatch | None
     correction: Correction | None = None
+    adopted_receipts: tuple[str, ...] = ()  # of adopted collections like it, of which it may be a repeat
 
 
 def dispatch_of(row: Row) -> Dispatch | None:
@@ -73,7 +74,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     """The payments that networks know by these keys, held until the commit, in the order of their ids."""
     rows = await tx.fetch(
         f"""
-        SELECT {COLUMNS} FROM transactions t
+        SELECT {COLUMNS}, {adopted_payments.receipts_of_adopted_sql("t")} AS adopted_receipts FROM transactions t
         WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
         ORDER BY t.merchant_id, t.id FOR UPDATE
         """,
@@ -81,6 +82,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
         [key for _, key in keys],
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
+    receipts = {(row["merchant_id"], row["id"]): tuple(row["adopted_receipts"]) for row in rows}
     # In a statement of its own: joined to the first, it would be as it was before the lock was granted.
     rows = await tx.fetch(
         f"""
@@ -94,7 +96,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     # What its network reports of an adoption that was undone is about a payment that we do not have.
     undone = await adopted_payments.find_undone(tx, list(corrected)) if corrected else set()
     return {
-        (each.channel, each.network_key): Subject(each, there.get(key), corrected.get(key))
+        (each.channel, each.network_key): Subject(each, there.get(key), corrected.get(key), receipts[key])
         for key, each in found.items()
         if key not in undone
     }
@@ -188,8 +190,10 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
     In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
     `derived` is a document of the ids of those. Later than that, too, if its key is as old as a batch or a collection
     from before the restore: it may be approved, or refunded, after months. A lost collection may have been repeated in
-    that week, or adopted later, and its lost refund has the same key. A payout like one that was adopted waits for
-    operators: nothing is due.
+    that week, or adopted later, and its lost refund has the same key. Operators who release a channel have compared
+    what waited then: not what is approved, or refunded, later. A payment whose key is on a line of a statement was
+    paid: it waits until the line is matched with it. A payout like one that was adopted waits for operators. Of
+    neither is anything due.
     """
     batch = f"""(SELECT b.created_at FROM batches b
                  WHERE b.merchant_id = {created}.merchant_id AND b.id = {created}.batch_id)"""
@@ -201,16 +205,20 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at, batch_id,
                                 attention)
         SELECT merchant_id, id, channel, type,
-               CASE WHEN held.yes THEN now() + interval '100 years' ELSE now() END,
-               held.yes OR lost.since IS NOT NULL, lost.since, batch_id,
-               CASE WHEN held.yes THEN '{ReviewReason.RESEMBLES_ADOPTED}' END
+               CASE WHEN held.yes OR paid.yes THEN now() + interval '100 years' ELSE now() END,
+               held.yes OR paid.yes OR lost.since IS NOT NULL,
+               CASE WHEN paid.yes THEN {installation.EPOCH_BEGAN_AT} ELSE lost.since END, batch_id,
+               CASE WHEN paid.yes THEN '{ReviewReason.RESTORED}'
+                    WHEN held.yes THEN '{ReviewReason.RESEMBLES_ADOPTED}' END
         FROM {created}
         LEFT JOIN LATERAL (SELECT coalesce(
-            {installation.LOST_SINCE},
+            CASE WHEN NOT {installation.is_released("channel", "type")} THEN {installation.LOST_SINCE} END,
             CASE WHEN {created}.batch_id IS NOT NULL THEN {installation.lost_since_if(batch)} END,
             CASE WHEN {created}.refund_of IS NOT NULL THEN {lost_with_collection} END) AS since) lost
-               ON {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
+               ON {derived}::jsonb ? id
         CROSS JOIN LATERAL (SELECT {adopted_payments.is_like_adopted_sql(created)} AS yes) held
+        CROSS JOIN LATERAL (SELECT CASE WHEN {installation.WAS_RESTORED} AND {derived}::jsonb ? id
+            THEN {adopted_payments.is_on_open_line_sql(f"{created}.network_key")} ELSE false END AS yes) paid
     """
 
 

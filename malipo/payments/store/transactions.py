@@ -91,7 +91,7 @@ def insert_transactions_sql(transactions: str) -> str:
             amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
             created_at timestamptz, created_by text, order_reference text, refund_of text, batch_id text)
         ON CONFLICT (merchant_id, id) DO NOTHING
-        RETURNING merchant_id, id, channel, type, batch_id, phone, amount, refund_of
+        RETURNING merchant_id, id, channel, type, batch_id, phone, amount, refund_of, network_key
     """
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from malipo.db import Tx
+from malipo.installation.network_keys import ending_sql
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.statements import FILE, file_of
@@ -176,16 +177,15 @@ async def continues_another(tx: Tx, file: StatementFile) -> bool:
 
 
 async def has_payment(
-    tx: Tx, file_id: str, *, channels: Sequence[str], key_length: int, first: Sequence[str], last: Sequence[str]
+    tx: Tx, file_id: str, *, channels: Sequence[str], first: Sequence[str], last: Sequence[str]
 ) -> bool:
     """Whether a line has the key or the receipt of a payment of these channels, or is a transfer that was booked."""
-    by_key = """
+    by_key = f"""
         SELECT FROM statement_lines l CROSS JOIN unnest($2::text[]) AS c (channel)
-        CROSS JOIN LATERAL (SELECT l.key UNION SELECT right(l.key, $3)) AS k (key)
-        JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
+        JOIN transactions t ON t.channel = c.channel AND t.network_key = {ending_sql("l.key")}
         WHERE l.file_id = $1 AND l.key <> ''
     """
-    if await tx.fetchval(f"SELECT EXISTS ({by_key})", file_id, list(channels), key_length):
+    if await tx.fetchval(f"SELECT EXISTS ({by_key})", file_id, list(channels)):
         return True
     by_receipt = """
         SELECT FROM merchants m CROSS JOIN unnest($3::text[], $4::text[]) AS w (first, last)

@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
-from malipo.installation.network_keys import KEY_LENGTH
+from malipo.installation.network_keys import ending_sql
 from malipo.reconciliation.exception import SYSTEM
 
 # What a line says: a collection comes in, a payout goes out.
@@ -16,9 +16,8 @@ SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
 
 
 def keys_of(written: str) -> str:
-    """The network keys that a line may name, as a query. The same rule as `network_keys.key_in`, and the text itself:
-    Tigo Pesa knows a payment by our key with the biller's code before it."""
-    return f"SELECT {written} UNION SELECT right({written}, {KEY_LENGTH})"
+    """The network key that a line may name, as a query: where `network_keys.key_in` finds it, too."""
+    return f"SELECT {ending_sql(written)}"
 
 
 _TABLE = """

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from malipo import clock, ids
 from malipo.db import Conn
-from malipo.installation.network_keys import KEY_LENGTH
+from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
@@ -177,7 +177,7 @@ async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str
              AND m.role = 'payment'
         JOIN statement_lines l ON l.id = m.line_id AND l.key <> ''
         JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
-        WHERE a.holds_until IS NOT NULL AND a.undone_at IS NULL AND right(l.key, {KEY_LENGTH}) <> t.network_key
+        WHERE a.holds_until IS NOT NULL AND a.undone_at IS NULL AND {ending_sql("l.key")} <> t.network_key
         ORDER BY t.id
         """
     )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReviewReason, Rules
 from malipo.payments.network_answer.decide import decide
-from malipo.payments.transaction import Cause, Type
+from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import received
 from tests.payments.test_transaction import a_transaction
 
@@ -175,3 +175,51 @@ def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_ne
     assert decision.cause is Cause.SUBMITTED
     assert decision.dispatch is not None
     assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.QUERY, False)
+
+
+# A merchant repeats a collection that operators adopted from a line without a key. Its network reports what it has.
+#
+#   held      operators decide; nothing is credited, and nothing is sent
+#   ends      it is another payment, and is COMPLETED
+#   sent      the same, of one that is asked first: it counts as sent, and is queried
+ADOPTED = """
+    status      source     receipt  outcome
+    PENDING     ask        QK1      held
+    PENDING     ask        -        held
+    PENDING     ask        QK2      sent
+    PROCESSING  send       QK1      held
+    PROCESSING  ask        QK1      held
+    PROCESSING  ask        -        held
+    PROCESSING  ask        QK2      ends
+    PROCESSING  callback   QK1      held
+    PROCESSING  callback   -        held
+    PROCESSING  callback   QK2      ends
+    PROCESSING  statement  QK1      held
+    PROCESSING  statement  QK2      ends
+    PROCESSING  statement  -        ends
+"""
+
+
+@pytest.mark.parametrize("row", [line.split() for line in ADOPTED.strip().splitlines()[1:]], ids=" ".join)
+def test_a_report_about_an_adopted_payment_does_not_end_its_repeat(row: list[str]) -> None:
+    status, source, receipt, outcome = row
+    is_pending = status == "PENDING"
+    transaction = replace(a_transaction(Type.COLLECTION), status=Status(status))
+    dispatch = Dispatch(
+        connector=None if is_pending else "mpesa",
+        next_action=NextAction.SEND if is_pending else NextAction.SENDING,
+        is_asked_first=is_pending,
+        sent_seconds=100,
+        queued_seconds=10,
+    )
+    heard = received(Verdict.CONFIRMED, AnswerSource(source), provider_reference=None if receipt == "-" else receipt)
+    decision = decide(transaction, dispatch, heard, RULES, adopted_receipts=("QK1",))
+    if outcome == "held":
+        assert decision.cause is None
+        assert decision.dispatch is not None
+        assert decision.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+        assert decision.dispatch.is_success_reported
+        assert decision.dispatch.is_asked_first is is_pending
+        assert decision.dispatch.next_action is (NextAction.SEND if is_pending else NextAction.QUERY)
+    else:
+        assert decision.cause is (Cause.CONFIRMED if outcome == "ends" else Cause.SUBMITTED)
