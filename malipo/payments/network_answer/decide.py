@@ -26,15 +26,11 @@ from malipo.payments.network_answer.by_statement import decide_by_statement, end
 from malipo.payments.network_answer.contradiction import decide_after_end, end_as_failed
 from malipo.payments.network_answer.credibility import differs, failure_of, is_believed, is_overtaken, with_success
 from malipo.payments.network_answer.not_found import decide_missing, decide_not_indexed
-from malipo.payments.network_answer.query_schedule import (
-    NO_QUERY_SECONDS,
-    query_later,
-    query_now,
-    review_reason_of,
-)
+from malipo.payments.network_answer.query_schedule import query_later, query_now, review_reason_of
 from malipo.payments.transaction import Cause, Status, Transaction
 
 _UNSENT_PAUSE_SECONDS = 5.0
+_HELD_SECONDS = 100 * 365 * 86_400.0  # Only operators, or a line of a statement, end what is held.
 
 
 def decide(
@@ -85,7 +81,7 @@ def _is_about_adopted(received: ReceivedAnswer, adopted_receipts: Collection[str
 
 def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> Decision:
     if transaction.status.is_final:
-        return Decision(dispatch=dispatch)
+        return Decision()  # However often the network is queried, it reports the adopted payment.
     assert dispatch is not None, "an open payment has a dispatch"
     is_pending = transaction.status is Status.PENDING
     held = replace(
@@ -94,7 +90,7 @@ def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> 
         next_action=NextAction.SEND if is_pending else NextAction.QUERY,
         is_asked_first=is_pending,  # so that nothing is sent
     )
-    return Decision(dispatch=held, wait_seconds=NO_QUERY_SECONDS)
+    return Decision(dispatch=held, wait_seconds=_HELD_SECONDS)
 
 
 def _while_open(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:

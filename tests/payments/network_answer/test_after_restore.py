@@ -221,5 +221,18 @@ def test_a_report_about_an_adopted_payment_does_not_end_its_repeat(row: list[str
         assert decision.dispatch.is_success_reported
         assert decision.dispatch.is_asked_first is is_pending
         assert decision.dispatch.next_action is (NextAction.SEND if is_pending else NextAction.QUERY)
+        assert decision.wait_seconds is not None
+        assert decision.wait_seconds > 10**9, "nothing is due"
     else:
         assert decision.cause is (Cause.CONFIRMED if outcome == "ends" else Cause.SUBMITTED)
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.COMPLETED, Status.CANCELLED])
+@pytest.mark.parametrize("has_follow_up", [True, False])
+def test_a_report_about_an_adopted_payment_contradicts_no_repeat_that_has_ended(
+    status: Status, has_follow_up: bool
+) -> None:
+    transaction = replace(a_transaction(Type.COLLECTION), status=status)
+    dispatch = Dispatch(connector="mpesa", next_action=NextAction.QUERY, is_follow_up=True) if has_follow_up else None
+    heard = received(Verdict.CONFIRMED, AnswerSource.QUERY, provider_reference="QK1")
+    assert decide(transaction, dispatch, heard, RULES, adopted_receipts=("QK1",)) == Decision()
