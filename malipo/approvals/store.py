@@ -78,9 +78,9 @@ def _limits(row: Row | None) -> Limits | None:
     return None if row is None else Limits(**dict(row))
 
 
-async def sum_moved_alone(tx: Tx, operator: str, *, since: datetime) -> int:
+async def sum_moved_alone(connection: Conn, operator: str, *, since: datetime) -> int:
     return int(
-        await tx.fetchval(
+        await connection.fetchval(
             "SELECT coalesce(sum(amount), 0) FROM moved_alone WHERE operator = $1 AND moved_at > $2", operator, since
         )
     )

@@ -48,7 +48,7 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
     if proposal.action in BOOKINGS:
         return await _booking(connection, proposal)
     if proposal.action in STATEMENT_UNDOS:
-        return await _statement(connection, proposal)
+        return await _statement(connection, proposal, settings)
     match proposal.action:
         case Act.IMPORT:
             return await _import(connection, proposal)
@@ -111,11 +111,12 @@ async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -
     return Shown(code, terms, [] if changes is None else effects.in_words(changes).splitlines())
 
 
-async def _statement(connection: Conn, proposal: Proposal) -> Shown:
+async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
     proposed = statement_proposals.of(proposal)
     file = await statements.get(connection, proposed.file_id)
     assert file is not None
-    effect = await find_import_effect(connection, file)
+    amount = settings.booking_approval_amount
+    effect = await find_import_effect(connection, file, approval_amount=amount, now=clock.now())
     terms = {
         "action": proposed.action,
         "import": file.id,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
+from malipo import clock
 from malipo.approvals import decide as approvals
 from malipo.approvals.acts import STATEMENT_UNDOS
 from malipo.approvals.limits import with_limits
@@ -93,7 +94,11 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
                     }
                     for each in await statement_proposals.find(connection, file.id)
                 ],
-                "changes": _changes(await find_import_effect(connection, file)),
+                "changes": _changes(
+                    await find_import_effect(
+                        connection, file, approval_amount=settings.booking_approval_amount, now=clock.now()
+                    )
+                ),
             }
 
     found = with_database(settings, act)

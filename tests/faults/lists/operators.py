@@ -65,8 +65,8 @@ FAULTS = (
     ),
     Fault(
         "what is moved alone is not written down",
-        "takes_two",
-        "if not is_for_two and amount:",
+        "deciders_of",
+        "if amount:",
         "if False:",
         "One operator takes a million in small bookings.",
         _ALONE,

@@ -135,8 +135,8 @@ FAULTS = (
     Fault(
         "what an operator's file does to payments needs nobody else",
         "sort_out",
-        "if proposal is None and not await moved_alone.takes_two(",
-        "if proposal is None or not await moved_alone.takes_two(",
+        "if proposal is None and not await _takes_two(",
+        "if proposal is None or not await _takes_two(",
         "One operator with an invented file completes payments.",
         _APPROVAL,
     ),
