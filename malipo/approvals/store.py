@@ -14,7 +14,7 @@ Terms = TypeVar("Terms")
 # Any number that no other pair of locks uses: "alon" in ASCII.
 _ALONE = 0x616C6F6E
 _LIMITS_LOCK = 0x6C696D69  # "limi"
-_LIMITS = "booking_approval_amount, second_factor"
+_LIMITS = "booking_approval_amount, second_factor, credit_by_itself"
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +42,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     booking_approval_amount: int
     second_factor: str
+    credit_by_itself: bool = True
 
 
 _COLUMNS = ", ".join(Proposal.__struct_fields__)
@@ -65,11 +66,14 @@ async def lock_limits(tx: Tx) -> Limits | None:
 async def put_limits(tx: Tx, limits: Limits, *, now: datetime) -> None:
     await tx.execute(
         """
-        INSERT INTO operator_limits (booking_approval_amount, second_factor, noted_at) VALUES ($1, $2, $3)
-        ON CONFLICT (is_only) DO UPDATE SET booking_approval_amount = $1, second_factor = $2, noted_at = $3
+        INSERT INTO operator_limits (booking_approval_amount, second_factor, credit_by_itself, noted_at)
+        VALUES ($1, $2, $3, $4)
+        ON CONFLICT (is_only) DO UPDATE
+        SET booking_approval_amount = $1, second_factor = $2, credit_by_itself = $3, noted_at = $4
         """,
         limits.booking_approval_amount,
         limits.second_factor,
+        limits.credit_by_itself,
         now,
     )
 

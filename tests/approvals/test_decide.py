@@ -166,7 +166,9 @@ async def test_what_an_operator_proposed_who_has_left_is_not_decided_alone(room:
     assert not (await room.approve(alone=True)).is_single_operator
 
 
-@pytest.mark.parametrize(("amount", "names", "is_alone"), [(5, "asha juma", None), (5, "asha", None), (6, "asha", True)])
+@pytest.mark.parametrize(
+    ("amount", "names", "is_alone"), [(5, "asha juma", None), (5, "asha", None), (6, "asha", True)]
+)
 async def test_alone_is_noted_only_of_what_takes_two_and_only_of_who_is_alone(
     database: Database, merchant: Merchant, amount: int, names: str, is_alone: bool | None
 ) -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.network_statements.profile import built_in
 from malipo.payments.resolution import Finding, ResolvedOutcome
@@ -17,6 +20,7 @@ from malipo.reconciliation.exception import Action, ExceptionState
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.settings import Settings
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, line_of, reversal_of
@@ -258,3 +262,15 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
         assert (await desk.bring(path, by)).is_repeat, "and once for each"
     await desk.statements.match()
     await desk.statements.check_ledger()
+
+
+async def test_who_approves_is_shown_which_way_a_sweep_went(desk: Desk) -> None:
+    at, told = clock.now() - timedelta(hours=1), []
+    for number, amount in enumerate([MILLIONS, -MILLIONS]):
+        entry = Entry(f"S{number}", amount, at, WORDS["sweep"])
+        await desk.bring(desk.statements.write(entry, ends=later(3 + number)), ASHA)
+        await desk.statements.match()
+    async with desk.database.snapshot() as connection:
+        for each in await proposals.find_open(connection, [Act.IMPORT]):
+            told += (await find_shown(connection, each, Settings())).changes
+    assert [each.rpartition("000 ")[2] for each in told] == ["came in", "went out"]

@@ -60,6 +60,8 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     imported_by: str = ""
     lines: int = 0
     untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's calls the same
+    money_in: int = 0  # in shillings: what came in
+    money_out: int = 0
 
 
 class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +96,9 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSu
         SELECT l.file_id, l.channel, l.account, l.kind,
                (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
-               {untold("l.kind")} AS untold
+               {untold("l.kind")} AS untold,
+               coalesce(sum(l.amount) FILTER (WHERE l.amount > 0), 0)::bigint AS money_in,
+               coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
         WHERE {IS_SUMMED} AND ($1::text IS NULL OR l.file_id = $1)

@@ -46,7 +46,7 @@ SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "other": "Other",
     "elsewhere": effect_words.ELSEWHERE,
     "called-otherwise": effect_words.CALLED_OTHERWISE,
-    "held": effect_words.HELD,
+    "held-afterwards": effect_words.HELD,
     "matches": effect_words.MATCHES,
     "stays": effect_words.STAYS,
 }
