@@ -175,4 +175,12 @@ FAULTS = (
         "An old API key whose maker is not known approves what its maker made.",
         ("merchants/test_vouching.py", "payments/batches/test_approval_rights.py", "operators/test_vouching.py"),
     ),
+    Fault(
+        "a command that needs a confirmation does not ask for one",
+        "_prove",
+        "if (needed := needs_of(arguments)) is not None:",
+        "if (needed := needs_of(arguments)) is None:",
+        "A copied session file moves money without a password.",
+        ("cli/test_operator_reauthentication.py",),
+    ),
 )
