@@ -17,6 +17,7 @@ from malipo.payments.resolve import propose
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.doubt_statement import ImportedElsewhere
 from malipo.reconciliation.exception import Action, ExceptionState
+from malipo.reconciliation.find_effect import find_import_effect
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
@@ -148,6 +149,39 @@ async def test_a_line_that_is_inherited_is_what_its_heir_calls_it(
     if not waits:
         assert await desk.statements.kinds() == [("theirs_only", -MILLIONS), ("theirs_only", -5)]
         assert await desk.statements.steps.balances() == before
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_hers_first", [True, False])
+@pytest.mark.parametrize("what", ["key", "reversal"])
+async def test_a_line_that_is_inherited_is_matched_by_nothing_that_only_a_withdrawn_file_said(
+    desk: Desk, is_hers_first: bool, what: str
+) -> None:
+    """Asha names the payment, or calls it a reversal; Juma's file only has the line. With hers withdrawn, it is not
+    Juma who answers for that, so that she may approve it."""
+    if what == "key":
+        payment = await failed(desk)
+        hers, his = [line_of(payment, "QK1")], [line_of(payment, "QK1", key="")]
+    else:
+        line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
+        hers, his = [line, reversal_of(line)], [line, reversal_of(line, details="Sent to a customer")]
+    before = await desk.wallet()
+    brought = [(hers, ASHA), (his, JUMA)] if is_hers_first else [(his, JUMA), (hers, ASHA)]
+    files = []
+    for number, (lines, by) in enumerate(brought):
+        files.append((await desk.bring(desk.statements.write(*lines, ends=later(3 + number)), by)).file)
+        await desk.statements.match()
+    [held] = await desk.waiting()
+    assert held.proposal.requested_by == ASHA.name
+    own = next(each for each in files if each.imported_by == ASHA.name)
+    async with desk.database.snapshot() as connection:
+        shown = await find_import_effect(connection, own, approval_amount=1_000_000, now=clock.now())
+    await withdraw(desk, own.id)
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.wallet()) == ([], before)
+    assert len(await desk.statements.open_exceptions()) == 1
+    assert shown is not None
+    assert shown.matches == 1, "and that was shown before"
     await desk.statements.check_ledger()
 
 

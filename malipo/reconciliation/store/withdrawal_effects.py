@@ -6,7 +6,7 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED, LineSum, summed, untold
-from malipo.reconciliation.store.withdrawals import DAY, HEIR
+from malipo.reconciliation.store.withdrawals import DAY, HEIR, UNTOLD
 
 # Fees and sweeps of the file that another file has: they become that file's, and what that one calls them. A line that
 # two files have has a copy of each, so a file that shares nothing is one look.
@@ -75,12 +75,16 @@ async def count_lines_of_heirs(connection: Conn, file_id: str, held: Collection[
 
 
 async def count_matches(connection: Conn, file_id: str) -> int:
-    """Those of lines that only this file has: payments, payments taken back, and transfers to and from the bank."""
+    """Those of lines that only this file has: payments, payments taken back, and transfers to and from the bank; and
+    those that were made by what only this file says of a line."""
     return int(
         await connection.fetchval(
             f"""
-            SELECT count(*) FROM statement_lines l JOIN statement_matches m ON m.line_id = l.id
-            WHERE l.file_id = $1 AND m.role <> 'fee' AND NOT EXISTS (SELECT FROM {HEIR})
+            SELECT (SELECT count(*) FROM statement_lines l JOIN statement_matches m ON m.line_id = l.id
+                    WHERE l.file_id = $1 AND m.role <> 'fee' AND NOT EXISTS (SELECT FROM {HEIR}))
+                 + (SELECT count(*) FROM statement_line_copies own JOIN statement_lines l ON l.id = own.line_id
+                    JOIN statement_matches m ON m.line_id = l.id
+                    WHERE own.file_id = $1 AND EXISTS (SELECT FROM {HEIR}) AND {UNTOLD})
             """,
             file_id,
         )

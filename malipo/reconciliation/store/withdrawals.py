@@ -9,6 +9,7 @@ from malipo.db import Conn, Tx
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED
+from malipo.reconciliation.store.evidence import TELLS
 from malipo.reconciliation.store.statement_lines import merge_copies
 
 WHY_RESOLVED = "The statement was withdrawn."
@@ -19,6 +20,15 @@ HEIR = """
         SELECT c.file_id, c.row, c.kind FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
         WHERE c.line_id = l.id AND c.file_id <> $1 AND f.withdrawn_at IS NULL ORDER BY f.imported_at, f.id LIMIT 1
     ) heir
+"""
+
+
+# Matches by what only the file $1 says of a line that stays: its key, or that it is a reversal. With those that
+# operators made, two have agreed.
+UNTOLD = f"""
+    m.how <> 'operator' AND m.role IN ('payment', 'reversal') AND NOT EXISTS (
+        SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+        WHERE k.line_id = l.id AND k.file_id <> $1 AND n.withdrawn_at IS NULL AND {TELLS})
 """
 
 
@@ -141,7 +151,7 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
 
 async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> None:
     """Take the file's lines away. Fees and sweeps that another file has become new lines of that file, because they are
-    booked by file; others keep their places."""
+    booked by file; others keep their places, unless only this file said what they were matched by."""
     await _reopen_fees_of_heirs(tx)
     goes = "(g.heir IS NULL OR g.kind IN ('fee', 'sweep'))"
     await tx.execute(
@@ -176,9 +186,33 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         """
     )
     await tx.execute("INSERT INTO touched_lines SELECT line_id FROM statement_line_copies WHERE file_id = $1", file_id)
+    await _undo_untold(tx, file_id)
     await tx.execute("DELETE FROM statement_line_copies WHERE file_id = $1", file_id)
     await tx.execute("DELETE FROM statement_lines l USING leaving_lines g WHERE l.id = g.line_id AND g.heir IS NULL")
     await merge_copies(tx, "SELECT line_id FROM touched_lines")
+
+
+async def _undo_untold(tx: Tx, file_id: str) -> None:
+    """Lines that stay look for their places again, by what the other files say. So does the reversal of a payment
+    whose line does, because it found the payment through it."""
+    await tx.execute(
+        f"""
+        WITH untold AS (
+            SELECT m.line_id, m.role, m.merchant_id, m.transaction_id
+            FROM touched_lines t JOIN statement_lines l ON l.id = t.line_id
+            JOIN statement_matches m ON m.line_id = l.id WHERE {UNTOLD}
+        ), gone AS (
+            DELETE FROM statement_matches s
+            WHERE s.line_id IN (SELECT line_id FROM untold)
+               OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
+                   SELECT merchant_id, transaction_id FROM untold WHERE role = 'payment'))
+            RETURNING s.line_id
+        )
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT l.id, l.channel FROM gone JOIN statement_lines l ON l.id = gone.line_id ON CONFLICT DO NOTHING
+        """,
+        file_id,
+    )
 
 
 async def _reopen_fees_of_heirs(tx: Tx) -> None:

@@ -272,7 +272,7 @@ FAULTS = (
     ),
     Fault(
         "a file that only has the line vouches for a reversal",
-        "_TELLS",
+        "TELLS",
         "k.kind = 'reversal' AND k.linked = l.linked",
         "k.linked = l.linked",
         "One operator calls a line a reversal, and approves it as another's.",
