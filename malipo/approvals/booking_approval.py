@@ -14,6 +14,7 @@ from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import BOOKINGS, Act
+from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -94,7 +95,7 @@ async def request(
         return Requested(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):
         return Requested(is_new=False, proposal=None)
-    if await moved_alone.takes_two(
+    deciders = await moved_alone.deciders_of(
         tx,
         act_of(booking),
         booking.amount,
@@ -103,10 +104,11 @@ async def request(
         approval_amount=approval_amount,
         now=now,
         is_single_operator=is_single_operator,
-    ):
+    )
+    if deciders is Deciders.TWO:
         return Requested(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
     assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
-    details = _details(booking) | audit_log.alone(is_single_operator)
+    details = _details(booking) | audit_log.alone(deciders is Deciders.ONLY)
     await audit_log.append(tx, actor, action_of(booking.kind), now=now, **details)
     return Requested(is_new=True, proposal=None)
 
@@ -122,17 +124,17 @@ async def approve(
 ) -> ProposedBooking:
     """Agree with what another operator has proposed, and book it; `seen` is the code of what they were shown."""
     found = await lock_open(tx, id_or_reference)
-    await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
+    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
     decide.require_seen(seen, decide.code_of(found))
     proposed = proposed_booking(found)
     match proposed.booking:
         case Booking() as booking:
             await bookings.book_proposed(tx, found.id, booking, now=now)
         case transfer:
-            by, second = found.requested_by, None if is_single_operator else actor.name
+            by, second = found.requested_by, None if decided.is_single_operator else actor.name
             await transfers.book_proposed(tx, found.id, transfer, requested_by=by, approved_by=second, now=now)
     details = _details(proposed) | {"booking": found.id, "proposed_by": found.requested_by}
-    details |= audit_log.alone(is_single_operator)
+    details |= audit_log.alone(decided.is_single_operator)
     await audit_log.append(tx, actor, action_of(proposed.kind), now=now, **details)
     return proposed
 

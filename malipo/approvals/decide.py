@@ -70,13 +70,16 @@ async def approve(
     tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime, is_single_operator: bool = False
 ) -> Proposal:
     """Agree with what another operator has proposed, or what one has, as the only operator. The caller has locked the
-    proposal, and does it in this transaction."""
+    proposal, and does it in this transaction. As it is decided, it says whether one has decided alone: not about what
+    an operator has proposed who has left since then."""
     require_operator(actor)
+    is_alone = False
     if is_single_operator:
         await moved_alone.require_single_operator(tx, proposal.action)
+        is_alone = not await vouching.are_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     else:
         await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
-    return await _end(tx, proposal, actor.name, True, now=now, is_single_operator=is_single_operator)
+    return await _end(tx, proposal, actor.name, True, now=now, is_single_operator=is_alone)
 
 
 async def reject(

@@ -27,7 +27,9 @@ _AGAIN_SECONDS = 1.0
 
 def limits_of(settings: Settings) -> Limits:
     return Limits(
-        booking_approval_amount=settings.booking_approval_amount, second_factor=settings.operator_second_factor
+        booking_approval_amount=settings.booking_approval_amount,
+        second_factor=settings.operator_second_factor,
+        credit_by_itself=settings.credit_by_itself,
     )
 
 
@@ -40,6 +42,7 @@ def stricter(settings: Settings, noted: Limits | None) -> Settings:
         settings,
         booking_approval_amount=min(settings.booking_approval_amount, noted.booking_approval_amount),
         operator_second_factor=REQUIRED if is_required else settings.operator_second_factor,
+        credit_by_itself=settings.credit_by_itself and noted.credit_by_itself,
     )
 
 
@@ -64,6 +67,8 @@ async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bo
             amount_before=before.booking_approval_amount,
             second_factor=limits.second_factor,
             second_factor_before=before.second_factor,
+            credit_by_itself=limits.credit_by_itself,
+            credit_by_itself_before=before.credit_by_itself,
         )
     return True
 

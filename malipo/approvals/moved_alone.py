@@ -1,12 +1,13 @@
 """Counts what each operator moves without a second one, and says whether the next act takes two."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from malipo.approvals import store
 from malipo.approvals.acts import ACTS, COUNTED, Act
 from malipo.approvals.acts import takes_two as rule_takes_two
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Forbidden
 from malipo.operators import store as operators
 from malipo.operators import vouching
@@ -25,7 +26,15 @@ async def lock(tx: Tx, *names: str) -> None:
         await store.lock_operator(tx, name)
 
 
-async def takes_two(
+class Deciders(StrEnum):
+    """Who must agree with an act."""
+
+    ONE = "one"  # The operator who does it is enough.
+    TWO = "two"
+    ONLY = "only"  # It takes two, and the only operator there is does it, with --alone.
+
+
+async def deciders_of(
     tx: Tx,
     act: Act,
     amount: int,
@@ -35,22 +44,30 @@ async def takes_two(
     approval_amount: int,
     now: datetime,
     is_single_operator: bool = False,
-) -> bool:
+) -> Deciders:
     """Whether this act of theirs takes two operators. If it does not, what it moves is counted: the caller does it in
     this transaction. Who got their password or second factor from another operator moves nothing alone until somebody
     vouches for it: otherwise each operator that one makes has an amount of its own."""
     amount = abs(amount)
     await lock(tx, operator)
-    moved = await store.sum_moved_alone(tx, operator, since=now - COUNTED)
-    if any(each.account == operator for each in await vouching.find_open(tx, now=now)):
-        approval_amount = 0
-    is_for_two = rule_takes_two(act, amount, moved_alone=moved, approval_amount=approval_amount)
-    if is_for_two and is_single_operator:
+    is_for_two = await would_take_two(tx, act, amount, operator=operator, approval_amount=approval_amount, now=now)
+    if is_for_two and not is_single_operator:
+        return Deciders.TWO
+    if is_for_two:
         await require_single_operator(tx, act)
-        is_for_two = False
-    if not is_for_two and amount:
+    if amount:
         await store.insert_moved_alone(tx, operator, act, amount, subject=subject, now=now)
-    return is_for_two
+    return Deciders.ONLY if is_for_two else Deciders.ONE
+
+
+async def would_take_two(
+    connection: Conn, act: Act, amount: int, *, operator: str, approval_amount: int, now: datetime, also: int = 0
+) -> bool:
+    """Whether it would take two; `also` is what they would have moved alone before it. It only reads."""
+    moved = await store.sum_moved_alone(connection, operator, since=now - COUNTED)
+    if any(each.account == operator for each in await vouching.find_open(connection, now=now)):
+        approval_amount = 0
+    return rule_takes_two(act, amount, moved_alone=moved + also, approval_amount=approval_amount)
 
 
 async def require_single_operator(tx: Tx, act: Act) -> None:

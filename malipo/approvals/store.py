@@ -14,7 +14,7 @@ Terms = TypeVar("Terms")
 # Any number that no other pair of locks uses: "alon" in ASCII.
 _ALONE = 0x616C6F6E
 _LIMITS_LOCK = 0x6C696D69  # "limi"
-_LIMITS = "booking_approval_amount, second_factor"
+_LIMITS = "booking_approval_amount, second_factor, credit_by_itself"
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +42,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     booking_approval_amount: int
     second_factor: str
+    credit_by_itself: bool = True
 
 
 _COLUMNS = ", ".join(Proposal.__struct_fields__)
@@ -65,11 +66,14 @@ async def lock_limits(tx: Tx) -> Limits | None:
 async def put_limits(tx: Tx, limits: Limits, *, now: datetime) -> None:
     await tx.execute(
         """
-        INSERT INTO operator_limits (booking_approval_amount, second_factor, noted_at) VALUES ($1, $2, $3)
-        ON CONFLICT (is_only) DO UPDATE SET booking_approval_amount = $1, second_factor = $2, noted_at = $3
+        INSERT INTO operator_limits (booking_approval_amount, second_factor, credit_by_itself, noted_at)
+        VALUES ($1, $2, $3, $4)
+        ON CONFLICT (is_only) DO UPDATE
+        SET booking_approval_amount = $1, second_factor = $2, credit_by_itself = $3, noted_at = $4
         """,
         limits.booking_approval_amount,
         limits.second_factor,
+        limits.credit_by_itself,
         now,
     )
 
@@ -78,9 +82,9 @@ def _limits(row: Row | None) -> Limits | None:
     return None if row is None else Limits(**dict(row))
 
 
-async def sum_moved_alone(tx: Tx, operator: str, *, since: datetime) -> int:
+async def sum_moved_alone(connection: Conn, operator: str, *, since: datetime) -> int:
     return int(
-        await tx.fetchval(
+        await connection.fetchval(
             "SELECT coalesce(sum(amount), 0) FROM moved_alone WHERE operator = $1 AND moved_at > $2", operator, since
         )
     )

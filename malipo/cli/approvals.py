@@ -5,6 +5,7 @@ from typing import Any
 
 from malipo.approvals import store
 from malipo.approvals.acts import Act
+from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell, tell_table
@@ -25,7 +26,8 @@ def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.snapshot() as connection:
             found = await store.find_open(connection, list(Act))
             wanted = [each for each in found if arguments.id in (None, each.id)]
-            return [(each, await find_shown(connection, each, settings)) for each in wanted]
+            limited = await with_limits(connection, settings)
+            return [(each, await find_shown(connection, each, limited)) for each in wanted]
 
     found = sorted(with_database(settings, act), key=lambda each: each[0].requested_at)
     if arguments.id is not None:

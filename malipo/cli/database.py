@@ -8,7 +8,9 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import TypeVar
 
-from malipo import clock, log
+from malipo import log
+from malipo.access.reauthentication import SensitiveAct
+from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
@@ -17,6 +19,7 @@ from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.seen import agreed
 from malipo.cli.shown_proposals import find_shown
 from malipo.db import Database, Tx
+from malipo.db.database_time import database_now
 from malipo.db.embedded import NotRunning, server
 from malipo.db.schema import require_served
 from malipo.errors import Impossible
@@ -79,7 +82,7 @@ async def _warn_if_closed(database: Database) -> None:
 def write(
     arguments: argparse.Namespace, settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]
 ) -> Done:
-    """Change the database in one commit, in the name of whoever may give this command."""
+    """Change the database in one commit, in the name of whoever may give this command. `now` is the database's time."""
     return _change(arguments, settings, None, lambda tx, actor, now, _: act(tx, actor, now))
 
 
@@ -103,17 +106,41 @@ def _change(
     authority = AUTHORITY[arguments.act]
 
     async def work(database: Database) -> Done:
-        if (needed := needs_of(arguments)) is not None:
-            await reauthentication.confirm(arguments, needed, database, settings)
+        needed = await _prove(arguments, settings, database)
         seen = ""
         if find is not None:
             async with database.begin() as tx:
-                await find_actor(tx, settings, authority, now=clock.now())
+                await find_actor(tx, settings, authority, now=await database_now(tx))
                 proposal = await find(tx)
-                shown = None if proposal is None else await find_shown(tx, proposal, settings)
-            seen = "" if shown is None else agreed(arguments, shown)
+                limited = await with_limits(tx, settings)
+                shown = None if proposal is None else await find_shown(tx, proposal, limited)
+            if shown is not None:
+                seen = agreed(arguments, shown)
+                # Whoever was asked may have thought about it for an hour, or have left the terminal.
+                await _prove(arguments, settings, database)
         async with database.begin() as tx:
-            now = clock.now()
-            return await act(tx, await find_actor(tx, settings, authority, now=now), now, seen)
+            now = await database_now(tx)
+            actor = await find_actor(tx, settings, authority, now=now)
+            if needed is not None:
+                await reauthentication.require_recent(tx, needed, settings, now=now)
+            return await act(tx, actor, now, seen)
 
     return with_database(settings, work, command=arguments.act)
+
+
+def prove(arguments: argparse.Namespace, settings: Settings) -> None:
+    """That whoever gives this command may, before it does anything outside of the database."""
+
+    async def work(database: Database) -> None:
+        async with database.begin() as tx:
+            await find_actor(tx, settings, AUTHORITY[arguments.act], now=await database_now(tx))
+        await _prove(arguments, settings, database)
+
+    with_database(settings, work)
+
+
+async def _prove(arguments: argparse.Namespace, settings: Settings, database: Database) -> SensitiveAct | None:
+    """Ask for the password, if this command needs it and it was not typed in the last minutes. What it needs."""
+    if (needed := needs_of(arguments)) is not None:
+        await reauthentication.confirm(arguments, needed, database, settings)
+    return needed

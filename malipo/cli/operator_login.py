@@ -13,10 +13,11 @@ from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.cli.reauthentication import ask_code, login_service
 from malipo.db import Database
+from malipo.db.database_time import database_now
 from malipo.errors import Forbidden
 from malipo.operators import login
 from malipo.operators import store as operators
-from malipo.operators.login import SESSION_LIFE, CommandLine, OperatorLogin
+from malipo.operators.login import SESSION_LIFE, CommandLine
 from malipo.operators.store import Session
 from malipo.settings import Settings
 
@@ -46,14 +47,16 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
     command_line = CommandLine(randomness.token_urlsafe(32), os_user())
 
     async def act(database: Database) -> datetime:
-        now = clock.now()
+        now = await _now(database)
         service = login_service(database, settings)
         # Attempts are counted for the host, and not for an address that a variable could change.
         begun = await service.begin(
             name, password, address=host(), browser=Browser(), now=now, command_line=command_line
         )
         if begun.pending_token is not None:
-            await _finish(service, begun.pending_token, arguments, command_line)
+            proof = ask_code(arguments)
+            at: dict[str, Any] = {"address": host(), "browser": Browser(), "now": await _now(database)}
+            await service.finish(begun.pending_token, proof, **at, command_line=command_line)
         elif await _is_second_factor_required(database, settings):
             await _end_unproven(database, command_line, now=now)
             raise NotEnrolled
@@ -73,9 +76,9 @@ async def _is_second_factor_required(database: Database, settings: Settings) -> 
         return (await with_limits(connection, settings)).operator_second_factor == REQUIRED
 
 
-async def _finish(service: OperatorLogin, token: str, arguments: argparse.Namespace, command_line: CommandLine) -> None:
-    proof = ask_code(arguments)
-    await service.finish(token, proof, address=host(), browser=Browser(), now=clock.now(), command_line=command_line)
+async def _now(database: Database) -> datetime:
+    async with database.read() as connection:
+        return await database_now(connection)
 
 
 async def _end_unproven(database: Database, command_line: CommandLine, *, now: datetime) -> None:
@@ -84,7 +87,10 @@ async def _end_unproven(database: Database, command_line: CommandLine, *, now: d
 
 
 def _logout(arguments: argparse.Namespace, settings: Settings) -> int:
-    ended = with_database(settings, lambda database: _end(database, settings, now=clock.now()))
+    async def act(database: Database) -> Session | None:
+        return await _end(database, settings, now=await _now(database))
+
+    ended = with_database(settings, act)
     session_file.remove(session_file.path_of(settings))
     name = ended.operator.name if ended else None
     return tell(arguments, {"name": name}, f"{name} is logged out here." if name else "Nobody was logged in here.")
@@ -102,7 +108,7 @@ async def _end(database: Database, settings: Settings, *, now: datetime) -> Sess
 def _whoami(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[str, datetime | None] | None:
         async with database.read() as connection:
-            session = await find_session(connection, settings, now=clock.now())
+            session = await find_session(connection, settings, now=await database_now(connection))
             return session and (session.operator.name, await operators.expires_at(connection, session.id))
 
     name, until = with_database(settings, act) or (None, None)

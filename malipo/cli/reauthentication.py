@@ -8,14 +8,15 @@ confirmation of the last ten minutes.
 import argparse
 from datetime import datetime
 
-from malipo import clock, randomness
+from malipo import randomness
 from malipo.access.known_browsers import Browser
 from malipo.access.passwords import Passwords
 from malipo.access.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
 from malipo.access.second_factor.codes import Codes, Typed
 from malipo.cli import terminal
 from malipo.cli.actor import find_session, host
-from malipo.db import Database
+from malipo.db import Database, Tx
+from malipo.db.database_time import database_now
 from malipo.encryption import Encryption
 from malipo.errors import Unauthorized
 from malipo.operators.login import OperatorLogin
@@ -30,19 +31,36 @@ class NotConfirmed(Unauthorized):
         super().__init__(f"This is not the password of {name}. Nothing has changed.")
 
 
+class ConfirmationTooOld(Unauthorized):
+    code = "confirmation_too_old"
+
+    def __init__(self) -> None:
+        super().__init__("The password was typed too long ago. Nothing has changed. Give the command again.")
+
+
 async def confirm(arguments: argparse.Namespace, needed: SensitiveAct, database: Database, settings: Settings) -> None:
     """Ask, unless the operator who is logged in has typed the password in the last minutes."""
     async with database.read() as connection:
-        session = await find_session(connection, settings, now=clock.now())
-    if session is None or _is_recent(session, needed, now=clock.now()):
+        now = await database_now(connection)
+        session = await find_session(connection, settings, now=now)
+    if session is None or _is_recent(session, needed, now=now):
         return  # Without a session the command is refused anyway.
     password = terminal.secret(arguments, f"Password of {session.operator.name}")
     typed = ask_code(arguments) if session.has_second_factor else Typed()
     service = login_service(database, settings)
+    async with database.read() as connection:
+        now = await database_now(connection)  # It may have been typed slowly.
     try:
-        await service.confirm(session, Proof(password, typed), address=host(), browser=Browser(), now=clock.now())
+        await service.confirm(session, Proof(password, typed), address=host(), browser=Browser(), now=now)
     except WrongPassword:
         raise NotConfirmed(session.operator.name) from None
+
+
+async def require_recent(tx: Tx, needed: SensitiveAct, settings: Settings, *, now: datetime) -> None:
+    """In the commit itself. Without a session, `cli/actor.py` has said who may."""
+    session = await find_session(tx, settings, now=now)
+    if session is not None and not _is_recent(session, needed, now=now):
+        raise ConfirmationTooOld
 
 
 def _is_recent(session: Session, needed: SensitiveAct, *, now: datetime) -> bool:

@@ -13,6 +13,7 @@ from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
 from malipo.db import Conn
+from malipo.db.database_time import database_now
 from malipo.merchants.store import merchants
 from malipo.payments import resolve
 from malipo.payments.store import cases
@@ -22,6 +23,8 @@ from malipo.reconciliation.close.store.closes import proposed_close
 from malipo.reconciliation.find_effect import find_import_effect
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.store import exceptions, resolutions, statement_proposals, statements
+from malipo.reconciliation.store.booked_lines import LineSum
+from malipo.reconciliation.store.evidence import Waiting
 from malipo.restore import release, status
 from malipo.restore.store import ReleaseTerms
 from malipo.settings import Settings
@@ -48,7 +51,7 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
     if proposal.action in BOOKINGS:
         return await _booking(connection, proposal)
     if proposal.action in STATEMENT_UNDOS:
-        return await _statement(connection, proposal)
+        return await _statement(connection, proposal, settings)
     match proposal.action:
         case Act.IMPORT:
             return await _import(connection, proposal)
@@ -111,11 +114,13 @@ async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -
     return Shown(code, terms, [] if changes is None else effects.in_words(changes).splitlines())
 
 
-async def _statement(connection: Conn, proposal: Proposal) -> Shown:
+async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
     proposed = statement_proposals.of(proposal)
     file = await statements.get(connection, proposed.file_id)
     assert file is not None
-    effect = await find_import_effect(connection, file)
+    amount = settings.booking_approval_amount
+    now = await database_now(connection)
+    effect = await find_import_effect(connection, file, approval_amount=amount, now=now)
     terms = {
         "action": proposed.action,
         "import": file.id,
@@ -138,11 +143,21 @@ async def _import(connection: Conn, proposal: Proposal) -> Shown:
     held = await import_approval.find_held(connection, proposal)
     terms = {"import": proposal.subject, "payments": len(held.lines), "amount": money.display(held.amount)}
     told = [
-        f"  {each.reference}, {each.type} {each.status}: {money.display(each.payment_amount)}, {each.receipt}"
+        f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}"
         for each in held.lines
     ]
-    told += [f"  {each.kind} of {each.day}: {money.display(each.untold)}" for each in held.sums]
+    told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in held.sums]
     return Shown(import_approval.code_of(held), terms, told)
+
+
+def _way(line: Waiting) -> str:
+    return f"{money.display(line.payment_amount)} {'came in' if line.amount > 0 else 'went out'}"
+
+
+def _ways(lines: LineSum) -> str:
+    """Which way it went: a sweep of the same amount may be either."""
+    ways = [(lines.money_in, "came in"), (lines.money_out, "went out")]
+    return ", ".join(f"{money.display(amount)} {way}" for amount, way in ways if amount)
 
 
 def _close(proposal: Proposal) -> Shown:

@@ -16,7 +16,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden
 from malipo.operators.store import Operator
 
-__all__ = ["COOLING_TIME", "find_open", "last_of_each", "may_vouch", "note_reset", "require_two", "vouch"]
+__all__ = ["COOLING_TIME", "are_two", "find_open", "last_of_each", "may_vouch", "note_reset", "require_two", "vouch"]
 
 SAME = "Whoever proposed it cannot approve it: it takes two operators."
 NOT_VOUCHED_FOR = (
@@ -42,6 +42,10 @@ async def require_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetim
         raise Forbidden(SAME)
     if not vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name):
         raise Forbidden(NOT_VOUCHED_FOR)
+
+
+async def are_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetime) -> bool:
+    return proposed_by != approver.name and vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name)
 
 
 async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: str | None = None) -> None:

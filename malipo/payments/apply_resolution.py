@@ -1,5 +1,6 @@
 """What a resolution does once it is decided: it ends an open payment, or corrects one that has ended."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,7 +47,7 @@ async def apply(
         resolved = Resolved(transaction, outcome, is_done=True)
     details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
     await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
-    return resolved
+    return replace(resolved, is_alone=is_alone)
 
 
 async def _end(

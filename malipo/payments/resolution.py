@@ -53,6 +53,7 @@ class Resolved:
     transaction: Transaction
     outcome: ResolvedOutcome
     is_done: bool  # False while a second operator has to approve it
+    is_alone: bool = False  # the only operator has decided what takes two
     is_of_contradiction: bool = False  # the status stays as it is
     credited: int = 0  # to the wallet; negative: taken from it
     borne: int = 0  # by the house, instead of the wallet

@@ -11,6 +11,7 @@ from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import RESOLUTIONS
 from malipo.approvals.decide import NothingProposed
+from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
@@ -88,7 +89,7 @@ async def propose(
         requested_at=now,
     )
     resolution = proposed_resolution(proposal)
-    if await moved_alone.takes_two(
+    deciders = await moved_alone.deciders_of(
         tx,
         act,
         amount,
@@ -97,12 +98,14 @@ async def propose(
         approval_amount=approval_amount,
         now=now,
         is_single_operator=is_single_operator,
-    ):
+    )
+    if deciders is Deciders.TWO:
         details = audit_details(transaction, resolution)
         await decide.propose(tx, proposal, "payment.resolution_proposed", details, actor=actor)
         return Resolved(transaction, finding.outcome, is_done=False)
+    is_alone = deciders is Deciders.ONLY
     return await apply(
-        tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
+        tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_alone
     )
 
 
@@ -129,11 +132,17 @@ async def approve(
     if proposal is None or resolution is None:
         raise NothingProposed(_NOTHING_PROPOSED)
     decide.require_seen(expected, _fingerprint(resolution))
-    await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+    decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     if seen is not None:
         decide.require_seen(seen, await find_code(tx, proposal))
     return await apply(
-        tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_single_operator
+        tx,
+        case,
+        resolution,
+        actor=actor,
+        now=now,
+        follow_up_seconds=follow_up_seconds,
+        is_alone=decided.is_single_operator,
     )
 
 

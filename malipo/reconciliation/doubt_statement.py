@@ -9,6 +9,7 @@ from malipo.network_statements.profile import Profile
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import file_comparison as store
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 
 class AgainstAnother(Conflict):
@@ -39,14 +40,22 @@ def refuse_same_elsewhere(other: StatementFile) -> NoReturn:
     )
 
 
-async def refuse_content_of_another(tx: Tx, file: StatementFile) -> None:
-    """The same lines with other bytes, given to another account."""
-    if other := await store.find_elsewhere(tx, file):
+async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFile | None:
+    """The same lines with other bytes, given to another account. What the worker fetches is of the account whose
+    credentials fetched it, so only another fetched file keeps it out; an operator's is the answer."""
+    other = await store.find_elsewhere(tx, file)
+    if file.imported_by == FETCHED_BY:
+        fetched = await store.find_elsewhere(tx, file, imported_by=FETCHED_BY)
+        if fetched is None:
+            return other
+        other = fetched
+    if other is not None:
         raise ImportedElsewhere(
             f"Most lines of {file.name} are in {other.name}, which was imported as {other.where}. A line "
             f"is of one account. If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
             other,
         )
+    return None
 
 
 async def refuse_contradiction(tx: Tx, file: StatementFile) -> None:

@@ -23,6 +23,13 @@ ELSEWHERE = (
     "Fees and sweeps of it that other files have too: {count}. They are booked anew under those files right "
     "afterwards, so this change is without them."
 )
+HELD = (
+    "Fees and sweeps of files that operators brought, and that wait for a second operator afterwards: {count}. This "
+    "change books them back."
+)
+CALLED_OTHERWISE = (
+    "Fees and sweeps of it that other files call something else: {count}. They become what those files call them."
+)
 MATCHES = "Matches that are undone: {count}."
 STAYS = "Payments that it has ended or corrected, and that stay as they are: {count}."
 
@@ -34,8 +41,8 @@ def title_of(change: AccountChange) -> str:
 
 def notes_of(effect: ImportEffect) -> list[tuple[str, int]]:
     """What withdrawing an import does beside the accounts: sentences, each with its number."""
-    elsewhere = [(ELSEWHERE, effect.elsewhere)] if effect.elsewhere else []
-    return [*elsewhere, (MATCHES, effect.matches), (STAYS, effect.stays)]
+    others = [(ELSEWHERE, effect.elsewhere), (CALLED_OTHERWISE, effect.called_otherwise), (HELD, effect.held)]
+    return [*(each for each in others if each[1]), (MATCHES, effect.matches), (STAYS, effect.stays)]
 
 
 def owner_of(change: AccountChange, merchants: dict[str, str]) -> str:

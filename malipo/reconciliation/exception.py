@@ -150,6 +150,7 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     line_cents: int | None = None  # beside line_amount
     followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
     has_line: bool = False  # the payment has a line
+    is_payment_line: bool = False  # one of the files that have the line calls it a payment, whatever others do
 
     @property
     def lacking(self) -> int:
@@ -175,7 +176,7 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_payout(self) -> bool:
         """Whether a customer got the money, or was to get it."""
-        is_money_out = self.line_kind == "money" and (self.line_amount or 0) < 0
+        is_money_out = self.is_payment_line and (self.line_amount or 0) < 0
         return self.type is Type.DISBURSEMENT or is_money_out
 
 

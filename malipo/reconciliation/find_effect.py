@@ -5,6 +5,7 @@ Both persons see the same: who proposes it and who approves it, on the pages and
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
@@ -17,6 +18,7 @@ from malipo.ledger.store import house_bookings as booking_store
 from malipo.ledger.store import wallets
 from malipo.payments.store import corrections
 from malipo.payments.transaction import Status, Transaction
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.action_moves import Effect, Facts, booked_back, effect_of
 from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.book_lines import move_of
@@ -52,7 +54,9 @@ class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
 
     withdrawal: list[AccountChange]  # of all of it, with what other files book anew right afterwards
     undos: dict[str, list[AccountChange]]  # of each booking that is not undone, by its id
-    elsewhere: int  # fees and sweeps that other files have too
+    elsewhere: int  # fees and sweeps that other files have too, and call so
+    called_otherwise: int = 0  # those that other files have, and call something else
+    held: int = 0  # of those files, fees and sweeps that are booked only when a second operator agrees
     matches: int  # that a withdrawal undoes
     stays: int  # payments that its lines have ended or corrected
 
@@ -138,14 +142,19 @@ async def find_effect(
     return await find_changes(connection, facts, effect_of(action, terms, facts), balances)
 
 
-async def find_import_effect(connection: Conn, file: StatementFile) -> ImportEffect | None:
-    """None: it was withdrawn."""
+async def find_import_effect(
+    connection: Conn, file: StatementFile, *, approval_amount: int, now: datetime
+) -> ImportEffect | None:
+    """None: it was withdrawn. What other files book anew may wait for a second operator by then: it is not booked."""
     if file.withdrawn_at is not None:
         return None
     balances = await find_balances(connection)
     undone = await withdrawal_effects.find_bookings_to_undo(connection, file.id)
     bookings = [house_bookings.booking_of(row) for row in await booking_store.find(connection, "id = ANY($1)", undone)]
-    anew = [move_of(each) for each in await withdrawal_effects.sum_lines_of_heirs(connection, file.id) if each.cents]
+    sums = await withdrawal_effects.sum_lines_of_heirs(connection, file.id)
+    held = await import_approval.find_to_hold(connection, sums, approval_amount=approval_amount, now=now)
+    anew = [move_of(each) for each in sums if each.cents and each.file_id not in held]
+    elsewhere, called_otherwise = await withdrawal_effects.count_lines_of_heirs(connection, file.id, held)
     cents = await booking_store.find_cents(connection, file.channel, file.account)
     return ImportEffect(
         withdrawal=_changes_of(booked_back(bookings, anew, cents=cents), balances),
@@ -154,7 +163,9 @@ async def find_import_effect(connection: Conn, file: StatementFile) -> ImportEff
             for each in bookings
             if each.file_id == file.id
         },
-        elsewhere=await withdrawal_effects.count_lines_of_heirs(connection, file.id),
+        elsewhere=elsewhere,
+        called_otherwise=called_otherwise,
+        held=sum(each.lines for each in sums if each.file_id in held),
         matches=await withdrawal_effects.count_matches(connection, file.id),
         stays=len(await withdrawals.find_ended(connection, file.id)),
     )

@@ -6,6 +6,7 @@ operator; above the approval amount they wait, as one list of the file. Meanwhil
 confirms itself is no longer in the list. Statements that the worker fetches from the network wait for nobody.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -17,6 +18,7 @@ from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -56,12 +58,11 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     for file_id, lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
-        if proposal is None and not await moved_alone.takes_two(
+        if proposal is None and not await _takes_two(
             tx,
-            Act.IMPORT,
+            file_id,
             sum(each.payment_amount for each in lines),
             operator=lines[0].imported_by,
-            subject=file_id,
             approval_amount=approval_amount,
             now=now,
         ):
@@ -86,15 +87,42 @@ async def hold_bookings(
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is not None:
             await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
-        elif await moved_alone.takes_two(
-            tx, Act.IMPORT, amount, operator=operator, subject=file_id, approval_amount=approval_amount, now=now
-        ):
+        elif await _takes_two(tx, file_id, amount, operator=operator, approval_amount=approval_amount, now=now):
             await _propose(tx, file_id, operator, amount, 0, now=now)
             lines += sum(each.lines for each in of_file)
         else:
             continue
         held.add(file_id)
     return held, lines
+
+
+async def _takes_two(tx: Tx, file_id: str, amount: int, *, operator: str, approval_amount: int, now: datetime) -> bool:
+    """If it does not, it is counted as moved by who imported the file."""
+    how: dict[str, Any] = {"operator": operator, "subject": file_id, "approval_amount": approval_amount, "now": now}
+    return await moved_alone.deciders_of(tx, Act.IMPORT, amount, **how) is Deciders.TWO
+
+
+async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_amount: int, now: datetime) -> set[str]:
+    """The files whose fees and sweeps would wait, if these were open beside what is open of them. It only reads."""
+    held, moved = set[str](), Counter[str]()
+    is_open = {each.subject for each in await proposals.find_open(connection, [Act.IMPORT])}
+    anew = {(each.file_id, each.kind, each.day) for each in sums}
+    for file_id in sorted({each.file_id for each in sums if each.untold}):
+        others = [
+            each
+            for each in await booked_lines.sum_lines(connection, file_id)
+            if (each.file_id, each.kind, each.day) not in anew
+        ]
+        of_file = [*others, *(each for each in sums if each.file_id == file_id)]
+        operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
+        how: dict[str, Any] = {"operator": operator, "approval_amount": approval_amount, "now": now}
+        if file_id in is_open or await moved_alone.would_take_two(
+            connection, Act.IMPORT, amount, **how, also=moved[operator]
+        ):
+            held.add(file_id)
+        else:
+            moved[operator] += amount
+    return held
 
 
 def _by_file(found: Sequence[Waiting]) -> Mapping[str, list[Waiting]]:
@@ -158,9 +186,9 @@ async def lock_for_approval(
     # The network may have confirmed some of the list itself, since it was last sorted out.
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
-    await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+    decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
-    details |= audit_log.alone(is_single_operator)
+    details |= audit_log.alone(decided.is_single_operator)
     await audit_log.append(tx, actor, "statement.effects_approved", now=now, **details)
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
 

@@ -72,6 +72,7 @@ class Imported(msgspec.Struct, frozen=True):
     is_repeat: bool = False  # the same file was imported before: nothing was done
     uncovered: str | None = None  # the time before it that no statement covers
     passed_over: Mapping[str, int] = {}  # rows that moved nothing, by their status
+    elsewhere: StatementFile | None = None  # an operator's file of another account that has most of its lines
 
 
 async def import_statement(
@@ -123,8 +124,9 @@ async def import_statement(
         file = msgspec.structs.replace(file, problems=(*file.problems, gap))
     if file.problems and not accepts_problems:
         raise DoesNotAddUp(f"{path.name} does not add up. Nothing was imported.", details={"file": list(file.problems)})
+    elsewhere = None
     if same is None:
-        await doubt_statement.refuse_content_of_another(tx, file)
+        elsewhere = await doubt_statement.refuse_content_of_another(tx, file)
         await doubt_statement.refuse_contradiction(tx, file)
         if not is_new_account:
             await doubt_statement.refuse_stranger(tx, file, profile)
@@ -144,8 +146,10 @@ async def import_statement(
         new=file.new_count,
         problems=file.problems,
         passed_over=passed_over,
+        **({} if elsewhere is None else {"elsewhere": elsewhere.id}),
     )
-    return Imported(file, uncovered=uncovered_before(file, before), passed_over=passed_over)
+    uncovered = uncovered_before(file, before)
+    return Imported(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
 
 
 def with_period(heading: Heading, period: Period | None) -> Heading:
@@ -180,8 +184,14 @@ async def find_same_elsewhere(connection: Conn, path: Path, channel: Channel, ac
 
 
 async def _find_same(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """The import of the same bytes. A file without lines says nothing of an account, so others may be equal to it."""
+    """The import of the same bytes. A file without lines says nothing of an account, so others may be equal to it.
+
+    What the worker fetches is the network's own word, read by the network's own layout: an operator's import of the
+    same bytes does not stand for it.
+    """
     found = await store.find_same(tx, file.sha256)
+    if file.imported_by == store.FETCHED_BY:
+        found = [each for each in found if each.imported_by == store.FETCHED_BY]
     for each in found:
         if (each.channel, each.account) == (file.channel, file.account):
             return each

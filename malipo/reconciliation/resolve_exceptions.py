@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import Act
-from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -104,7 +104,7 @@ class ResolveExceptions:
                 tx, exception, resolution, actor=actor, now=now, is_single_operator=is_single_operator
             )
         act = await _act_of(tx, exception, resolution)
-        if await moved_alone.takes_two(
+        deciders = await moved_alone.deciders_of(
             tx,
             act,
             resolution.amount,
@@ -113,9 +113,11 @@ class ResolveExceptions:
             approval_amount=self.approval_amount,
             now=now,
             is_single_operator=is_single_operator,
-        ):
+        )
+        if deciders is Deciders.TWO:
             return await _wait(tx, exception, resolution, act, actor=actor)
-        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator))
+        is_alone = deciders is Deciders.ONLY
+        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_alone))
 
     async def undo(
         self,
@@ -161,11 +163,11 @@ class ResolveExceptions:
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
             raise Conflict(CAUSE_HAS_GONE)
-        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+        approved = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         if seen is not None:
             decide.require_seen(seen, await self.find_code(tx, proposal))
-        decided = Decided(exception, proposed_resolution(proposal), actor, now, is_alone=is_single_operator)
-        return await self._apply(tx, decided)
+        is_alone = approved.is_single_operator
+        return await self._apply(tx, Decided(exception, proposed_resolution(proposal), actor, now, is_alone=is_alone))
 
     async def find_code(self, connection: Conn, proposal: Proposal) -> str:
         """Of what an approver is shown: the proposal, the exception, what would change, and the payment, if it is about
@@ -227,7 +229,7 @@ class ResolveExceptions:
             is_single_operator=is_single_operator,
         )
         if resolved.is_done:
-            return await _end(tx, Decided(exception, resolution, actor, now, is_alone=is_single_operator), None)
+            return await _end(tx, Decided(exception, resolution, actor, now, is_alone=resolved.is_alone), None)
         return await _wait(tx, exception, resolution, act, actor=actor)
 
     async def _apply(self, tx: Tx, decided: Decided) -> ReconciliationException:

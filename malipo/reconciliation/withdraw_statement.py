@@ -16,7 +16,7 @@ from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import STATEMENT_UNDOS, Act
-from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -81,7 +81,7 @@ class WithdrawStatements:
         act = Act.UNDO_STATEMENT_BOOKING
         proposal = _proposal(act, file, booking.id, booking.amount, reason, actor=actor, now=now)
         await decide.require_none_open(tx, [act], booking.id)
-        if await moved_alone.takes_two(
+        deciders = await moved_alone.deciders_of(
             tx,
             act,
             booking.amount,
@@ -90,9 +90,11 @@ class WithdrawStatements:
             approval_amount=self.approval_amount,
             now=now,
             is_single_operator=is_single_operator,
-        ):
+        )
+        if deciders is Deciders.TWO:
             return await _propose(tx, proposal, file, actor=actor)
-        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_single_operator)
+        is_alone = deciders is Deciders.ONLY
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
     async def approve(
         self,
@@ -107,10 +109,11 @@ class WithdrawStatements:
         """Agree with what another operator has proposed about a file or a booking, and do it; `seen` is the code of
         what they were shown."""
         proposal, file = await _lock_open(tx, subject)
-        await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+        decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         if seen is not None:
-            decide.require_seen(seen, code_of(proposal, await find_import_effect(tx, file)))
-        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_single_operator)
+            effect = await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now)
+            decide.require_seen(seen, code_of(proposal, effect))
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=decided.is_single_operator)
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Disagree with a proposal, or take one's own back."""
@@ -129,7 +132,7 @@ def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
     if booking_id is not None:
         return decide.code_of(proposal, effect_words.fingerprint_of(effect.undos.get(booking_id, [])))
     changes = effect_words.fingerprint_of(effect.withdrawal)
-    return decide.code_of(proposal, changes, effect.elsewhere, effect.matches, effect.stays)
+    return decide.code_of(proposal, changes, effect_words.notes_of(effect))
 
 
 async def _apply(

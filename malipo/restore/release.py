@@ -60,10 +60,10 @@ async def release(
         if not is_single_operator:
             return Released(False, standing.epoch)
         seen = None  # They have just proposed it.
-    await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
+    decided = await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
     if seen is not None:
         decide.require_seen(seen, code_of(proposed, await status.find(tx)))
-    details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": is_single_operator}
+    details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": decided.is_single_operator}
     await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
         await dispatch_restore.ask_first_what_came_late(tx)

@@ -79,6 +79,9 @@ class StatementFetcher:
             log.warning("statement_fetch.failed", reason=str(error), details=error.details, **where)
             return False
         log.info("statement_fetch.imported", lines=done.file.line_count, new=done.file.new_count, **where)
+        if (other := done.elsewhere) is not None:
+            # Its lines count twice until two operators have withdrawn the one that is wrong.
+            log.warning("statement_fetch.also_elsewhere", file=other.id, imported_as=other.where, **where)
         return not done.is_repeat
 
     async def _import(self, account: FetchableAccount, day: date, now: datetime) -> Imported:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.approvals import decide, store
+from malipo.approvals import booking_approval, decide, store
 from malipo.approvals.acts import ACTS, Act, Two
 from malipo.approvals.decide import AlreadyProposed, NothingProposed
 from malipo.approvals.store import Proposal
@@ -14,6 +14,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, DataError
 from malipo.errors import Conflict, Forbidden
+from malipo.ledger.bookings import Booking, Kind
+from tests.conftest import Merchant
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA, give_password, hire, outcome_of
 
 WAITING = [act for act, rule in ACTS.items() if rule.two is not Two.NEVER]
@@ -156,6 +158,28 @@ async def test_where_there_are_two_nobody_is_alone(room: Room) -> None:
     await room.propose()
     with pytest.raises(Forbidden, match="more than one"):
         await room.approve(actor=ASHA, alone=True)
+
+
+async def test_what_an_operator_proposed_who_has_left_is_not_decided_alone(room: Room) -> None:
+    await hire(room.database, "juma")
+    await room.propose()
+    assert not (await room.approve(alone=True)).is_single_operator
+
+
+@pytest.mark.parametrize(
+    ("amount", "names", "is_alone"), [(5, "asha juma", None), (5, "asha", None), (6, "asha", True)]
+)
+async def test_alone_is_noted_only_of_what_takes_two_and_only_of_who_is_alone(
+    database: Database, merchant: Merchant, amount: int, names: str, is_alone: bool | None
+) -> None:
+    await hire(database, *names.split())
+    booking = Booking(Kind.TOP_UP, merchant.id, amount, "NMB-1")
+    async with database.begin() as tx:
+        how: dict[str, Any] = {"approval_amount": 5, "actor": ASHA, "now": clock.now()}
+        await booking_approval.request(tx, booking, **how, is_single_operator=True)
+    async with database.read() as connection:
+        [kept] = [each for each in await audit_log.find(connection, limit=50) if each.action == "wallet.top_up"]
+    assert kept.details.get("alone") is is_alone
 
 
 async def test_what_is_gone_is_ended_by_the_system(room: Room) -> None:

@@ -46,6 +46,18 @@ def test_the_stricter_of_both_counts(
     assert (found.booking_approval_amount, found.operator_second_factor) == expected
 
 
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("noted", [True, False])
+async def test_a_command_credits_by_itself_only_where_the_service_does(
+    database: Database, own: bool, noted: bool
+) -> None:
+    """It is so unless it is set: a command whose environment lacks it must not credit."""
+    await begin(database, credit_by_itself=noted)
+    async with database.read() as connection:
+        found = await limits.with_limits(connection, Settings(credit_by_itself=own))
+    assert found.credit_by_itself is (own and noted)
+
+
 async def test_a_command_with_a_lying_environment_moves_no_more_alone(database: Database, terminal: Terminal) -> None:
     await begin(database)
     lie = {"booking_approval_amount": 10**12}

@@ -1,6 +1,9 @@
 """Who approves at the command line has typed the password, and the code, in the last ten minutes."""
 
+import asyncio
+import os
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 
@@ -9,11 +12,13 @@ from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.operators import store as operators
+from tests import fork_server
 from tests.authenticator_app import AuthenticatorApp, enrolled
 from tests.cli.test_operator_code import KEY
 from tests.cli.test_operator_session import PASSWORD, Terminal
 from tests.conftest import Merchant
 from tests.journeys import database_facts, operator_sessions
+from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
 
 APPROVE = ("wallet", "approve", "NMB-1", "--here")
@@ -116,3 +121,29 @@ async def _logged_in(database: Database) -> dict[str, object]:
     async with database.read() as connection:
         found = await audit_log.find(connection, limit=50)
     return dict(next(each.details for each in found if each.action == "operator.logged_in"))
+
+
+async def test_who_types_yes_long_after_the_password_is_asked_for_it_again(juma: Juma) -> None:
+    """They have left the terminal with the question on it, and somebody else types yes."""
+    screen, keyboard = os.openpty()
+    with os.fdopen(keyboard, "rb", buffering=0) as given, TemporaryFile() as out, TemporaryFile() as err:
+
+        async def until_asked(question: bytes) -> None:
+            async def is_asked() -> bool:
+                return question in os.pread(err.fileno(), 2**20, 0)
+
+            await until(is_asked, what=question.decode())
+
+        environment = juma.environment
+        child = fork_server.run_module("malipo", *APPROVE, env=environment, stdin=given, stdout=out, stderr=err)
+        try:
+            await until_asked(b"Type yes")
+            await juma.wait(11)
+            os.write(screen, b"yes\n")
+            await until_asked(b"Password of juma")
+            os.write(screen, b"not it at all\n")
+            assert await asyncio.to_thread(child.wait, 60) == 2
+        finally:
+            child.kill()
+            os.close(screen)
+    assert not await juma.has_booked()

@@ -32,7 +32,7 @@ class Terminal:
 
     def __init__(self, database_url: str, **variables: str) -> None:
         self.database_url = database_url
-        self._environment = {
+        self.environment = {
             "PATH": os.environ["PATH"],
             "MALIPO_DATABASE_URL": database_url,
             "MALIPO_OPERATOR_SECOND_FACTOR": "optional",
@@ -40,7 +40,7 @@ class Terminal:
         }
 
     def __call__(self, *arguments: str, typed: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-        return run_in(self._environment | more, *arguments, typed=typed)
+        return run_in(self.environment | more, *arguments, typed=typed)
 
 
 @pytest.fixture

@@ -371,16 +371,6 @@ async def test_fees_that_wait_are_booked_when_the_worker_fetches_them_too(desk: 
     await desk.statements.check_ledger()
 
 
-async def test_the_very_bytes_of_an_operators_file_are_one_import_and_still_wait(desk: Desk) -> None:
-    """It may have been read by another layout than the worker's, so the worker's copy does not vouch for it."""
-    before, path = await fees(desk), desk.statements.write(fee(MILLIONS))
-    file = (await desk.bring(path)).file
-    await desk.statements.match()
-    assert (await desk.bring(path, by=WORKER)).is_repeat
-    await desk.statements.match()
-    assert (await fees(desk), [each.proposal.subject for each in await desk.waiting()]) == (before, [file.id])
-
-
 async def test_rejected_fees_are_exceptions_and_never_book_themselves(desk: Desk) -> None:
     before = await fees(desk)
     file = (await desk.bring(desk.statements.write(fee(MILLIONS), fee(5, "F2")))).file

@@ -1,24 +1,47 @@
 """What one operator alone cannot do with receipts, files and their words; and what a withdrawal leaves to another file."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from malipo import clock
-from malipo.errors import Conflict
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.cli.shown_proposals import find_shown
+from malipo.errors import Conflict, Forbidden
+from malipo.network_statements.profile import built_in
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.resolve import propose
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.doubt_statement import ImportedElsewhere
+from malipo.reconciliation.exception import Action, ExceptionState
+from malipo.reconciliation.find_effect import find_import_effect
+from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.settings import Settings
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements
+from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, WHY, WORKER, Desk, fee, fees
+from tests.reconciliation.test_import_approval import MILLIONS, WHY, WORKER, Desk, failed, fee, fees
 from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
+
+
+def later(days: int = 3) -> datetime:
+    """Another end of a file, so that its bytes and its time are others."""
+    return clock.now() + timedelta(days=days)
+
+
+async def withdraw(desk: Desk, file_id: str) -> None:
+    acts = WithdrawStatements(1_000_000)
+    async with desk.database.begin() as tx:
+        await acts.propose_withdrawal(tx, file_id, reason=WHY, actor=ASHA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await acts.approve(tx, file_id, actor=JUMA, now=clock.now())
 
 
 @pytest.mark.parametrize("is_line_first", [True, False])
@@ -55,11 +78,7 @@ async def test_a_file_that_inherits_before_it_is_matched_stops_no_matching(desk:
     file = (await desk.bring(desk.statements.write(entry))).file
     await desk.statements.match()
     await desk.bring(desk.statements.write(entry, ends=clock.now() + timedelta(days=3)), by=WORKER)
-    acts = WithdrawStatements(1_000_000)
-    async with desk.database.begin() as tx:
-        await acts.propose_withdrawal(tx, file.id, reason=WHY, actor=ASHA, now=clock.now())
-    async with desk.database.begin() as tx:
-        await acts.approve(tx, file.id, actor=JUMA, now=clock.now())
+    await withdraw(desk, file.id)
     await desk.statements.match()
     await desk.statements.check_ledger()
 
@@ -102,3 +121,190 @@ async def test_the_number_of_an_adopted_payout_is_the_one_that_was_seen(statemen
     with pytest.raises(Conflict):
         async with statements.database.begin() as tx:
             await desk.resolve.approve(tx, found.id, actor=JUMA, now=clock.now(), seen=seen)
+
+
+WORDS = {"fee": "Transaction fee", "sweep": "Sweep between accounts", "money": "Sent to 255754000666"}
+
+
+@pytest.mark.parametrize(
+    ("withdrawn", "heirs", "waits"),
+    [("fee", "money", 0), ("sweep", "money", 0), ("fee", "sweep", 1), ("sweep", "fee", 1), ("fee", "fee", 1)],
+)
+async def test_a_line_that_is_inherited_is_what_its_heir_calls_it(
+    desk: Desk, withdrawn: str, heirs: str, waits: int
+) -> None:
+    """Asha calls it a fee, Juma's file does not. With hers withdrawn, nobody does: it is no fee that Juma answers for,
+    and that she may approve."""
+    at, before = clock.now() - timedelta(hours=1), await desk.statements.steps.balances()
+    file = (await desk.bring(desk.statements.write(Entry("X1", -MILLIONS, at, WORDS[withdrawn])), ASHA)).file
+    await desk.statements.match()
+    own = Entry("J1", -5, at, WORDS[heirs])
+    other = desk.statements.write(Entry("X1", -MILLIONS, at, WORDS[heirs]), own, ends=later())
+    kept = (await desk.bring(other, JUMA)).file
+    await desk.statements.match()
+    await withdraw(desk, file.id)
+    await desk.statements.match()
+    found = await desk.waiting()
+    assert [(each.proposal.subject, each.sums[0].kind) for each in found] == [(kept.id, heirs)] * waits
+    if not waits:
+        assert await desk.statements.kinds() == [("theirs_only", -MILLIONS), ("theirs_only", -5)]
+        assert await desk.statements.steps.balances() == before
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_hers_first", [True, False])
+@pytest.mark.parametrize("what", ["key", "reversal"])
+async def test_a_line_that_is_inherited_is_matched_by_nothing_that_only_a_withdrawn_file_said(
+    desk: Desk, is_hers_first: bool, what: str
+) -> None:
+    """Asha names the payment, or calls it a reversal; Juma's file only has the line. With hers withdrawn, it is not
+    Juma who answers for that, so that she may approve it."""
+    if what == "key":
+        payment = await failed(desk)
+        hers, his = [line_of(payment, "QK1")], [line_of(payment, "QK1", key="")]
+    else:
+        line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
+        hers, his = [line, reversal_of(line)], [line, reversal_of(line, details="Sent to a customer")]
+    before = await desk.wallet()
+    brought = [(hers, ASHA), (his, JUMA)] if is_hers_first else [(his, JUMA), (hers, ASHA)]
+    files = []
+    for number, (lines, by) in enumerate(brought):
+        files.append((await desk.bring(desk.statements.write(*lines, ends=later(3 + number)), by)).file)
+        await desk.statements.match()
+    [held] = await desk.waiting()
+    assert held.proposal.requested_by == ASHA.name
+    own = next(each for each in files if each.imported_by == ASHA.name)
+    async with desk.database.snapshot() as connection:
+        shown = await find_import_effect(connection, own, approval_amount=1_000_000, now=clock.now())
+    await withdraw(desk, own.id)
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.wallet()) == ([], before)
+    assert len(await desk.statements.open_exceptions()) == 1
+    assert shown is not None
+    assert shown.matches == 1, "and that was shown before"
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+@pytest.mark.parametrize("details", ["Reversal of NOPE", "Adjustment"])
+async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_file_calls_it(
+    statements: Statements, is_fetched_first: bool, details: str
+) -> None:
+    """It is booked by two at any amount. Asha's file has it as the reversal of a receipt that there is not, or as
+    anything."""
+    desk, imports, at = ExceptionsDesk(statements.database), Desk(statements), clock.now() - timedelta(hours=1)
+    told = statements.write(Entry("X1", -900_000, at, "Sent to 255754000666"))
+    linked = "NOPE" if "NOPE" in details else ""
+    named = statements.write(Entry("X1", -900_000, at, details, linked=linked), ends=later())
+    for path, by in [(told, WORKER), (named, ASHA)] if is_fetched_first else [(named, ASHA), (told, WORKER)]:
+        await imports.bring(path, by=by)
+        await statements.match()
+    [found] = await statements.open_exceptions()
+    done = await desk.propose(found, Action.BOOK, {"account": "losses"}, by=ASHA)
+    assert done.state is ExceptionState.PROPOSED
+
+
+async def test_who_says_that_a_line_is_a_reversal_does_not_approve_it(desk: Desk) -> None:
+    """Juma's file has the line with the same receipt beside it, but does not call it a reversal."""
+    line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
+    plain = reversal_of(line, details="Payment to a customer")
+    await desk.bring(desk.statements.write(line, plain), JUMA)
+    await desk.statements.match()
+    named = await desk.bring(desk.statements.write(line, reversal_of(line), ends=later()), ASHA)
+    await desk.statements.match()
+    [held] = await desk.waiting()
+    assert (held.proposal.subject, held.proposal.requested_by) == (named.file.id, ASHA.name)
+    with pytest.raises(Forbidden):
+        await desk.approve(held.proposal.subject, by=ASHA)
+    await desk.approve(held.proposal.subject, by=JUMA)
+
+
+async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_the_network(desk: Desk) -> None:
+    line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
+    plain = reversal_of(line, details="Payment to a customer")
+    await desk.bring(desk.statements.write(line, plain), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(line, reversal_of(line), ends=later()), ASHA)
+    await desk.statements.match()
+    assert [each.proposal.requested_by for each in await desk.waiting()] == [ASHA.name]
+
+
+@pytest.mark.parametrize("is_fetched_a_reversal", [True, False])
+async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it(
+    desk: Desk, is_fetched_a_reversal: bool
+) -> None:
+    """Neither file alone says of what it is a reversal: one has the word, the other the receipt."""
+    line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
+    word, receipt = reversal_of(line, details="Reversal", linked=""), reversal_of(line, details="Sent")
+    fetched, brought = (word, receipt) if is_fetched_a_reversal else (receipt, word)
+    await desk.bring(desk.statements.write(line, fetched), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(line, brought, ends=later()), ASHA)
+    await desk.statements.match()
+    assert {each.proposal.requested_by for each in await desk.waiting()} <= {ASHA.name}
+    await desk.statements.check_ledger()
+
+
+async def bring_as_another(desk: Desk, path: Path) -> Imported:
+    """Asha imports it as the statement of an account that there is not."""
+    async with desk.database.begin() as tx:
+        return await import_statement(
+            tx,
+            path,
+            channel=desk.statements.channel,
+            account="old till",
+            profile=built_in()["generic"],
+            accepts_problems=False,
+            is_new_account=True,
+            actor=ASHA,
+            now=clock.now(),
+        )
+
+
+@pytest.mark.parametrize("is_same_file", [True, False])
+async def test_an_operators_file_of_another_account_does_not_keep_the_networks_own_out(
+    desk: Desk, is_same_file: bool
+) -> None:
+    at = clock.now() - timedelta(hours=1)
+    lines = [Entry(f"X{n}", -900_000, at, "Sent to 255754000666") for n in range(3)]
+    path = desk.statements.write(*lines)
+    elsewhere = (await bring_as_another(desk, path)).file
+    fetched = path if is_same_file else desk.statements.write(*lines, ends=later())
+    with pytest.raises(ImportedElsewhere):
+        await desk.bring(fetched, by=JUMA)
+    done = await desk.bring(fetched, by=WORKER)
+    assert (done.is_repeat, done.file.new_count) == (False, 3)
+    assert done.elsewhere is not None
+    assert done.elsewhere.id == elsewhere.id, "and operators are told which file has the same lines"
+
+
+@pytest.mark.parametrize("words", [None, "Transaction fee"])
+async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_the_worker_fetches_them(
+    desk: Desk, words: str | None
+) -> None:
+    before, charged = await desk.wallet(), await fees(desk)
+    entry = line_of(await failed(desk)) if words is None else fee(MILLIONS, details=words)
+    path = desk.statements.write(entry)
+    await desk.bring(path, ASHA)
+    assert (await desk.statements.match()).held == 1
+    assert not (await desk.bring(path, WORKER)).is_repeat
+    await desk.statements.match()
+    assert await desk.waiting() == []
+    gained = (await desk.wallet() - before, abs(await fees(desk) - charged))
+    assert gained == ((MILLIONS, 0) if words is None else (0, MILLIONS))
+    for by in (ASHA, WORKER):
+        assert (await desk.bring(path, by)).is_repeat, "and once for each"
+    await desk.statements.match()
+    await desk.statements.check_ledger()
+
+
+async def test_who_approves_is_shown_which_way_a_sweep_went(desk: Desk) -> None:
+    at, told = clock.now() - timedelta(hours=1), []
+    for number, amount in enumerate([MILLIONS, -MILLIONS]):
+        entry = Entry(f"S{number}", amount, at, WORDS["sweep"])
+        await desk.bring(desk.statements.write(entry, ends=later(3 + number)), ASHA)
+        await desk.statements.match()
+    async with desk.database.snapshot() as connection:
+        for each in await proposals.find_open(connection, [Act.IMPORT]):
+            told += (await find_shown(connection, each, Settings())).changes
+    assert [each.rpartition("000 ")[2] for each in told] == ["came in", "went out"]

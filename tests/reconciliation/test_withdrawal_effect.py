@@ -1,5 +1,6 @@
 """What taking an import back changes is shown before anybody decides: account by account, and exactly what is done."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -7,25 +8,29 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation import effect_words
 from malipo.reconciliation.find_effect import AccountChange, ImportEffect, find_balances, find_import_effect
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import statements as files
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, fee_of, line_of, statements
+from tests.reconciliation.test_import_approval import WORKER, Desk
 
 __all__ = ["statements", "steps"]
 
-WITHDRAW = WithdrawStatements(1000)
+LIMIT = 1_000_000
+WITHDRAW = WithdrawStatements(LIMIT)
 WHY = "It is the statement of another till"
 DAY = (clock.now() - timedelta(days=3)).replace(hour=9, minute=0, second=0, microsecond=0)
 
 
 async def effect_on(statements: Statements, file: StatementFile) -> ImportEffect:
     async with statements.database.snapshot() as connection:
-        found = await find_import_effect(connection, file)
+        found = await find_import_effect(connection, file, approval_amount=LIMIT, now=clock.now())
     assert found is not None
     return found
 
@@ -123,7 +128,8 @@ async def test_nothing_changes_if_another_file_has_all_of_it(statements: Stateme
     async with statements.database.snapshot() as connection:
         gone = await files.get(connection, small.id)
         assert gone is not None
-        assert await find_import_effect(connection, gone) is None, "it was withdrawn"
+        shown_then = await find_import_effect(connection, gone, approval_amount=LIMIT, now=clock.now())
+        assert shown_then is None, "it was withdrawn"
 
 
 @pytest.mark.parametrize("is_undo", [False, True])
@@ -162,3 +168,37 @@ async def test_a_payment_whose_line_has_the_words_of_a_fee_is_not_booked_as_one(
     await do_as_shown(statements, file, undo=undo if is_undo else None)
     assert [role for _, _, role in await statements.matches()] == ["payment"]
     assert await statements.kinds() == ([("unknown_line", -4)] if is_undo else [])
+
+
+@pytest.mark.parametrize(
+    ("heirs", "moved", "waits"),
+    [
+        ([(NEEMA, "Fee", 600_000)], 0, 0),
+        ([(NEEMA, "Fee", 600_000)], 500_000, 1),  # with what she has moved alone, it is more than one may
+        ([(NEEMA, "Fee", 1_200_000)], 0, 1),
+        ([(NEEMA, "Fee", 600_000), (NEEMA, "Fee", 600_000)], 0, 1),  # two files of one operator
+        ([(NEEMA, "Fee", 600_000), (JUMA, "Fee", 600_000)], 0, 0),
+        ([(WORKER, "Fee", 1_200_000)], 0, 0),
+        ([(NEEMA, "Sent to 255754000666", 600_000)], 0, 0),  # and is no fee any more
+        ([(NEEMA, "Sweep between accounts", 1_200_000)], 0, 1),
+    ],
+)
+async def test_what_an_operators_file_inherits_is_shown_as_it_will_be(
+    statements: Statements, heirs: list[tuple[Actor, str, int]], moved: int, waits: int
+) -> None:
+    desk = Desk(statements)
+    hours = [DAY + timedelta(hours=number) for number in range(3)]
+    entries = [Entry(f"F{number}", -amount, hours[number], "Fee") for number, (_, _, amount) in enumerate(heirs)]
+    file = (await desk.bring(statements.write(*entries, begins=DAY))).file
+    await statements.match()
+    if await desk.waiting():
+        await desk.approve(file.id)
+    for number, (by, details, _) in enumerate(heirs):
+        entry, opening = replace(entries[number], details=details), OPENING + sum(e.amount for e in entries[:number])
+        path = statements.write(entry, begins=hours[number], ends=hours[number + 1], opening=opening)
+        await desk.bring(path, by)
+    if moved:
+        await desk.bring(statements.write(Entry("M", -moved, DAY + timedelta(days=2), "Fee")), NEEMA)
+    await statements.match()
+    await do_as_shown(statements, file)
+    assert len(await desk.waiting()) == waits

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from malipo import clock
 from malipo.approvals import decide as approvals
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
@@ -188,7 +187,8 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(
         tx: Tx, actor: Actor, now: datetime, seen: str
     ) -> tuple[ReconciliationException, effects.Rows | None]:
-        shown, resolve = await changes(tx, await _get(tx, arguments)), ResolveExceptions.of(settings, clock.now)
+        shown = await changes(tx, await _get(tx, arguments))
+        resolve = ResolveExceptions.of(await with_limits(tx, settings), lambda: now)
         how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": arguments.alone}
         return await resolve.approve(tx, arguments.exception, **how), shown
 
@@ -228,7 +228,7 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide, c
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ReconciliationException, effects.Rows | None]:
         shown = await changes(tx, await _get(tx, arguments)) if changes else None
-        resolve = ResolveExceptions.of(await with_limits(tx, settings), clock.now)
+        resolve = ResolveExceptions.of(await with_limits(tx, settings), lambda: now)
         return await decide(resolve, tx, actor, now), shown
 
     if changes is not None and arguments.preview:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from malipo import money
+from malipo.approvals.limits import with_limits
 from malipo.db import Conn
 from malipo.errors import Refusal
 from malipo.merchants.store import merchants
@@ -31,7 +32,7 @@ async def find(
             action,
             terms,
             await find_balances(connection),
-            credits_automatically=settings.credit_by_itself,
+            credits_automatically=(await with_limits(connection, settings)).credit_by_itself,
         )
     except Refusal:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.cli.database import write
+from malipo.cli.database import prove, write
 from malipo.cli.output import add_subcommand
 from malipo.cli.statements.imported import tell_both
 from malipo.cli.statements.matched import match_now
@@ -40,6 +40,7 @@ def _fetch(arguments: argparse.Namespace, settings: Settings) -> int:
     now = clock.now()
     day = arguments.day or clock.day_of(now) - timedelta(days=1)
     require_over(day, now)
+    prove(arguments, settings)
     with TemporaryDirectory(prefix="malipo-") as folder:
         # The network takes its time: not in the transaction.
         account, path = asyncio.run(_file(settings, Channel(arguments.channel), day, Path(folder)))

@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from malipo import clock
 from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database
 from malipo.cli.exceptions.words import row_of
 from malipo.db import Database
+from malipo.db.database_time import database_now
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation import matching_summary
@@ -25,10 +25,11 @@ def match_now(settings: Settings, actor: Actor) -> Found:
     """Match what was imported, in somebody's name; with the exceptions that were found."""
 
     async def act(database: Database) -> Found:
-        settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
         async with database.read() as connection:
-            limit = (await with_limits(connection, settings)).booking_approval_amount
-        done, summary = await match_and_note(database, settle, approval_amount=limit, clock=clock.now, actor=actor)
+            limited, now = await with_limits(connection, settings), await database_now(connection)
+        settle = Settle(clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself)
+        limit = limited.booking_approval_amount
+        done, summary = await match_and_note(database, settle, approval_amount=limit, clock=lambda: now, actor=actor)
         async with database.read() as connection:
             return summary, await exceptions.find_by_ids(connection, [each.id for each in done.exceptions.first])
 

@@ -5,9 +5,10 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from malipo import clock, money
+from malipo import money
 from malipo.approvals import decide
 from malipo.approvals.acts import Act
+from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import require_here
@@ -50,6 +51,8 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
             "type": each.type,
             "status": each.status,
             "receipt": each.receipt,
+            "in": each.payment_amount if each.amount > 0 else None,
+            "out": each.payment_amount if each.amount < 0 else None,
             "amount": each.payment_amount,
         }
         for held in found
@@ -63,12 +66,14 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
             "type": each.kind,
             "status": str(each.day),
             "receipt": None,
+            "in": each.money_in or None,
+            "out": each.money_out or None,
             "amount": each.untold,
         }
         for held in found
         for each in held.sums
     ]
-    tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
+    tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("in", "out", "amount"))
     if rows and not arguments.json:
         print(f"\nTogether: {money.display(sum(held.amount for held in found))}")
     return 0
@@ -81,7 +86,8 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         return await decide.lock_open(tx, [Act.IMPORT], arguments.file, import_approval.NOTHING_WAITS)
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[int, Actor]:
-        settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+        limited = await with_limits(tx, settings)
+        settle = Settle(clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself)
         alone = arguments.alone
         proposal = await approve_import(
             tx, settle, arguments.file, actor=actor, now=now, seen=seen, is_single_operator=alone

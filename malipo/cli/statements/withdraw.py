@@ -17,6 +17,7 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.seen import add_approval
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
+from malipo.db.database_time import database_now
 from malipo.reconciliation import effect_words
 from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
 from malipo.reconciliation.store import statement_proposals, statements, withdrawals
@@ -93,7 +94,14 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
                     }
                     for each in await statement_proposals.find(connection, file.id)
                 ],
-                "changes": _changes(await find_import_effect(connection, file)),
+                "changes": _changes(
+                    await find_import_effect(
+                        connection,
+                        file,
+                        approval_amount=(await with_limits(connection, settings)).booking_approval_amount,
+                        now=await database_now(connection),
+                    )
+                ),
             }
 
     found = with_database(settings, act)
@@ -159,7 +167,8 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[StatementProposal, Actor]:
         how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": arguments.alone}
-        return await WithdrawStatements(settings.booking_approval_amount).approve(tx, arguments.id, **how), actor
+        limit = (await with_limits(tx, settings)).booking_approval_amount
+        return await WithdrawStatements(limit).approve(tx, arguments.id, **how), actor
 
     return _done(arguments, settings, *approve(arguments, settings, find, act))
 

@@ -11,8 +11,14 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
 from malipo.reconciliation.store.statements import FETCHED_BY
 
+
 # Lines that are booked as sums. What came in is never booked as a fee: it may be a payment whose remark says "fees".
-SUMMED = "(l.kind = 'sweep' OR l.kind = 'fee' AND l.amount < 0)"
+def summed(kind: str) -> str:
+    """Of a line `l` that is called so."""
+    return f"({kind} = 'sweep' OR {kind} = 'fee' AND l.amount < 0)"
+
+
+SUMMED = summed("l.kind")
 # Fees and sweeps whose booking operators have undone have an exception each, and only operators decide about them.
 IS_SUMMED = f"""
     {SUMMED} AND NOT EXISTS (
@@ -30,6 +36,18 @@ SHILLINGS = """
 """
 
 
+def untold(kind: str, *, without: str = "NULL") -> str:
+    """In shillings, what of lines `l`, called `kind` and of files `f`, no statement of the worker's calls so; as if one
+    file were not there."""
+    return f"""
+        coalesce(ceil(sum(abs(l.amount * 100 + l.cents) / 100.0) FILTER (
+            WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
+                SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+                WHERE k.line_id = l.id AND k.kind = {kind} AND n.imported_by = '{FETCHED_BY}'
+                  AND n.withdrawn_at IS NULL AND n.id IS DISTINCT FROM {without}))), 0)::bigint
+    """
+
+
 class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     """The fees or the sweeps of a file on a day."""
 
@@ -42,6 +60,8 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     imported_by: str = ""
     lines: int = 0
     untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's calls the same
+    money_in: int = 0  # in shillings: what came in
+    money_out: int = 0
 
 
 class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,12 +96,9 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSu
         SELECT l.file_id, l.channel, l.account, l.kind,
                (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
-               coalesce(ceil(sum(abs(l.amount * 100 + l.cents) / 100.0) FILTER (
-                   WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
-                   SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                   WHERE k.line_id = l.id AND k.kind = l.kind AND n.imported_by = '{FETCHED_BY}'
-                     AND n.withdrawn_at IS NULL))), 0)::bigint
-                   AS untold
+               {untold("l.kind")} AS untold,
+               coalesce(sum(l.amount) FILTER (WHERE l.amount > 0), 0)::bigint AS money_in,
+               coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
         WHERE {IS_SUMMED} AND ($1::text IS NULL OR l.file_id = $1)

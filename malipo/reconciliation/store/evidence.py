@@ -58,14 +58,16 @@ _HAS_EFFECT = """
         ELSE false END
 """
 # Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who brings
-# the file with the key, or with the receipt that a reversal takes back, answers for that.
-_TELLS = """
-    CASE WHEN m.role = 'reversal' THEN k.linked = l.linked WHEN m.how = 'key' THEN k.key = l.key ELSE true END
+# the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of it, an
+# operator who brought one does.
+TELLS = """
+    CASE WHEN m.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = l.linked
+         WHEN m.how = 'key' THEN k.key = l.key ELSE true END
 """
 _IS_FETCHED = f"""
     (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
         SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {_TELLS})
+        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {TELLS})
      ELSE f.imported_by = '{FETCHED_BY}' END)
 """
 _WAITING = """
@@ -76,7 +78,9 @@ _JOINED = f"""
     statement_matches m JOIN statement_lines l ON l.id = m.line_id
     JOIN statement_files f ON f.id = coalesce((
         SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.withdrawn_at IS NULL AND {_TELLS} ORDER BY n.imported_at, n.id LIMIT 1), l.file_id)
+        WHERE k.line_id = l.id AND n.withdrawn_at IS NULL
+        ORDER BY ({TELLS}) DESC, NOT ({TELLS}) AND n.imported_by = '{FETCHED_BY}', k.linked = l.linked DESC,
+                 n.imported_at, n.id LIMIT 1), l.file_id)
     JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """

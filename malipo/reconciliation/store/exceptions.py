@@ -46,7 +46,9 @@ _COLUMNS = f"""
     e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
     {_FOLLOWED} AS followed,
     EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id
-            AND s.transaction_id = e.transaction_id AND s.role = 'payment') AS has_line
+            AND s.transaction_id = e.transaction_id AND s.role = 'payment') AS has_line,
+    coalesce(l.kind = 'money', false) OR EXISTS (
+        SELECT FROM statement_line_copies k WHERE k.line_id = e.line_id AND k.kind = 'money') AS is_payment_line
 """
 _JOINED = """
     reconciliation_exceptions e

@@ -62,8 +62,9 @@ async def find_apart(tx: Tx, file: StatementFile, *, last_line: datetime | None)
     return [row["id"] for row in rows]
 
 
-async def find_elsewhere(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """A file of another account that has most of the lines which are new with this one."""
+async def find_elsewhere(tx: Tx, file: StatementFile, *, imported_by: str | None = None) -> StatementFile | None:
+    """A file of another account that has most of the lines which are new with this one; of those that anybody, or only
+    this one, has imported."""
     row = await tx.fetchrow(
         f"""
         WITH sampled AS MATERIALIZED (
@@ -72,12 +73,15 @@ async def find_elsewhere(tx: Tx, file: StatementFile) -> StatementFile | None:
         ), accounts AS (
             SELECT DISTINCT channel, account FROM statement_files
             WHERE (channel, account) <> ($2, $3) AND withdrawn_at IS NULL
+              AND ($4::text IS NULL OR imported_by = $4)
         )
         SELECT {FILE} FROM statement_files WHERE id = (
             SELECT min(known.file_id) FROM sampled s CROSS JOIN accounts a CROSS JOIN LATERAL (
                 SELECT l.file_id FROM statement_lines l
                 WHERE l.channel = a.channel AND l.account = a.account AND l.receipt = s.receipt AND l.amount = s.amount
-                  AND l.moved_at BETWEEN s.moved_at - interval '1 day' AND s.moved_at + interval '1 day' LIMIT 1
+                  AND l.moved_at BETWEEN s.moved_at - interval '1 day' AND s.moved_at + interval '1 day'
+                  AND ($4::text IS NULL OR EXISTS (
+                      SELECT FROM statement_files f WHERE f.id = l.file_id AND f.imported_by = $4)) LIMIT 1
             ) known
             GROUP BY a.channel, a.account HAVING 2 * count(*) > (SELECT count(*) FROM sampled)
             ORDER BY count(*) DESC, 1 LIMIT 1
@@ -86,6 +90,7 @@ async def find_elsewhere(tx: Tx, file: StatementFile) -> StatementFile | None:
         file.id,
         file.channel,
         file.account,
+        imported_by,
     )
     return None if row is None else file_of(row)
 

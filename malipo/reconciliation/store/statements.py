@@ -76,7 +76,8 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
 
 
 async def find_same(connection: Conn, sha256: bytes) -> list[StatementFile]:
-    """Imports of the same bytes that count, of any account; more than one only if they are older than that rule."""
+    """Imports of the same bytes that count, of any account: at most one of operators and one of the worker, unless they
+    are older than that rule."""
     rows = await connection.fetch(
         f"SELECT {FILE} FROM statement_files WHERE sha256 = $1 AND withdrawn_at IS NULL ORDER BY id", sha256
     )

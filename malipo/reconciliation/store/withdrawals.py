@@ -9,6 +9,7 @@ from malipo.db import Conn, Tx
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED
+from malipo.reconciliation.store.evidence import TELLS
 from malipo.reconciliation.store.statement_lines import merge_copies
 
 WHY_RESOLVED = "The statement was withdrawn."
@@ -16,9 +17,18 @@ DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
 # The other file that has a line `l` of the file $1, and that it belongs to once that one is withdrawn.
 HEIR = """
     LATERAL (
-        SELECT c.file_id, c.row FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
+        SELECT c.file_id, c.row, c.kind FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
         WHERE c.line_id = l.id AND c.file_id <> $1 AND f.withdrawn_at IS NULL ORDER BY f.imported_at, f.id LIMIT 1
     ) heir
+"""
+
+
+# Matches by what only the file $1 says of a line that stays: its key, or that it is a reversal. With those that
+# operators made, two have agreed.
+UNTOLD = f"""
+    m.how <> 'operator' AND m.role IN ('payment', 'reversal') AND NOT EXISTS (
+        SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+        WHERE k.line_id = l.id AND k.file_id <> $1 AND n.withdrawn_at IS NULL AND {TELLS})
 """
 
 
@@ -55,14 +65,14 @@ async def sort_lines(tx: Tx, file_id: str) -> None:
     await tx.execute(
         """
         CREATE TEMPORARY TABLE leaving_lines (
-            line_id bigint PRIMARY KEY, kind text, day date, heir text COLLATE "C", heir_row integer
+            line_id bigint PRIMARY KEY, kind text, day date, heir text COLLATE "C", heir_row integer, heir_kind text
         ) ON COMMIT DROP
         """
     )
     await tx.execute(
         f"""
         INSERT INTO leaving_lines
-        SELECT l.id, l.kind, {DAY}, heir.file_id, heir.row
+        SELECT l.id, l.kind, {DAY}, heir.file_id, heir.row, heir.kind
         FROM statement_lines l LEFT JOIN {HEIR} ON true
         WHERE l.file_id = $1
         """,
@@ -141,7 +151,7 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
 
 async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> None:
     """Take the file's lines away. Fees and sweeps that another file has become new lines of that file, because they are
-    booked by file; others keep their places."""
+    booked by file; others keep their places, unless only this file said what they were matched by."""
     await _reopen_fees_of_heirs(tx)
     goes = "(g.heir IS NULL OR g.kind IN ('fee', 'sweep'))"
     await tx.execute(
@@ -176,9 +186,33 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         """
     )
     await tx.execute("INSERT INTO touched_lines SELECT line_id FROM statement_line_copies WHERE file_id = $1", file_id)
+    await _undo_untold(tx, file_id)
     await tx.execute("DELETE FROM statement_line_copies WHERE file_id = $1", file_id)
     await tx.execute("DELETE FROM statement_lines l USING leaving_lines g WHERE l.id = g.line_id AND g.heir IS NULL")
     await merge_copies(tx, "SELECT line_id FROM touched_lines")
+
+
+async def _undo_untold(tx: Tx, file_id: str) -> None:
+    """Lines that stay look for their places again, by what the other files say. So does the reversal of a payment
+    whose line does, because it found the payment through it."""
+    await tx.execute(
+        f"""
+        WITH untold AS (
+            SELECT m.line_id, m.role, m.merchant_id, m.transaction_id
+            FROM touched_lines t JOIN statement_lines l ON l.id = t.line_id
+            JOIN statement_matches m ON m.line_id = l.id WHERE {UNTOLD}
+        ), gone AS (
+            DELETE FROM statement_matches s
+            WHERE s.line_id IN (SELECT line_id FROM untold)
+               OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
+                   SELECT merchant_id, transaction_id FROM untold WHERE role = 'payment'))
+            RETURNING s.line_id
+        )
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT l.id, l.channel FROM gone JOIN statement_lines l ON l.id = gone.line_id ON CONFLICT DO NOTHING
+        """,
+        file_id,
+    )
 
 
 async def _reopen_fees_of_heirs(tx: Tx) -> None:
@@ -189,7 +223,7 @@ async def _reopen_fees_of_heirs(tx: Tx) -> None:
         INSERT INTO open_statement_lines (line_id, channel)
         SELECT l.id, l.channel FROM statement_lines l
         WHERE l.amount <> 0 AND (l.file_id, l.kind, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) IN (
-                  SELECT heir, kind, day FROM leaving_lines WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL)
+                  SELECT heir, heir_kind, day FROM leaving_lines WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL)
           AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         ON CONFLICT DO NOTHING
         """
@@ -208,13 +242,23 @@ async def _give_to_heirs(tx: Tx) -> None:
         CREATE TEMPORARY TABLE given_lines (old_id bigint, new_id bigint, channel text, amount bigint) ON COMMIT DROP
         """
     )
-    # A new id: the close of a day has counted the old one, and takes it back by that.
+    # A new id: the close of a day has counted the old one, and takes it back by that. It is what the heir calls it:
+    # nobody answers for the word of a file that is gone.
     await tx.execute(
         """
-        WITH given AS (
-            UPDATE statement_lines l SET id = DEFAULT, file_id = g.heir, row = g.heir_row
-            FROM leaving_lines g WHERE l.id = g.line_id AND g.heir IS NOT NULL AND g.kind IN ('fee', 'sweep')
-            RETURNING g.line_id, l.id, l.channel, l.amount
+        WITH called AS (
+            SELECT g.*, CASE WHEN g.heir_kind = s.kind THEN s.nth ELSE coalesce((
+                SELECT max(k.nth) FROM statement_lines k
+                WHERE (k.channel, k.account, k.receipt, k.moved_at, k.amount, k.kind)
+                      = (s.channel, s.account, s.receipt, s.moved_at, s.amount, g.heir_kind)), 0)
+                + row_number() OVER (PARTITION BY s.channel, s.account, s.receipt, s.moved_at, s.amount, g.heir_kind,
+                                     g.heir_kind = s.kind ORDER BY s.id) END AS nth
+            FROM leaving_lines g JOIN statement_lines s ON s.id = g.line_id
+            WHERE g.heir IS NOT NULL AND g.kind IN ('fee', 'sweep')
+        ), given AS (
+            UPDATE statement_lines l
+            SET id = DEFAULT, file_id = c.heir, row = c.heir_row, kind = c.heir_kind, nth = c.nth
+            FROM called c WHERE l.id = c.line_id RETURNING c.line_id, l.id, l.channel, l.amount
         )
         INSERT INTO given_lines SELECT * FROM given
         """

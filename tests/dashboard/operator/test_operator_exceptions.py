@@ -167,3 +167,30 @@ async def test_what_an_adoption_changes_is_shown_with_the_merchants_fee_to_both_
     assert (refused.status, "It has changed since you looked." in refused.words) == (409, True)
     assert (await juma.surfer.post(f"{PATH}/approve", _fields(approver))).to == path
     assert await _states(operator_pages, [found]) == ["resolved"]
+
+
+async def test_of_several_on_a_page_all_that_is_proposed_is_shown_and_each_is_compared(
+    operator_pages: OperatorPages,
+) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    soko = await make_merchant(operator_pages.service.database, name=f"Soko {secrets.token_hex(4)}")
+    found = await _found(operator_pages, asha, 10_000, -2_000_000)
+    typed = {"merchant": soko.id, "phone": "+255712000001", "idempotency_key": "order-7", "name": "Neema"}
+    look = await _propose(asha, await asha.surfer.get(f"{PATH}/{found[0].id}"), "adopt", **typed)
+    assert (await _propose(asha, look, "adopt", **typed)).status == 303
+    await _propose(asha, await _chosen(asha, found[1:]), "book:losses")
+    assert await _states(operator_pages, found) == ["proposed", "proposed"]
+
+    for page in (await _chosen(juma, found), await juma.surfer.get(f"{PATH}/{found[0].id}")):
+        assert [each for each in typed.values() if each not in page.words] == []
+    seen = await _chosen(juma, found)
+    for each in found:
+        fields = _fields(seen)
+        stale = [(name, f"{value[:-1]}_" if name == "code" and each.id in value else value) for name, value in fields]
+        missing = [(name, value) for name, value in fields if name != "code" or each.id not in value]
+        for wrong in (stale, missing):
+            refused = await juma.surfer.post(f"{PATH}/approve", wrong)
+            assert (refused.status, "It has changed since you looked." in refused.words) == (409, True)
+    assert await _states(operator_pages, found) == ["proposed", "proposed"]
+    assert (await juma.surfer.post(f"{PATH}/approve", _fields(seen))).to == PATH
+    assert await _states(operator_pages, found) == ["resolved", "resolved"]

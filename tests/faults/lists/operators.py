@@ -65,8 +65,8 @@ FAULTS = (
     ),
     Fault(
         "what is moved alone is not written down",
-        "takes_two",
-        "if not is_for_two and amount:",
+        "deciders_of",
+        "if amount:",
         "if False:",
         "One operator takes a million in small bookings.",
         _ALONE,
@@ -174,5 +174,13 @@ FAULTS = (
         "return one != other and not waiting(found) & {one, other}",
         "An old API key whose maker is not known approves what its maker made.",
         ("merchants/test_vouching.py", "payments/batches/test_approval_rights.py", "operators/test_vouching.py"),
+    ),
+    Fault(
+        "a command that needs a confirmation does not ask for one",
+        "_prove",
+        "if (needed := needs_of(arguments)) is not None:",
+        "if (needed := needs_of(arguments)) is None:",
+        "A copied session file moves money without a password.",
+        ("cli/test_operator_reauthentication.py",),
     ),
 )

@@ -6,6 +6,7 @@ _MATCHING = ("reconciliation/test_match_statements.py",)
 _ACTIONS = ("reconciliation/test_action_moves.py",)
 _CLOSE = ("reconciliation/close/test_close_day.py",)
 _APPROVAL = ("reconciliation/test_import_approval.py",)
+_FILES = ("reconciliation/test_one_operators_files.py",)
 
 FAULTS = (
     Fault(
@@ -135,8 +136,8 @@ FAULTS = (
     Fault(
         "what an operator's file does to payments needs nobody else",
         "sort_out",
-        "if proposal is None and not await moved_alone.takes_two(",
-        "if proposal is None or not await moved_alone.takes_two(",
+        "if proposal is None and not await _takes_two(",
+        "if proposal is None or not await _takes_two(",
         "One operator with an invented file completes payments.",
         _APPROVAL,
     ),
@@ -268,5 +269,45 @@ FAULTS = (
         "proposed.hash,",
         "A second operator accepts a difference that has changed since.",
         _CLOSE,
+    ),
+    Fault(
+        "a file that only has the line vouches for a reversal",
+        "TELLS",
+        "k.kind = 'reversal' AND k.linked = l.linked",
+        "k.linked = l.linked",
+        "One operator calls a line a reversal, and approves it as another's.",
+        _FILES,
+    ),
+    Fault(
+        "a line that is inherited stays what the file called it that is gone",
+        "_give_to_heirs",
+        "kind = c.heir_kind, nth = c.nth",
+        "kind = l.kind, nth = l.nth",
+        "One operator calls a payout a fee, and approves it as another's.",
+        _FILES,
+    ),
+    Fault(
+        "a payout that a file calls something else is booked by one operator",
+        "ReconciliationException",
+        "self.is_payment_line and",
+        'self.line_kind == "money" and',
+        "One operator books a customer's payout to the house.",
+        _FILES,
+    ),
+    Fault(
+        "an operator's import of the same bytes stands for the network's",
+        "_find_same",
+        "if file.imported_by == store.FETCHED_BY:",
+        "if False:",
+        "What the network itself reports waits for an operator for ever.",
+        _FILES,
+    ),
+    Fault(
+        "what waits after a withdrawal is shown as booked",
+        "find_import_effect",
+        "if each.cents and each.file_id not in held",
+        "if each.cents",
+        "A second operator approves that nothing changes, and millions are booked back.",
+        ("reconciliation/test_withdrawal_effect.py",),
     ),
 )

@@ -45,6 +45,8 @@ SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "bank": "To or from the bank",
     "other": "Other",
     "elsewhere": effect_words.ELSEWHERE,
+    "called-otherwise": effect_words.CALLED_OTHERWISE,
+    "held-afterwards": effect_words.HELD,
     "matches": effect_words.MATCHES,
     "stays": effect_words.STAYS,
 }
@@ -128,6 +130,7 @@ async def page(
     errors: dict[str, str] | None = None,
 ) -> Response:
     file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
+    limit, now = request.service.settings.booking_approval_amount, request.service.clock()
 
     async def find(connection: Conn) -> Found:
         file = (await listing_store.find_files(connection, [file_id])).get(file_id)
@@ -140,7 +143,7 @@ async def page(
             await find_remaining(connection, file_id),
             await statement_proposals.find(connection, file_id),
             None if file is None else await find_summary(connection, file),
-            None if file is None else await find_import_effect(connection, file),
+            None if file is None else await find_import_effect(connection, file, approval_amount=limit, now=now),
             await import_approval.find_open(connection, file_id),
             await statement_proposals.find_waiting(connection, file_id),
             await operators.count(connection),
