@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
-from malipo.reconciliation.store.booked_lines import SUMMED
+from malipo.reconciliation.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.store.matching import SIGNED, keys_of
 
 _AT_A_TIME = 1000
@@ -21,6 +21,8 @@ class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     kind: str
     amount: int
+    key: str
+    phone: str
     candidates: int  # payments with its receipt or its key
     merchant_id: str | None  # of the only candidate
     transaction_id: str | None
@@ -35,8 +37,8 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
     """
     cursor = await tx.cursor(
         f"""
-        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, coalesce(c.number, 0) AS candidates,
-               c.merchant_id, c.transaction_id, m.line_id IS NOT NULL AS is_taken,
+        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, l.key, l.phone,
+               coalesce(c.number, 0) AS candidates, c.merchant_id, c.transaction_id, m.line_id IS NOT NULL AS is_taken,
                CASE WHEN coalesce(k.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END AS ledger_amount
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         LEFT JOIN (
@@ -49,7 +51,7 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
         LEFT JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
              AND m.role = 'payment'
         LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_PLACELESS})
-        WHERE NOT {SUMMED} AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
+        WHERE NOT ({IS_SUMMED}) AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
         ORDER BY l.moved_at, l.id
         """
     )
