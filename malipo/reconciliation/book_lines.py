@@ -63,9 +63,8 @@ async def write_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | 
 
 def move_of(lines: LineSum) -> tuple[Move, int]:
     """What is moved, and the cents beyond it."""
-    amount, cents = money.split_movement(lines.cents)
     _, other = KINDS[lines.kind]
-    return Move(*house_bookings.ends_of(amount, other), abs(amount), lines.channel), cents
+    return house_bookings.move_of(lines.cents, other, lines.channel)
 
 
 def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:

@@ -152,13 +152,18 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     has_line: bool = False  # the payment has a line
 
     @property
-    def lacking(self) -> int:
-        """What of the line the ledger's float does not have, signed as in the statement.
+    def moved_cents(self) -> int:
+        """What the line moved, to the cent, signed as in the statement."""
+        return (self.line_amount or 0) * 100 + (self.line_cents or 0)
+
+    @property
+    def lacking_cents(self) -> int:
+        """What of the line the ledger's float does not have.
 
         Of a line with another amount, the float may have followed the payment already. One that went the other way is
         another movement.
         """
-        return (self.line_amount or 0) - (self.followed if self.has_followed else 0)
+        return self.moved_cents - (self.followed * 100 if self.has_followed else 0)
 
     @property
     def has_followed(self) -> bool:

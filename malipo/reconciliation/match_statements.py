@@ -15,7 +15,7 @@ from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
 from malipo.payments.settle import Settle
 from malipo.reconciliation.book_lines import book_lines
-from malipo.reconciliation.carriers import aggregators
+from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.find_absent import find_absent
@@ -24,7 +24,15 @@ from malipo.reconciliation.line_exceptions import exception_of, exception_of_pos
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.report_evidence import report_evidence
 from malipo.reconciliation.resolve_gone import resolve_gone
-from malipo.reconciliation.store import booked_lines, charges, exceptions, matching, open_days, unmatched_lines
+from malipo.reconciliation.store import (
+    booked_lines,
+    charges,
+    exceptions,
+    matching,
+    open_days,
+    statements,
+    unmatched_lines,
+)
 from malipo.reconciliation.take_told_keys import take_told_keys
 from malipo.reconciliation.unbook_lines import unbook_lines
 
@@ -80,7 +88,7 @@ async def match_lines(
     """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
     shared = {
         "layouts": [name for name, each in profiles.items() if each.is_aggregator],
-        "accounts": list(aggregators()),
+        "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
     }
     first_open_day = await open_days.find_first(tx)
     unbooked = await unbook_lines(tx, **shared, new_files=done.files, first_open_day=first_open_day, now=now)
