@@ -50,6 +50,7 @@ class Matched:
     completed: int = 0  # payments that a line has ended
     contradicted: int = 0
     held: int = 0  # lines that wait for a second operator
+    held_bookings: int = 0  # of these, fees and sweeps
     waiting: int = 0  # payments that no complete statement covers yet
     uncarried: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
@@ -108,7 +109,7 @@ async def match_lines(
     done.exceptions.add(await exceptions.insert(tx, [exception_of_possible(each, now) for each in possible], now=now))
     booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
-    done.held = booked.held
+    done.held = done.held_bookings = booked.held
     async for lines in unmatched_lines.find(tx):
         done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
 

@@ -10,6 +10,7 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
 from malipo.reconciliation.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.store.matching import SIGNED, keys_of
+from malipo.reconciliation.store.payments import has_other_line_sql
 
 _AT_A_TIME = 1000
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
@@ -68,8 +69,8 @@ async def suggest(
     moments: tuple[datetime, datetime],
     limit: int,
 ) -> list[Suggestion]:
-    """Payments that a line may be of, and that have no line: by receipt or key; else of its amount and direction, by
-    phone within minutes, or made on its day. The likeliest first."""
+    """Payments that a line may be of, and that have no line, nor the receipt of another one: by receipt or key; else of
+    its amount and direction, by phone within minutes, or made on its day. The likeliest first."""
     rows = await connection.fetch(
         f"""
         SELECT found.* FROM (
@@ -88,6 +89,10 @@ async def suggest(
               AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key IN ({keys_of("l.key")}))
               AND NOT EXISTS (SELECT FROM statement_matches s
                               WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+              AND NOT EXISTS (SELECT FROM adopted_payments a
+                              WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id
+                                AND a.undone_at IS NOT NULL)
+              AND NOT {has_other_line_sql("l.receipt")}
         ) found
         ORDER BY array_position(ARRAY['receipt', 'key', 'phone', 'day'], why), created_at, transaction_id LIMIT $7
         """,
