@@ -92,7 +92,7 @@ async def match_lines(
         "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
     }
     first_open_day = await open_days.find_first(tx)
-    unbooked = await unbook_lines(tx, **shared, new_files=done.files, first_open_day=first_open_day, now=now)
+    unbooked = await unbook_lines(tx, **shared, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await matching.find_days(tx)))
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]

@@ -28,13 +28,12 @@ async def unbook_lines(
     *,
     layouts: Sequence[str],
     accounts: Sequence[str],
-    new_files: Sequence[str],
     first_open_day: date | None,
     now: datetime,
 ) -> list[BookedLine]:
     """Those that are in the queue again. The caller holds the lock of matching, and matches them next."""
-    found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts, new_files=new_files)
-    told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts, new_files=new_files)
+    found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
+    told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
     lines = {each.line_id: each for each in [*(each for each in told if names_key(each.key)), *found]}
     for _, group in groupby(sorted(lines.values(), key=_sum_of), key=_sum_of):
         await _unbook(tx, list(group), first_open_day=first_open_day, now=now)

@@ -1,5 +1,6 @@
 """Lines of payments whose words are those of a fee, a sweep or the bank: they are not booked by these words alone."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Type
 from malipo.reconciliation.exception import Action
 from malipo.reconciliation.possible_payment import may_be_payment
+from malipo.reconciliation.store import matching
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Entry, Statements, statements
@@ -180,6 +182,28 @@ async def test_a_booked_line_whose_lost_request_is_repeated_a_week_later_is_its_
     await statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     await statements.match()
     await lost.check()
+
+
+@pytest.mark.parametrize("learned", ["receipt", "key"])
+async def test_a_booked_line_is_found_again_also_if_the_run_that_would_have_found_it_died(
+    statements: Statements, desk: Desk, learned: str
+) -> None:
+    """A run puts the new files into the queue in one commit, and looks at lines in the next."""
+    lost, now = Lost(statements, desk, OUT), clock.now()
+    line = Entry("QK1", -lost.amount, now, "Monthly fee, given back")
+    await statements.take(line)
+    repeated = (await lost.repeat()).transaction
+    if learned == "receipt":
+        await statements.steps.claim()
+        await statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+        await statements.load(statements.write(name="later.csv"))
+    else:
+        await statements.load(statements.write(replace(line, key=repeated.network_key), name="later.csv"))
+    async with statements.database.begin() as tx:
+        await matching.queue_new_files(tx, now=clock.now() + timedelta(hours=2))
+    assert (await statements.match()).payments == 1
+    assert await statements.matches() == [("QK1", repeated.id, "payment")]
+    assert await statements.float_change() == -lost.amount
 
 
 async def test_a_booked_line_that_two_payments_have_is_an_exception(statements: Statements) -> None:

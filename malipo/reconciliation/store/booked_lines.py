@@ -236,18 +236,17 @@ async def find_like_payments(
     return {row["id"] for row in rows}
 
 
-async def find_booked_of_payments(
-    tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str], new_files: Sequence[str]
-) -> list[BookedLine]:
-    """Lines that were booked, and that are exactly those of payments whose float has moved since the last matching.
+async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
+    """Lines that were booked, and that are exactly those of payments whose float has moved since the last whole run.
     From the payments to the lines: a receipt is found by the index of lines, and there is no other of receipts."""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}, moved AS MATERIALIZED (
             SELECT DISTINCT e.merchant_id, e.cause_id FROM moves e
             WHERE e.merchant_id <> '{HOUSE}' AND e.channel IS NOT NULL AND e.created_at >= (
-                -- A commit may be slower than the next one.
-                SELECT max(queued_at) - interval '1 hour' FROM matched_files WHERE file_id <> ALL($3))
+                -- Absence is checked at the end of a run. A commit may be slower than the next one.
+                SELECT coalesce(max(queued_at) FILTER (WHERE is_absence_checked), min(queued_at)) - interval '1 hour'
+                FROM matched_files)
         )
         SELECT {_BOOKED}, {_DAY} AS day, array_agg(DISTINCT t.id) AS payments
         FROM moved JOIN transactions t ON t.merchant_id = moved.merchant_id AND t.id = moved.cause_id
@@ -262,16 +261,13 @@ async def find_booked_of_payments(
         """,
         list(layouts),
         list(accounts),
-        list(new_files),
     )
     return [msgspec.convert(dict(row), BookedLine) for row in rows]
 
 
-async def find_booked_with_told_keys(
-    tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str], new_files: Sequence[str]
-) -> list[BookedLine]:
-    """Lines that were booked, and whose key new files have told: a payment without a line has exactly that, or none
-    has the key."""
+async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
+    """Lines that were booked, and whose key was told by files that no whole run has seen: a payment without a line has
+    exactly that, or none has the key."""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
@@ -281,17 +277,17 @@ async def find_booked_with_told_keys(
         CROSS JOIN LATERAL (
             SELECT count(*) AS known, count(*) FILTER (WHERE {SIGNED} = l.amount AND l.cents = 0 AND NOT {_HAS_OTHER})
                    AS exact
-            FROM unnest(CASE WHEN a.is_shared THEN $4::text[] ELSE ARRAY[a.channel] END) AS c (channel)
+            FROM unnest(CASE WHEN a.is_shared THEN $3::text[] ELSE ARRAY[a.channel] END) AS c (channel)
             CROSS JOIN LATERAL ({keys_of("l.key")}) AS n (key)
             JOIN transactions t ON t.channel = c.channel AND t.network_key = n.key
         ) p
-        WHERE k.file_id = ANY($3) AND k.key <> '' AND {_IS_BOOKED} AND (p.exact > 0 OR p.known = 0)
+        WHERE k.file_id IN (SELECT q.file_id FROM matched_files q WHERE NOT q.is_absence_checked)
+          AND k.key <> '' AND {_IS_BOOKED} AND (p.exact > 0 OR p.known = 0)
           AND NOT {_HAS_PAYMENT_LINE}
         ORDER BY 1
         """,
         list(layouts),
         list(accounts),
-        list(new_files),
         list(Channel),
     )
     return [msgspec.convert(dict(row), BookedLine) for row in rows]
