@@ -148,6 +148,7 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None
     payment_amount: int | None
     line_cents: int | None = None  # beside line_amount
+    linked: str | None = None  # the receipt that a reversal takes back
     followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
     has_line: bool = False  # the payment has a line
 
@@ -176,6 +177,11 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
         if self.transaction_id is None or self.line_id is None:
             return False
         return self.has_line or ((self.line_amount or 0) > 0) != (self.type is Type.COLLECTION)
+
+    @property
+    def takes_back(self) -> bool:
+        """A reversal is one by the receipt that it names, not by its words alone."""
+        return self.line_kind == "reversal" and bool(self.linked)
 
     @property
     def is_payout(self) -> bool:

@@ -58,6 +58,8 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
     # Whatever the words of the line are: customers and merchants write some of them, and two operators decide.
     if exception.line_amount is None:
         raise Invalid("Only a line can be adopted.")
+    if exception.takes_back:
+        raise Invalid("This line takes another one back: it is no payment. Book it.")
     merchant_id = await onboard.find_merchant(tx, terms["merchant"])
     channel = await _channel(tx, exception, terms.get("channel"))
     type_ = Type.COLLECTION if exception.line_amount > 0 else Type.DISBURSEMENT

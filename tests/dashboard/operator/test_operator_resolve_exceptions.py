@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from malipo import clock, ids
 from malipo.dashboard.operator.reconciliation.exception_effects import may_be_adopted
-from malipo.networks.connector import Channel, Type
+from malipo.networks.connector import Type
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.exception import ExceptionKind, FoundException, Suggestion
 from malipo.reconciliation.store import exceptions
@@ -108,5 +108,10 @@ def test_adopting_is_not_offered_where_it_can_only_be_refused(cents: int, why: s
         created_at=clock.now() - timedelta(minutes=1),
         why=why or "",
     )
-    assert line.channel is Channel.MPESA
     assert may_be_adopted(line, [suggested] if why else []) is expected
+
+
+def test_adopting_a_reversal_is_not_offered_if_it_names_what_it_takes_back() -> None:
+    said = replace(an_exception("unknown_line", 500), line_kind="reversal")
+    assert may_be_adopted(said, [])
+    assert not may_be_adopted(replace(said, linked="QK0"), [])

@@ -53,6 +53,7 @@ SENTENCES = [
     "Operators have done nothing about it that could be undone.",
     "Nobody has proposed anything about it.",
     "Nothing is owed of this payment, so nothing can be waived.",
+    "This line takes another one back: it is no payment. Book it.",
     "Give the customer's phone number in full: the line does not have it.",
     "That is no phone number: +255, then 6 or 7, then eight digits.",
     "Money came in: this is no refund.",

@@ -188,8 +188,10 @@ def _is_offered(action: Action, found: Sequence[ReconciliationException], sugges
 
 
 def may_be_adopted(exception: ReconciliationException, suggestions: Sequence[Suggestion]) -> bool:
-    """Adopting a line can only be refused if it has cents, or if a payment has its key or its receipt."""
-    return not exception.line_cents and not any(each.why in ("receipt", "key") for each in suggestions)
+    """Adopting a line can only be refused if it has cents or takes another one back, or if a payment has its key or its
+    receipt."""
+    is_payment = not exception.line_cents and not exception.takes_back
+    return is_payment and not any(each.why in ("receipt", "key") for each in suggestions)
 
 
 def _notes(found: Sequence[ReconciliationException], value: str, is_unnamed: bool) -> list[tuple[str, dict[str, str]]]:
