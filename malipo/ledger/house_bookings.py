@@ -99,6 +99,18 @@ def ends_of(change: int, other: Account) -> tuple[Account, Account]:
     return (Account.FLOAT, other) if change > 0 else (other, Account.FLOAT)
 
 
+def move_of(moved: int, other: Account, channel: str) -> tuple[Move, int]:
+    """Of what a line moved, in cents and not 0: the move in whole shillings, and the cents beyond it."""
+    change, cents = money.split_movement(moved)
+    return Move(*ends_of(change, other), abs(change), channel), cents
+
+
+def rounding_of(cents: int, channel: str) -> Move | None:
+    """The move of the shillings that the cents of an account have become, if they have."""
+    shillings, _ = money.split(cents)
+    return Move(*ends_of(shillings, Account.ROUNDING), abs(shillings), channel) if shillings else None
+
+
 def value_date_of(day: date, *, first_open_day: date | None) -> date:
     """The day in whose close a booking counts: a closed day does not change, so never before the first open one."""
     return day if first_open_day is None else max(day, first_open_day)
@@ -164,19 +176,18 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
             where = (each.channel, each.account)
             days[where] = max(each.value_date, days.get(where, each.value_date))
     for (channel, account), day in sorted(days.items()):
-        shillings, _ = money.split(await store.sum_cents(tx, channel, account))
-        if not shillings:
+        move = rounding_of(await store.sum_cents(tx, channel, account), channel)
+        if move is None:
             continue
-        source, target = ends_of(shillings, Account.ROUNDING)
         rounding = HouseBooking(
             id=ids.mint(ID_PREFIX, now),
             kind=Kind.ROUNDING,
             channel=channel,
             account=account,
-            source=source,
-            target=target,
-            amount=abs(shillings),
-            cents=-100 * shillings,
+            source=move.source,
+            target=move.target,
+            amount=move.amount,
+            cents=100 * move.change_of(Account.FLOAT),
             value_date=day,
             evidence="The cents of the statements",
             booked_by="malipo",

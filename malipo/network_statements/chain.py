@@ -144,18 +144,19 @@ class Chain:
         return found
 
     def outside_of(self, heading: Heading) -> str | None:
-        """Why a file does not have the time that its heading says; None if all lines are in it."""
-        begins, ends = heading.begins, heading.ends_at(self.ends)
-        if self.begins is None or self.ends is None or begins is None or ends is None:
+        """Why a file does not have the time that its heading says, or one end of it; None if all lines are in it."""
+        if self.begins is None or self.ends is None:
             return None
+        begins, ends = heading.begins or self.begins, heading.ends_at(self.ends)
+        assert ends is not None
         # "to 23:59" has the seconds of that minute too.
         last = ends + timedelta(seconds=59) if ends.minute == 59 and ends.second == 0 else ends
         if begins <= self.begins and self.ends <= last:
             return None
-        return (
-            f"It says that it is from {_moment(begins)} to {_moment(ends)}, and its lines are from "
-            f"{_moment(self.begins)} to {_moment(self.ends)}."
-        )
+        said = [f"from {_moment(heading.begins)}"] if heading.begins else []
+        said += [f"to {_moment(ends)}"] if heading.ends else []
+        lines = f"from {_moment(self.begins)} to {_moment(self.ends)}"
+        return f"It says that it is {' '.join(said)}, and its lines are {lines}."
 
 
 def _moment(at: datetime) -> str:

@@ -36,6 +36,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     available: int = 0  # in its merchant's wallet
     undone: Action | None = None  # what an undo reverses
     undone_booking: Move | None = None
+    undone_cents: int = 0  # that the booking kept beyond its move
+    cents: int = 0  # what the bookings of the account at the network could not move so far
     credits_automatically: bool = True
 
 
@@ -64,7 +66,7 @@ def effect_of(action: Action, terms: Mapping[str, str], facts: Facts) -> Effect:
     exception = facts.exception
     match action:
         case Action.BOOK:
-            return Effect(_house_moves(exception.lacking, Account(terms["account"]), exception.channel))
+            return Effect(_booked(exception.lacking_cents, Account(terms["account"]), facts))
         case Action.MATCH:
             return _matched(facts)
         case Action.ADOPT:
@@ -84,8 +86,8 @@ def booked_back(bookings: Sequence[HouseBooking], anew: Sequence[tuple[Move, int
 
     def round_(channel: str) -> None:
         nonlocal cents
-        shillings, cents = money.split(cents)
-        moves.extend(_house_moves(shillings, Account.ROUNDING, channel))
+        moves.extend(_rounded(cents, channel))
+        _, cents = money.split(cents)
 
     for each in bookings:
         moves.append(_reversed(each.move))
@@ -103,9 +105,18 @@ def _reversed(move: Move) -> Move:
     return replace(move, source=move.target, target=move.source)
 
 
-def _house_moves(change: int, account: Account, channel: str) -> list[Move]:
-    """Of a change of the float, signed as in the statement."""
-    return [Move(*house_bookings.ends_of(change, account), abs(change), channel)] if change else []
+def _booked(moved: int, account: Account, facts: Facts) -> list[Move]:
+    """Of what a line moved, in cents: its booking, and the shilling that the cents of the account may become by it."""
+    if not moved:
+        return []
+    channel = facts.exception.channel
+    move, cents = house_bookings.move_of(moved, account, channel)
+    return [move, *(_rounded(facts.cents + cents, channel) if cents else [])]
+
+
+def _rounded(cents: int, channel: str) -> list[Move]:
+    move = house_bookings.rounding_of(cents, channel)
+    return [] if move is None else [move]
 
 
 def _matched(facts: Facts) -> Effect:
@@ -113,7 +124,7 @@ def _matched(facts: Facts) -> Effect:
     payment = facts.payment
     assert payment is not None
     signed = payment.amount if payment.type is Type.COLLECTION else -payment.amount
-    rest = _house_moves((facts.exception.line_amount or 0) - signed, Account.SUSPENSE, facts.exception.channel)
+    rest = _booked(facts.exception.moved_cents - signed * 100, Account.SUSPENSE, facts)
     if not payment.status.is_final:
         return Effect([*_ended(payment, is_paid=True), *rest])
     before = facts.correction or correction_moves.begin(payment)
@@ -158,6 +169,8 @@ def _undone(facts: Facts) -> Effect:
     """The booking is reversed; an adopted payment is corrected as not paid; a matched one stays as it is."""
     booked = facts.undone_booking
     reverse = [] if booked is None else [_reversed(booked)]
+    if facts.undone_cents:
+        reverse += _rounded(facts.cents - facts.undone_cents, facts.exception.channel)
     if facts.undone is not Action.ADOPT:
         return Effect(reverse)
     corrected = _resolved(facts, is_paid=False, is_waived=False)

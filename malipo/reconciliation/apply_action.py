@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo import clock, ids, money
+from malipo import clock, ids
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
@@ -43,7 +43,7 @@ class Decided:
 
 async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     """The line is that of a payment, which is told so. What the amounts differ by is booked to suspense."""
-    line_id, moved = _line(decided.exception)
+    line_id = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
     await require_only_one_like_it(tx, decided.exception, payment)
@@ -55,7 +55,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
     await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)
-    rest = moved - signed * 100
+    rest = decided.exception.moved_cents - signed * 100
     return await _book(tx, decided, rest, Account.SUSPENSE) if rest else None
 
 
@@ -66,8 +66,7 @@ async def book(tx: Tx, decided: Decided) -> str:
     the rest is booked: all of it would be in the float twice, and the payment would look absent.
     """
     exception = decided.exception
-    line_id, moved = _line(exception)
-    lacking = moved - exception.followed * 100 if exception.has_followed else moved
+    line_id, lacking = _line(exception), exception.lacking_cents
     if not lacking:
         raise Conflict("The ledger has all of the line by now: match it with its payment.")
     account = account_of(decided.resolution.terms)
@@ -89,7 +88,7 @@ async def book(tx: Tx, decided: Decided) -> str:
 
 async def adopt_line(tx: Tx, decided: Decided, *, reference_prefix: str) -> Transaction:
     """The line is a payment of a merchant that we have lost."""
-    line_id, _ = _line(decided.exception)
+    line_id = _line(decided.exception)
     payment = await adopt(
         tx, decided.exception, decided.resolution.terms, reference_prefix=reference_prefix, now=decided.now
     )
@@ -116,12 +115,12 @@ async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
         )
     match undone.action:
         case Action.BOOK:
-            line_id, _ = _line(decided.exception)
+            line_id = _line(decided.exception)
             if not await evidence.delete_match(tx, line_id):
                 await booked_lines.reopen_line(tx, line_id)
             await absence.check_again(tx, line_id)
         case Action.MATCH | Action.ADOPT:
-            line_id, _ = _line(decided.exception)
+            line_id = _line(decided.exception)
             if undone.action is Action.ADOPT:
                 await undo_adoption(
                     tx,
@@ -206,28 +205,27 @@ def account_of(terms: dict[str, str]) -> Account:
     raise Invalid(f"A line is booked to one of {', '.join(BOOKED_TO)}.")
 
 
-def _line(exception: ReconciliationException) -> tuple[int, int]:
-    """Its id, and what it moved, in cents."""
+def _line(exception: ReconciliationException) -> int:
+    """Its id."""
     assert exception.line_id is not None
     assert exception.line_amount is not None
-    return exception.line_id, exception.line_amount * 100 + (exception.line_cents or 0)
+    return exception.line_id
 
 
 async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
     """What a line moved, in cents: whole shillings of it, and the house booking keeps the rest."""
     exception, moved_at = decided.exception, decided.exception.moved_at
     assert moved_at is not None
-    change, cents = money.split_movement(moved)
-    source, target = house_bookings.ends_of(change, account)
+    move, cents = house_bookings.move_of(moved, account, exception.channel)
     first_open_day = await open_days.find_first(tx)
     booking = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, decided.now),
         kind=Kind.LINE,
         channel=exception.channel,
         account=exception.account,
-        source=source,
-        target=target,
-        amount=abs(change),
+        source=move.source,
+        target=move.target,
+        amount=move.amount,
         cents=cents,
         file_id=exception.file_id,
         line_id=exception.line_id,

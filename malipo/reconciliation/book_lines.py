@@ -21,7 +21,7 @@ from malipo.reconciliation.store import booked_lines as store
 from malipo.reconciliation.store.booked_lines import LineSum
 from malipo.reconciliation.transfer_pairs import pair_transfers
 
-_KINDS = {"fee": (Kind.NETWORK_FEE, Account.NETWORK_FEES), "sweep": (Kind.SWEEP, Account.SUSPENSE)}
+KINDS = {"fee": (Kind.NETWORK_FEE, Account.NETWORK_FEES), "sweep": (Kind.SWEEP, Account.SUSPENSE)}
 
 
 class Booked(msgspec.Struct, frozen=True):
@@ -50,21 +50,25 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
 
 async def book_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
     """All that is open of these files."""
+    await write_sums(tx, sums, first_open_day=first_open_day, now=now)
+    await store.close_summed(tx, [each.file_id for each in sums])
+
+
+async def write_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
+    """Sums of lines that are not in the queue, or are taken from it next."""
     bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
     booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
     assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
-    await store.close_summed(tx, [each.file_id for each in sums])
 
 
 def move_of(lines: LineSum) -> tuple[Move, int]:
     """What is moved, and the cents beyond it."""
-    amount, cents = money.split_movement(lines.cents)
-    _, other = _KINDS[lines.kind]
-    return Move(*house_bookings.ends_of(amount, other), abs(amount), lines.channel), cents
+    _, other = KINDS[lines.kind]
+    return house_bookings.move_of(lines.cents, other, lines.channel)
 
 
 def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
-    kind, _ = _KINDS[lines.kind]
+    kind, _ = KINDS[lines.kind]
     move, cents = move_of(lines)
     return HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, now),

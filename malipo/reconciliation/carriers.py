@@ -28,8 +28,9 @@ def own_carrier(channel: str) -> str:
 
 
 def carrier_named(account: str) -> str:
-    """The aggregator whose account is called so; none for any other account."""
-    return account if account in aggregators() else ""
+    """The aggregator whose account is called so, however people write it ("AzamPay"); none for any other account."""
+    written = "".join(character for character in account.casefold() if character.isalnum())
+    return written if written in aggregators() else ""
 
 
 def carrier_of(file: StatementFile, profiles: Mapping[str, Profile]) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import NoReturn
 
+from malipo import money
 from malipo.db import Tx
 from malipo.errors import Conflict, Details, Refusal
 from malipo.network_statements.profile import Profile
@@ -41,21 +42,27 @@ def refuse_same_elsewhere(other: StatementFile) -> NoReturn:
 
 
 async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """The same lines with other bytes, given to another account. What the worker fetches is of the account whose
-    credentials fetched it, so only another fetched file keeps it out; an operator's is the answer."""
-    other = await store.find_elsewhere(tx, file)
-    if file.imported_by == FETCHED_BY:
-        fetched = await store.find_elsewhere(tx, file, imported_by=FETCHED_BY)
-        if fetched is None:
-            return other
-        other = fetched
-    if other is not None:
+    """The same lines with other bytes, given to another account: their fees would be booked again. What the worker
+    fetches is of the account whose credentials fetched it, so only another fetched file keeps it out; an operator's is
+    the answer."""
+    is_fetched = file.imported_by == FETCHED_BY
+    only_by = FETCHED_BY if is_fetched else None
+    if other := await store.find_with_a_line_of(tx, file, imported_by=only_by):
         raise ImportedElsewhere(
-            f"Most lines of {file.name} are in {other.name}, which was imported as {other.where}. A line "
-            f"is of one account. If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
+            f"{file.name} has lines that {other.name} has, which was imported as {other.where}: the same receipts, "
+            "amounts and kinds. A line is of one account, so this file is of that account, or one of the two is wrong. "
+            f"If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
             other,
         )
-    return None
+    if other := await store.find_elsewhere(tx, file, imported_by=only_by):
+        raise ImportedElsewhere(
+            f"Most lines of {file.name} are in {other.name}, of the time of both, which is imported as {other.where}. "
+            f"A line is of one account. If that is wrong, withdraw it first: malipo statements withdraw {other.id}",
+            other,
+        )
+    if not is_fetched:
+        return None
+    return await store.find_with_a_line_of(tx, file) or await store.find_elsewhere(tx, file)
 
 
 async def refuse_contradiction(tx: Tx, file: StatementFile) -> None:
@@ -90,9 +97,29 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
         if difference.only_other:
             amount = f"{difference.only_other_amount:+,}"
             found.append(f"Lines that only {other.name} has: {difference.only_other}, together {amount}.")
+        found += await _other_balance(tx, *sorted((file, other), key=_begin))
     if difference.offset:
         found.append(f"After the same lines its balances are {difference.offset:+,} from those of {other.name}.")
     return found
+
+
+async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> list[str]:
+    """Where the later one begins, the earlier one must have the balance that it opens with, also if no line is in both.
+    Files that only meet there are compared when they are read."""
+    assert early.ends_at is not None
+    assert late.opening is not None
+    moment = _begin(late)
+    if not _begin(early) < moment < early.ends_at or moment > await _known_until(tx, early):
+        return []
+    balance = await store.find_balance_at(tx, early, moment)
+    if balance is None or balance == late.opening * 100 + late.opening_cents:
+        return []
+    return [f"{late.name} opens with {late.opening_words}; {early.name} has {money.exact(0, balance)} at that moment."]
+
+
+def _begin(file: StatementFile) -> datetime:
+    assert file.begins_at is not None
+    return file.begins_at
 
 
 def _is_complete(file: StatementFile) -> bool:

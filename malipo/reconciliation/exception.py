@@ -148,18 +148,24 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None
     payment_amount: int | None
     line_cents: int | None = None  # beside line_amount
+    linked: str | None = None  # the receipt that a reversal takes back
     followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
     has_line: bool = False  # the payment has a line
     is_payment_line: bool = False  # one of the files that have the line calls it a payment, whatever others do
 
     @property
-    def lacking(self) -> int:
-        """What of the line the ledger's float does not have, signed as in the statement.
+    def moved_cents(self) -> int:
+        """What the line moved, to the cent, signed as in the statement."""
+        return (self.line_amount or 0) * 100 + (self.line_cents or 0)
+
+    @property
+    def lacking_cents(self) -> int:
+        """What of the line the ledger's float does not have.
 
         Of a line with another amount, the float may have followed the payment already. One that went the other way is
         another movement.
         """
-        return (self.line_amount or 0) - (self.followed if self.has_followed else 0)
+        return self.moved_cents - (self.followed * 100 if self.has_followed else 0)
 
     @property
     def has_followed(self) -> bool:
@@ -172,6 +178,11 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
         if self.transaction_id is None or self.line_id is None:
             return False
         return self.has_line or ((self.line_amount or 0) > 0) != (self.type is Type.COLLECTION)
+
+    @property
+    def takes_back(self) -> bool:
+        """A reversal is one by the receipt that it names, not by its words alone."""
+        return self.line_kind == "reversal" and bool(self.linked)
 
     @property
     def is_payout(self) -> bool:

@@ -88,6 +88,8 @@ async def find_facts(
         available=0 if wallet is None else wallet.available,
         undone=None if undone is None else undone.action,
         undone_booking=None if booking is None else booking.move,
+        undone_cents=0 if booking is None else booking.cents,
+        cents=await booking_store.find_cents(connection, exception.channel, exception.account),
         credits_automatically=credits_automatically,
     )
 

@@ -27,7 +27,8 @@ from malipo.network_statements.statement_line import BadLine, Line
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
 from malipo.reconciliation import doubt_statement
-from malipo.reconciliation.statement_file import StatementFile, gap_before, uncovered_before
+from malipo.reconciliation.carriers import carrier_named
+from malipo.reconciliation.statement_file import StatementFile, gaps_beside, uncovered_before
 from malipo.reconciliation.store import file_comparison
 from malipo.reconciliation.store import statement_lines as lines_store
 from malipo.reconciliation.store import statements as store
@@ -92,7 +93,7 @@ async def import_statement(
     sha256 = _sha256(path)
     await store.lock_content(tx, sha256)
     account = _known_name(account, await store.find_accounts(tx, channel))
-    await store.lock_account(tx, channel, account)
+    await store.lock_channel(tx, channel)
     # No day is closed meanwhile: lines are in the close of their day, or come after it.
     await first_open_day(tx)
     file = StatementFile(
@@ -120,8 +121,8 @@ async def import_statement(
     reading, file = await _store_lines(tx, same or file, lambda: _Reading(path, profile, period, progress))
     passed_over = dict(reading.statement.statuses.failed)
     before = await store.find_before(tx, file)
-    if gap := gap_before(file, before):
-        file = msgspec.structs.replace(file, problems=(*file.problems, gap))
+    if gaps := gaps_beside(file, before, await store.find_after(tx, file)):
+        file = msgspec.structs.replace(file, problems=(*file.problems, *gaps))
     if file.problems and not accepts_problems:
         raise DoesNotAddUp(f"{path.name} does not add up. Nothing was imported.", details={"file": list(file.problems)})
     elsewhere = None
@@ -169,9 +170,13 @@ def _split(said: int | None, computed: int | None) -> tuple[int | None, int]:
 
 
 def _known_name(account: str, known: Sequence[str]) -> str:
-    """As the account is called already: "ClickPesa" and "clickpesa" are one."""
-    account = account.strip()
-    return next((each for each in known if each.casefold() == account.casefold()), account)
+    """As the account is called already, or as its aggregator's connector is: "ClickPesa" and "clickpesa" are one, also
+    at the first import."""
+    account, carrier = account.strip(), carrier_named(account)
+    same = (
+        each for each in known if each.casefold() == account.casefold() or (carrier and carrier_named(each) == carrier)
+    )
+    return next(same, carrier or account)
 
 
 async def find_same_elsewhere(connection: Conn, path: Path, channel: Channel, account: str) -> StatementFile | None:

@@ -31,7 +31,6 @@ from malipo.reconciliation.payment_windows import NEAR
 from malipo.reconciliation.store import payments, statements
 from malipo.validation.typed_values import phone_of
 
-_ADOPTABLE = ("money", "other")  # kinds of lines. A reversal or a fee is no payment.
 _STARS = re.compile(r"[*xX]+")
 
 
@@ -56,8 +55,11 @@ class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: Mapping[str, str]) -> LostRequest:
     """By the line and what operators say. Refused if a payment of ours may be the line's."""
-    if exception.line_kind not in _ADOPTABLE or exception.line_amount is None:
-        raise Invalid("Only the line of a payment can be adopted. Book this one.")
+    # Whatever the words of the line are: customers and merchants write some of them, and two operators decide.
+    if exception.line_amount is None:
+        raise Invalid("Only a line can be adopted.")
+    if exception.takes_back:
+        raise Invalid("This line takes another one back: it is no payment. Book it.")
     merchant_id = await onboard.find_merchant(tx, terms["merchant"])
     channel = await _channel(tx, exception, terms.get("channel"))
     type_ = Type.COLLECTION if exception.line_amount > 0 else Type.DISBURSEMENT

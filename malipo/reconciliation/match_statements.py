@@ -15,16 +15,26 @@ from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
 from malipo.payments.settle import Settle
 from malipo.reconciliation.book_lines import book_lines
-from malipo.reconciliation.carriers import aggregators
+from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.find_absent import find_absent
-from malipo.reconciliation.line_exceptions import exception_of
+from malipo.reconciliation.find_possible_payments import find_possible_payments
+from malipo.reconciliation.line_exceptions import exception_of, exception_of_possible
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.report_evidence import report_evidence
 from malipo.reconciliation.resolve_gone import resolve_gone
-from malipo.reconciliation.store import charges, exceptions, matching, open_days, unmatched_lines
+from malipo.reconciliation.store import (
+    booked_lines,
+    charges,
+    exceptions,
+    matching,
+    open_days,
+    statements,
+    unmatched_lines,
+)
 from malipo.reconciliation.take_told_keys import take_told_keys
+from malipo.reconciliation.unbook_lines import unbook_lines
 
 
 @dataclass(kw_only=True)
@@ -40,6 +50,7 @@ class Matched:
     completed: int = 0  # payments that a line has ended
     contradicted: int = 0
     held: int = 0  # lines that wait for a second operator
+    held_bookings: int = 0  # of these, fees and sweeps
     waiting: int = 0  # payments that no complete statement covers yet
     uncarried: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
@@ -76,23 +87,29 @@ async def match_lines(
     tx: Tx, profiles: Mapping[str, Profile], done: Matched, *, approval_amount: int, now: datetime
 ) -> None:
     """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
+    shared = {
+        "layouts": [name for name, each in profiles.items() if each.is_aggregator],
+        "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
+    }
+    first_open_day = await open_days.find_first(tx)
+    unbooked = await unbook_lines(tx, **shared, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await matching.find_days(tx)))
-    await matching.find_candidates(
-        tx,
-        layouts=[name for name, each in profiles.items() if each.is_aggregator],
-        accounts=list(aggregators()),
-        channels=list(Channel),
-        first=first,
-        last=last,
-    )
+    # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
+    known = [payment for each in unbooked for payment in each.payments]
+    first, last = first + known, last + known
+    await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     done.payments = await matching.match_payments(tx, now=now)
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)
     done.exceptions.add(await _wrong_charges(tx, now=now))
-    first_open_day = await open_days.find_first(tx)
+    possible = [
+        *await find_possible_payments(tx, **shared),
+        *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
+    ]
+    done.exceptions.add(await exceptions.insert(tx, [exception_of_possible(each, now) for each in possible], now=now))
     booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
-    done.held = booked.held
+    done.held = done.held_bookings = booked.held
     async for lines in unmatched_lines.find(tx):
         done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
 

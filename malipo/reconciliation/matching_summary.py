@@ -34,6 +34,7 @@ SENTENCES = {
     "ended": "Open payments that ended by them: {count}.",
     "contradicted": "Payments of which the merchant was told something else: {count}.",
     "held": "Payments that this file alone would end or contradict, and that wait for a second operator: {count}.",
+    "held_bookings": "Fees and sweeps of this file that wait for a second operator before they are booked: {count}.",
     "reversals": "Payments that the network took back: {count}.",
     "transfers": "Lines matched with transfers to or from the bank: {count}.",
     "fees": "The network charged {amount}, which is booked.",
@@ -56,6 +57,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     completed: int = 0
     contradicted: int = 0
     held: int = 0  # lines that wait for a second operator
+    held_bookings: int = 0  # of these, fees and sweeps
     waiting: int = 0
     without_carrier_statement: int = 0
     resolved: int = 0
@@ -83,6 +85,7 @@ def summary_of(done: Matched) -> Summary:
         completed=done.completed,
         contradicted=done.contradicted,
         held=done.held,
+        held_bookings=done.held_bookings,
         waiting=done.waiting,
         without_carrier_statement=done.uncarried,
         resolved=done.resolved,
@@ -98,7 +101,8 @@ def sentences_of(summary: Summary) -> Iterator[Told]:
     for name, number, kind in (
         ("ended", summary.completed, None),
         ("contradicted", summary.contradicted, ExceptionKind.STATE_DIFFERS),
-        ("held", summary.held, None),
+        ("held", summary.held - summary.held_bookings, None),
+        ("held_bookings", summary.held_bookings, None),
         ("reversals", summary.reversals, None),
         ("transfers", summary.transfers, None),
     ):

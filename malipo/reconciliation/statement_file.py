@@ -51,20 +51,26 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
         return "?" if self.closing is None else money.exact(self.closing, self.closing_cents)
 
 
-def gap_before(file: StatementFile, before: StatementFile | None) -> str | None:
-    """Why the file does not follow the one that ends where it begins; None if it does, or if neither can say."""
-    change = _change_between(file, before)
-    if before is None or change == 0 or before.ends_at != file.begins_at:
-        return None
-    return (
-        f"It opens with {file.opening_words}, and {before.name}, which ends where it begins, closes with "
-        f"{before.closing_words}: {money.exact(0, abs(change))} differ."
-    )
+def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[str]:
+    """Why the file does not follow the one that ends where it begins, and why the one that begins where it ends does
+    not follow it, whichever was imported first. Nothing if neither can say."""
+    found = []
+    if before is not None and before.ends_at == file.begins_at and (change := _change_between(before, file)):
+        found.append(
+            f"It opens with {file.opening_words}, and {before.name}, which ends where it begins, closes with "
+            f"{before.closing_words}: {money.exact(0, abs(change))} differ."
+        )
+    if after is not None and after.begins_at == file.ends_at and (change := _change_between(file, after)):
+        found.append(
+            f"It closes with {file.closing_words}, and {after.name}, which begins where it ends, opens with "
+            f"{after.opening_words}: {money.exact(0, abs(change))} differ."
+        )
+    return found
 
 
 def uncovered_before(file: StatementFile, before: StatementFile | None) -> str | None:
     """What happened between the file and the one before it, which neither shows. Files may come in any order."""
-    change = _change_between(file, before)
+    change = 0 if before is None else _change_between(before, file)
     if before is None or change == 0 or before.ends_at == file.begins_at:
         return None
     return (
@@ -73,9 +79,9 @@ def uncovered_before(file: StatementFile, before: StatementFile | None) -> str |
     )
 
 
-def _change_between(file: StatementFile, before: StatementFile | None) -> int:
+def _change_between(before: StatementFile, file: StatementFile) -> int:
     """In cents."""
-    if before is None or before.closing is None or file.opening is None:
+    if before.closing is None or file.opening is None:
         return 0
     return (file.opening - before.closing) * 100 + file.opening_cents - before.closing_cents
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from malipo.reconciliation.possible_payment import may_be_payment
 from malipo.reconciliation.store.booked_lines import BankLine, Transfer
 
 # Banks take a weekend.
@@ -10,7 +11,8 @@ _DAYS = timedelta(days=3)
 
 
 def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> list[tuple[int, str]]:
-    """By the bank's reference, else by amount and day where there is no second that fits. Amounts are exact."""
+    """By the bank's reference, else by amount and day where there is no second that fits. Amounts are exact. What may
+    be a payment's line is a transfer only by the reference."""
     pairs: list[tuple[int, str]] = []
     left = {each.booking_id: each for each in transfers}
     unpaired: list[BankLine] = []
@@ -19,7 +21,7 @@ def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> 
         if len(named) == 1:
             pairs.append((line.line_id, named[0].booking_id))
             del left[named[0].booking_id]
-        else:
+        elif not may_be_payment("bank", line.amount, key=line.key, phone=line.phone):
             unpaired.append(line)
     near = {line.line_id: _near(line, left.values()) for line in unpaired}
     for line in unpaired:

@@ -258,7 +258,7 @@ async def _lock(tx: Tx, file_id: str) -> StatementFile:
     file = await statements.get(tx, file_id)
     if file is None:
         raise NoSuchStatement(file_id)
-    await statements.lock_account(tx, file.channel, file.account)
+    await statements.lock_channel(tx, file.channel)
     await open_days.find_first(tx)
     found = await statements.get(tx, file_id)
     assert found is not None

@@ -120,6 +120,11 @@ def test_a_balance_in_a_row_among_the_lines_is_no_line(tmp_path: Path) -> None:
         ("From,2026-11-01 10:00:00,To,2026-11-02 00:10:00", False),
         ("From,2026-11-01,To,2026-11-02", False),  # a day without a time may be in it
         ("From,2026-11-01,To,2026-11-01", True),
+        ("To,2026-11-02 00:00:00", True),
+        ("To,2026-11-02 00:10:00", False),
+        ("To,2026-11-02", False),
+        ("From,2026-11-01 11:00:00", True),
+        ("From,2026-11-01 10:00:00", False),
         ("Balance B/F,1000", False),
     ],
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from malipo.reconciliation.exception import (
     ReconciliationException,
 )
 from malipo.reconciliation.find_effect import find_balances, find_effect
+from malipo.reconciliation.store import resolutions
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import Entry, Statements, line_of, reversal_of, statements
@@ -274,3 +276,31 @@ async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(state
                 "SELECT max(id) FROM exception_resolutions WHERE exception_id = $1", found[name].id
             )
         await decided(statements, desk, found[name], Action.UNDO, {"resolution": last})
+
+
+async def test_what_is_shown_of_a_line_with_cents_is_what_the_ledger_then_has(
+    statements: Statements, desk: Desk
+) -> None:
+    """The cents of the second line make a shilling, which is booked as rounding, and booked back with the line."""
+    paid, differs = await statements.completed(), await statements.completed()
+    now = clock.now()
+    await statements.take(
+        Entry("I1", Decimal("7.40"), now, "Interest"),
+        Entry("I2", Decimal("7.40"), now, "Interest"),
+        line_of(paid, amount=1000 + Decimal("0.40")),
+        line_of(differs, amount=1000 + Decimal("0.40")),
+    )
+    found = {each.receipt: each for each in await statements.open_exceptions()}
+    decisions: dict[str | None, tuple[Action, dict[str, str]]] = {
+        "I1": (Action.BOOK, {"account": "suspense"}),
+        "I2": (Action.BOOK, {"account": "suspense"}),
+        paid.provider_reference: (Action.MATCH, {"payment": paid.id}),
+        differs.provider_reference: (Action.BOOK, {"account": "suspense"}),
+    }
+    for receipt, (action, terms) in decisions.items():
+        await decided(statements, desk, found[receipt], action, terms)
+    for receipt in decisions:
+        async with statements.database.read() as connection:
+            [done] = await resolutions.find(connection, found[receipt].id)
+        await decided(statements, desk, found[receipt], Action.UNDO, {"resolution": done.id})
+    assert await statements.float_change() == 2000

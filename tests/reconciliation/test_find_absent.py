@@ -220,6 +220,18 @@ async def test_an_aggregators_own_statement_has_what_it_carried_on_every_channel
     assert (found.kind, found.transaction_id) == ("ours_only", absent.id)
 
 
+@pytest.mark.parametrize("name", ["azampay", "AzamPay", "Azam Pay", "ClickPesa"])
+async def test_an_aggregators_account_is_its_own_however_its_name_is_typed_the_first_time(
+    statements: Statements, name: str
+) -> None:
+    """There is no statement of M-Pesa at all, so nothing is known of what M-Pesa itself has paid."""
+    await statements.completed(Type.DISBURSEMENT)
+    done = await statements.load(statements.write(Entry("AZ1", 5, clock.now())), account=name)
+    assert done.file.account == name.lower().replace(" ", "")
+    await statements.match()
+    assert [kind for kind, _ in await statements.kinds()] == ["theirs_only"]
+
+
 async def test_what_was_wrongly_ours_only_before_is_resolved_and_its_proposal_with_it(statements: Statements) -> None:
     payout = await statements.completed(Type.DISBURSEMENT)
     await statements.take()
@@ -238,5 +250,7 @@ def test_a_saved_layout_can_be_an_aggregators() -> None:
     file = a_file(0, 24, profile="azampay-portal", channel=Channel.HALOPESA)
     assert carrier_of(file, {"azampay-portal": saved}) == "azampay"
     assert carrier_of(file, {}) == "halopesa"
-    assert carrier_of(a_file(0, 24, account="clickpesa"), {}) == "clickpesa"
+    # An older version has kept the name as it was typed.
+    for account in ("clickpesa", "ClickPesa"):
+        assert carrier_of(a_file(0, 24, account=account), {}) == "clickpesa"
     assert aggregators() == {"clickpesa": tuple(Channel), "azampay": tuple(Channel)}

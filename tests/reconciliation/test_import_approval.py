@@ -14,11 +14,12 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation import import_approval
+from malipo.reconciliation import import_approval, matching_summary
 from malipo.reconciliation.exception import Action
 from malipo.reconciliation.import_approval import WaitingList, code_of
 from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.match_statements import Matched
+from malipo.reconciliation.matching_summary import summary_of
 from malipo.reconciliation.report_evidence import approve_import
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
@@ -380,6 +381,16 @@ async def test_rejected_fees_are_exceptions_and_never_book_themselves(desk: Desk
     assert (await fees(desk), await desk.waiting()) == (before, [])
     assert sorted(await desk.statements.kinds()) == [("unknown_line", -MILLIONS), ("unknown_line", -5)]
     await desk.statements.check_ledger()
+
+
+async def test_the_summary_says_what_waits_payments_or_fees(desk: Desk) -> None:
+    payment = await failed(desk)
+    await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000), fee(5, "F2")))
+    done = await desk.statements.match()
+    told = matching_summary.in_words(summary_of(done))
+    assert (done.held, done.held_bookings) == (3, 2)
+    assert "would end or contradict, and that wait for a second operator: 1." in told
+    assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in told
 
 
 async def test_payments_and_fees_of_a_file_are_one_list(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from malipo import clock
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.doubt_statement import Disagrees, ImportedElsewhere, NothingKnown
-from malipo.reconciliation.import_statement import Imported
+from malipo.reconciliation.import_statement import DoesNotAddUp, Imported
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, reversal_of, statements
 
@@ -125,6 +125,47 @@ async def test_a_file_is_imported_into_one_account_also_if_two_do_it_at_once(sta
         await statements.load(path)
 
 
+@pytest.mark.parametrize("receipt", ["QK{}", "RK21ABC00{}"])
+async def test_a_file_of_which_a_day_is_another_accounts_is_refused(statements: Statements, receipt: str) -> None:
+    """A day was imported. The file of the week is then given to another account: the day's fees would be booked again."""
+    week: dict[str, Any] = {"begins": DAY - timedelta(days=2), "ends": DAY + timedelta(days=3)}
+    paid = [Entry(receipt.format(place), 1000 + place, week["begins"] + timedelta(days=place)) for place in range(5)]
+    days = [[each, fee_of(each, 7)] for each in paid]
+    one = await statements.load(statements.write(*days[2], begins=paid[2].at, ends=paid[3].at))
+    await statements.match()
+    path = statements.write(*(each for day in days for each in day), **week, name="week.csv")
+    with pytest.raises(ImportedElsewhere, match=one.file.id):
+        await statements.load(path, account="till 2")
+    await statements.match()
+    assert (await statements.steps.balances())["network_fees"] == -7
+
+
+async def test_one_line_of_another_account_is_enough_to_refuse_a_file(statements: Statements) -> None:
+    """The other account's file has more lines of that time, so it is not the same file."""
+    shared, others = Entry("RK21ABC001", -50, DAY, "Transaction fee"), entries(9)
+    await statements.load(statements.write(shared, **A_DAY), account="till 1")
+    with pytest.raises(ImportedElsewhere, match="till 1"):
+        await statements.load(statements.write(*others, shared, **A_DAY), account="till 2")
+    await statements.load(statements.write(*others, **A_DAY), account="till 2")
+
+
+async def test_a_transfer_between_two_accounts_has_its_receipt_in_both(statements: Statements) -> None:
+    for account, amount in (("till 1", -5_000), ("till 2", 5_000)):
+        path = statements.write(Entry("RK21ABC001", amount, DAY, "Sweep"), **A_DAY)
+        assert (await statements.load(path, account=account)).file.new_count == 1
+    await statements.match()
+    assert await statements.float_change() == 0
+
+
+async def test_two_accounts_of_a_network_import_a_line_at_once_and_one_is_refused(statements: Statements) -> None:
+    line = Entry("RK21ABC001", -50, DAY, "Transaction fee")
+    files = {f"till {place}": statements.write(line, opening=place, **A_DAY) for place in range(1, 4)}
+    done = await asyncio.gather(
+        *(statements.load(path, account=name) for name, path in files.items()), return_exceptions=True
+    )
+    assert sorted(type(each).__name__ for each in done) == ["Imported", "ImportedElsewhere", "ImportedElsewhere"]
+
+
 async def test_a_day_without_lines_may_look_like_another_accounts(statements: Statements) -> None:
     path = statements.write(opening=0, **A_DAY)
     assert [(await statements.load(path, account=name)).is_repeat for name in ("a", "b", "b")] == [False, False, True]
@@ -153,6 +194,46 @@ async def test_a_file_that_contradicts_another_of_the_account_is_refused(stateme
     for count, new in ((3, 3), (9, 6)):
         done = await statements.load(statements.write(*grown[:count], opening=70, **today))
         assert done.file.new_count == new
+
+
+@pytest.mark.parametrize("is_late_first", [False, True])
+async def test_two_files_that_overlap_without_a_common_line_agree_in_the_balance(
+    statements: Statements, is_late_first: bool
+) -> None:
+    day = (clock.now() - timedelta(days=5)).replace(hour=0, minute=0, second=0, microsecond=0)
+    noon = day + timedelta(hours=12)
+    line, other = Entry("QK1", 100, day + timedelta(hours=2)), Entry("QK2", 50, day + timedelta(hours=30))
+    early = statements.write(line, opening=5_000, begins=day, ends=day + timedelta(hours=24), name="early.csv")
+    late = {
+        opening: statements.write(
+            other, opening=opening, begins=noon, ends=noon + timedelta(days=1), name=f"{opening}.csv"
+        )
+        for opening in (9_000, 5_100)
+    }
+    await statements.load(late[9_000] if is_late_first else early)
+    with pytest.raises(Disagrees) as refused:
+        await statements.load(early if is_late_first else late[9_000])
+    assert refused.value.details == {"file": ["9000.csv opens with 9,000; early.csv has 5,100 at that moment."]}
+    if not is_late_first:
+        await statements.load(late[5_100])
+
+
+@pytest.mark.parametrize("is_late_first", [False, True])
+async def test_a_file_closes_with_what_the_next_one_opens_with_whichever_comes_first(
+    statements: Statements, is_late_first: bool
+) -> None:
+    day = (clock.now() - timedelta(days=5)).replace(hour=0, minute=0, second=0, microsecond=0)
+    nights = [day, day + timedelta(days=1), day + timedelta(days=2)]
+    early, late = Entry("QK1", 100, day + timedelta(hours=2)), Entry("QK2", 50, day + timedelta(hours=30))
+    one = statements.write(early, opening=5_000, begins=nights[0], ends=nights[1], name="one.csv")
+    two = statements.write(late, opening=9_000, begins=nights[1], ends=nights[2], name="two.csv")
+    first, second = (two, one) if is_late_first else (one, two)
+    await statements.load(first)
+    with pytest.raises(DoesNotAddUp) as refused:
+        await statements.load(second)
+    assert "3,900 differ" in str(refused.value.details)
+    accepted = await statements.load(second, accepts_problems=True)
+    assert not accepted.file.is_whole
 
 
 async def test_a_file_of_which_nothing_is_known_is_doubted_before_anything_is_booked(statements: Statements) -> None:

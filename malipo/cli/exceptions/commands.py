@@ -57,6 +57,7 @@ def add_commands(commands: Any) -> None:
     propose.add_argument("--account", choices=list(BOOKED_TO), help="book: to which account of the house")
     propose.add_argument("--merchant", help="adopt: whose payment it was, by id or name")
     propose.add_argument("--phone", help="adopt: the customer's phone, if the line does not have all of it")
+    propose.add_argument("--name", help="adopt: the customer's name")
     propose.add_argument("--idempotency-key", help="adopt: the Idempotency-Key of the lost request, from the merchant")
     propose.add_argument("--refund-of", help="adopt: the collection that it refunds, by id or reference")
     propose.add_argument(
@@ -148,7 +149,7 @@ async def _proposed_changes(
 
 
 def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
-    names = ("payment", "account", "merchant", "phone", "idempotency_key", "refund_of", "outcome")
+    names = ("payment", "account", "merchant", "phone", "name", "idempotency_key", "refund_of", "outcome")
     named = {name: getattr(arguments, name) for name in names} | {"channel": arguments.on_channel}
     flags = {name: "yes" for name in ("waive", "despite_waiting") if getattr(arguments, name)}
     terms = {name: str(value) for name, value in named.items() if value} | flags

@@ -35,6 +35,7 @@ SENTENCES = {
     "secrets.rotated": "Encrypted the secrets with a new key",
     "statement.imported": "Imported the statement {name}: {lines} lines",
     "statement.matched": "Had the lines of statements matched with payments",
+    "statement.lines_unbooked": "Took lines out of a booking of fees or sweeps: they may be payments of ours",
     "statement.effects_proposed": "What a file alone would do waits for a second operator: {amount}",
     "statement.effects_approved": "Approved what a file alone does: {amount}",
     "statement.effects_rejected": "Rejected what a file alone would do: {amount}",

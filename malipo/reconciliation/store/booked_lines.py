@@ -9,6 +9,7 @@ from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
+from malipo.reconciliation.store.matching import SIGNED, keys_of
 from malipo.reconciliation.store.statements import FETCHED_BY
 
 
@@ -19,7 +20,8 @@ def summed(kind: str) -> str:
 
 
 SUMMED = summed("l.kind")
-# Fees and sweeps whose booking operators have undone have an exception each, and only operators decide about them.
+# Fees and sweeps that may be payments, or whose booking operators have undone, have an exception each, and only
+# operators decide about them.
 IS_SUMMED = f"""
     {SUMMED} AND NOT EXISTS (
         SELECT FROM reconciliation_exceptions e
@@ -71,12 +73,38 @@ class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
 
 
+class SuspectLine(UnbookedLine, frozen=True, kw_only=True):
+    """A line that would be booked by its words, and whose receipt no payment's line has."""
+
+    kind: str
+    day: date
+    key: str
+    phone: str
+    is_known_key: bool  # a payment of ours has the key, with another amount: this is a charge for it
+
+
+class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that was booked by its words, in the sum of its file, kind and day."""
+
+    line_id: int
+    receipt: str
+    file_id: str
+    channel: str
+    account: str
+    kind: str
+    day: date
+    key: str
+    payments: list[str]  # that have its receipt and its amount, and no line
+
+
 class BankLine(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int
     channel: str
     amount: int
     day: date
     words: str  # everything in which the bank's reference may stand
+    key: str = ""
+    phone: str = ""
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +161,203 @@ async def find_summed(tx: Tx, file_id: str) -> list[UnbookedLine]:
     return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
 
 
+# Payments whose lines an account's statement may have: those of its channel; of an aggregator's account, of all.
+_ACCOUNTS = """
+    accounts AS MATERIALIZED (
+        SELECT channel, account, bool_or(profile = ANY($1) OR account = ANY($2)) AS is_shared
+        FROM statement_files WHERE withdrawn_at IS NULL GROUP BY 1, 2
+    )
+"""
+# Another line of the channel with the receipt of the line `l`, which is that of a payment: so `l` is a charge for it.
+_HAS_PAYMENT_LINE = """
+    (l.receipt <> '' AND EXISTS (
+        SELECT FROM accounts a JOIN statement_lines p ON p.channel = a.channel AND p.account = a.account
+        WHERE a.channel = l.channel AND p.receipt = l.receipt AND p.id <> l.id AND p.kind = 'money'))
+"""
+# The payment `t` cannot be that of the line: it has one. An adoption that was undone was not it either.
+_HAS_OTHER = """
+    (EXISTS (SELECT FROM statement_matches s
+             WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+     OR EXISTS (SELECT FROM adopted_payments d
+                WHERE d.merchant_id = t.merchant_id AND d.transaction_id = t.id AND d.undone_at IS NOT NULL))
+"""
+# What was booked in a sum, and is not known to be a charge for a payment.
+_IS_BOOKED = f"""
+    {IS_SUMMED} AND l.amount <> 0
+    AND EXISTS (SELECT FROM matched_files q WHERE q.file_id = l.file_id)
+    AND NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = l.id)
+    AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.line_id = l.id)
+"""
+_BOOKED_BY = "l.id, l.receipt, l.file_id, l.channel, l.account, l.kind, l.key"
+_BOOKED = _BOOKED_BY.replace("l.id", "l.id AS line_id")
+_DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
+
+
+async def find_suspects(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:
+    """Lines in the queue that would be booked by their words, and name a key or a phone number."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_ACCOUNTS}
+        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, {_DAY} AS day, l.key, l.phone, EXISTS (
+                   SELECT FROM accounts a CROSS JOIN unnest(CASE WHEN a.is_shared THEN $3::text[]
+                                                            ELSE ARRAY[a.channel] END) AS c (channel)
+                   CROSS JOIN LATERAL ({keys_of("l.key")}) AS k (key)
+                   JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
+                   WHERE (a.channel, a.account) = (l.channel, l.account) AND l.key <> '') AS is_known_key
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        WHERE {IS_SUMMED} AND (l.key <> '' OR l.phone <> '') AND NOT {_HAS_PAYMENT_LINE}
+          AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.line_id = l.id)
+        ORDER BY l.id
+        """,
+        list(layouts),
+        list(accounts),
+        list(Channel),
+    )
+    return [msgspec.convert(dict(row), SuspectLine) for row in rows]
+
+
+async def find_like_payments(
+    tx: Tx,
+    line_ids: Sequence[int],
+    *,
+    layouts: Sequence[str],
+    accounts: Sequence[str],
+    first: Sequence[str],
+    last: Sequence[str],
+) -> set[int]:
+    """Those of these lines that have the number and the amount of a payment which is open, or was paid and has neither
+    a line nor a receipt."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_ACCOUNTS}, suspect AS MATERIALIZED (
+            SELECT l.id, l.amount, a.channel, a.is_shared,
+                   '%' || regexp_replace(regexp_replace(l.phone, '^\\+', ''), '[*xX]+', '%') AS pattern
+            FROM statement_lines l JOIN accounts a ON a.channel = l.channel AND a.account = l.account
+            WHERE l.id = ANY($3) AND l.phone <> '' AND l.cents = 0
+        )
+        SELECT DISTINCT u.id FROM merchants m CROSS JOIN unnest($4::text[], $5::text[]) AS w (first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.* FROM transactions p
+            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.network_key <> p.id
+              AND (p.ended_at IS NULL OR p.status = 'COMPLETED' AND coalesce(p.provider_reference, '') = '')
+        ) t
+        JOIN suspect u ON {SIGNED} = u.amount AND (u.is_shared OR u.channel = t.channel) AND t.phone LIKE u.pattern
+        WHERE NOT {_HAS_OTHER}
+        """,
+        list(layouts),
+        list(accounts),
+        list(line_ids),
+        list(first),
+        list(last),
+    )
+    return {row["id"] for row in rows}
+
+
+async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
+    """Lines that were booked, and that are exactly those of payments whose float has moved since the last whole run.
+    From the payments to the lines: a receipt is found by the index of lines, and there is no other of receipts."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_ACCOUNTS}, moved AS MATERIALIZED (
+            SELECT DISTINCT e.merchant_id, e.cause_id FROM moves e
+            WHERE e.merchant_id <> '{HOUSE}' AND e.channel IS NOT NULL AND e.created_at >= (
+                -- Absence is checked at the end of a run. A commit may be slower than the next one.
+                SELECT coalesce(max(queued_at) FILTER (WHERE is_absence_checked), min(queued_at)) - interval '1 hour'
+                FROM matched_files)
+        )
+        SELECT {_BOOKED}, {_DAY} AS day, array_agg(DISTINCT t.id) AS payments
+        FROM moved JOIN transactions t ON t.merchant_id = moved.merchant_id AND t.id = moved.cause_id
+        JOIN accounts a ON a.is_shared OR a.channel = t.channel
+        CROSS JOIN LATERAL (
+            SELECT l.* FROM statement_lines l
+            WHERE l.channel = a.channel AND l.account = a.account AND l.receipt = t.provider_reference COLLATE "C"
+              AND l.amount = {SIGNED} AND l.cents = 0 OFFSET 0
+        ) l
+        WHERE t.provider_reference <> '' AND NOT {_HAS_OTHER} AND {_IS_BOOKED} AND NOT {_HAS_PAYMENT_LINE}
+        GROUP BY {_BOOKED_BY}, l.moved_at ORDER BY 1
+        """,
+        list(layouts),
+        list(accounts),
+    )
+    return [msgspec.convert(dict(row), BookedLine) for row in rows]
+
+
+async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
+    """Lines that were booked, and whose key was told by files that no whole run has seen: a payment without a line has
+    exactly that, or none has the key."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_ACCOUNTS}
+        SELECT DISTINCT {_BOOKED}, {_DAY} AS day, ARRAY[]::text[] AS payments
+        FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
+        JOIN accounts a ON a.channel = l.channel AND a.account = l.account
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS known, count(*) FILTER (WHERE {SIGNED} = l.amount AND l.cents = 0 AND NOT {_HAS_OTHER})
+                   AS exact
+            FROM unnest(CASE WHEN a.is_shared THEN $3::text[] ELSE ARRAY[a.channel] END) AS c (channel)
+            CROSS JOIN LATERAL ({keys_of("l.key")}) AS n (key)
+            JOIN transactions t ON t.channel = c.channel AND t.network_key = n.key
+        ) p
+        WHERE k.file_id IN (SELECT q.file_id FROM matched_files q WHERE NOT q.is_absence_checked)
+          AND k.key <> '' AND {_IS_BOOKED} AND (p.exact > 0 OR p.known = 0)
+          AND NOT {_HAS_PAYMENT_LINE}
+        ORDER BY 1
+        """,
+        list(layouts),
+        list(accounts),
+        list(Channel),
+    )
+    return [msgspec.convert(dict(row), BookedLine) for row in rows]
+
+
+async def find_still_open(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]:
+    """Those of these lines that are in the queue."""
+    rows = await tx.fetch(
+        """
+        SELECT l.id AS line_id, l.channel, l.account, l.amount
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id WHERE l.id = ANY($1) ORDER BY l.id
+        """,
+        list(line_ids),
+    )
+    return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
+
+
+async def find_booking_of(tx: Tx, line: BookedLine, *, kind: str) -> str | None:
+    """The booking of the line's file, kind and day; none if its lines have cancelled each other."""
+    found: str | None = await tx.fetchval(
+        """
+        SELECT b.id FROM house_bookings b
+        WHERE b.file_id = $1 AND b.account = $2 AND b.kind = $3 AND b.reference = $4 AND b.line_id IS NULL
+          AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
+        """,
+        line.file_id,
+        line.account,
+        kind,
+        line.day.isoformat(),
+    )
+    return found
+
+
+async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> LineSum | None:
+    """What was booked with a line, without these; None if nothing is left."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT l.file_id, l.channel, l.account, l.kind, {_DAY} AS day, sum(l.amount * 100 + l.cents)::bigint AS cents
+        FROM statement_lines l
+        WHERE l.file_id = $1 AND l.account = $2 AND l.kind = $3 AND {_DAY} = $4 AND l.id <> ALL($5) AND l.amount <> 0
+          AND {IS_SUMMED} AND NOT {IS_PAYMENT}
+          AND NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = l.id)
+        GROUP BY 1, 2, 3, 4, 5
+        """,
+        line.file_id,
+        line.account,
+        line.kind,
+        line.day,
+        list(without),
+    )
+    return None if row is None else msgspec.convert(dict(row), LineSum)
+
+
 async def close_line(tx: Tx, line_id: int) -> bool:
     """Whether it was open."""
     return bool(await tx.execute("DELETE FROM open_statement_lines WHERE line_id = $1", line_id) == "DELETE 1")
@@ -150,7 +375,7 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
     rows = await connection.fetch(
         """
         SELECT l.id AS line_id, l.channel, l.amount, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
-               concat_ws(' ', l.receipt, l.key, l.details) AS words
+               concat_ws(' ', l.receipt, l.key, l.details) AS words, l.key, l.phone
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         WHERE l.kind = 'bank' AND l.cents = 0 ORDER BY l.moved_at, l.id
         """

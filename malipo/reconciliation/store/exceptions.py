@@ -42,7 +42,7 @@ _DIFFERENCE = f"""
 _COLUMNS = f"""
     e.id, e.kind, e.channel, e.account, e.amount, e.found_at, e.state, e.resolved_by, e.resolved_at, e.why_resolved,
     e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
-    l.file_id, l.cents AS line_cents,
+    l.file_id, l.cents AS line_cents, l.linked,
     e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
     {_FOLLOWED} AS followed,
     EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id
@@ -53,11 +53,11 @@ _COLUMNS = f"""
 _JOINED = """
     reconciliation_exceptions e
     LEFT JOIN LATERAL (
-        SELECT receipt, kind, amount, cents, moved_at, key, phone, details, file_id
+        SELECT receipt, kind, amount, cents, moved_at, key, phone, details, file_id, linked
         FROM statement_lines WHERE id = e.line_id
         UNION ALL
         SELECT content ->> 'receipt', kind, amount, (content ->> 'cents')::smallint, moved_at, content ->> 'key',
-               content ->> 'phone', content ->> 'details', file_id
+               content ->> 'phone', content ->> 'details', file_id, content ->> 'linked'
         FROM withdrawn_lines WHERE line_id = e.line_id
     ) l ON true
     LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id

@@ -12,6 +12,7 @@ from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.statements import FILE, file_of
 
 _SAMPLE = 1000  # lines that are looked for in other accounts
+_LEAST_RECEIPT = 6  # characters of a receipt that one line is recognized by
 # Layouts without seconds, and headings that say "to 23:59": near an end of a file nothing is compared.
 _MARGIN = timedelta(minutes=1)
 
@@ -62,29 +63,80 @@ async def find_apart(tx: Tx, file: StatementFile, *, last_line: datetime | None)
     return [row["id"] for row in rows]
 
 
-async def find_elsewhere(tx: Tx, file: StatementFile, *, imported_by: str | None = None) -> StatementFile | None:
-    """A file of another account that has most of the lines which are new with this one; of those that anybody, or only
-    this one, has imported."""
+_IMPORTED_BY = """
+    ($4::text IS NULL OR EXISTS (SELECT FROM statement_files f WHERE f.id = l.file_id AND f.imported_by = $4))
+"""
+# Accounts that have files of about the same time as the file $1; of those that anybody, or only $4, has imported.
+_OTHER_ACCOUNTS = """
+    new AS MATERIALIZED (
+        SELECT receipt, amount, cents, kind, moved_at FROM statement_lines
+        WHERE file_id = $1 AND receipt <> '' AND amount <> 0
+    ), accounts AS MATERIALIZED (
+        SELECT channel, account, array_agg(begins_at) AS begins, array_agg(ends_at) AS ends FROM statement_files
+        WHERE (channel, account) <> ($2, $3) AND withdrawn_at IS NULL AND line_count > 0
+          AND ($4::text IS NULL OR imported_by = $4)
+          AND begins_at <= (SELECT max(moved_at) + interval '1 day' FROM new)
+          AND ends_at >= (SELECT min(moved_at) - interval '1 day' FROM new)
+        GROUP BY 1, 2
+    )
+"""
+
+
+async def find_with_a_line_of(tx: Tx, file: StatementFile, *, imported_by: str | None = None) -> StatementFile | None:
+    """A file of another account of the same network that has one of the lines which are new with this one: the same
+    receipt, amount and kind. A transfer between two accounts has another sign in each. Short receipts are numbers that
+    any account may have."""
     row = await tx.fetchrow(
         f"""
-        WITH sampled AS MATERIALIZED (
-            SELECT receipt, amount, moved_at FROM statement_lines
-            WHERE file_id = $1 AND receipt <> '' AND amount <> 0 LIMIT {_SAMPLE}
-        ), accounts AS (
-            SELECT DISTINCT channel, account FROM statement_files
-            WHERE (channel, account) <> ($2, $3) AND withdrawn_at IS NULL
-              AND ($4::text IS NULL OR imported_by = $4)
-        )
+        WITH {_OTHER_ACCOUNTS}
         SELECT {FILE} FROM statement_files WHERE id = (
-            SELECT min(known.file_id) FROM sampled s CROSS JOIN accounts a CROSS JOIN LATERAL (
+            SELECT known.file_id FROM new s CROSS JOIN accounts a CROSS JOIN LATERAL (
                 SELECT l.file_id FROM statement_lines l
                 WHERE l.channel = a.channel AND l.account = a.account AND l.receipt = s.receipt AND l.amount = s.amount
+                  AND l.cents = s.cents AND l.kind = s.kind
                   AND l.moved_at BETWEEN s.moved_at - interval '1 day' AND s.moved_at + interval '1 day'
-                  AND ($4::text IS NULL OR EXISTS (
-                      SELECT FROM statement_files f WHERE f.id = l.file_id AND f.imported_by = $4)) LIMIT 1
+                  AND {_IMPORTED_BY} LIMIT 1
             ) known
-            GROUP BY a.channel, a.account HAVING 2 * count(*) > (SELECT count(*) FROM sampled)
-            ORDER BY count(*) DESC, 1 LIMIT 1
+            WHERE a.channel = $2 AND length(s.receipt) >= {_LEAST_RECEIPT}
+            GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1
+        )
+        """,
+        file.id,
+        file.channel,
+        file.account,
+        imported_by,
+    )
+    return None if row is None else file_of(row)
+
+
+async def find_elsewhere(tx: Tx, file: StatementFile, *, imported_by: str | None = None) -> StatementFile | None:
+    """A file of another account that has most of the lines which are new with this one, of the time that files of that
+    account have."""
+    row = await tx.fetchrow(
+        f"""
+        WITH {_OTHER_ACCOUNTS}, sampled AS MATERIALIZED (
+            SELECT s.*, a.channel, a.account FROM accounts a CROSS JOIN LATERAL (
+                SELECT * FROM new WHERE EXISTS (
+                    SELECT FROM unnest(a.begins, a.ends) AS f (begins, ends)
+                    WHERE new.moved_at >= f.begins - interval '1 day' AND new.moved_at <= f.ends + interval '1 day'
+                ) LIMIT {_SAMPLE}
+            ) s
+        ), compared AS (
+            SELECT s.*, known.file_id, EXISTS (
+                       SELECT FROM accounts a CROSS JOIN unnest(a.begins, a.ends) AS f (begins, ends)
+                       WHERE (a.channel, a.account) = (s.channel, s.account)
+                         AND s.moved_at >= f.begins AND (s.moved_at < f.ends OR f.ends = f.begins)) AS is_of_its_time
+            FROM sampled s LEFT JOIN LATERAL (
+                SELECT l.file_id FROM statement_lines l
+                WHERE l.channel = s.channel AND l.account = s.account AND l.receipt = s.receipt AND l.amount = s.amount
+                  AND l.moved_at BETWEEN s.moved_at - interval '1 day' AND s.moved_at + interval '1 day'
+                  AND {_IMPORTED_BY} LIMIT 1
+            ) known ON true
+        )
+        SELECT {FILE} FROM statement_files WHERE id = (
+            SELECT min(file_id) FROM compared GROUP BY channel, account
+            HAVING 2 * count(file_id) > count(*) FILTER (WHERE is_of_its_time OR file_id IS NOT NULL)
+            ORDER BY count(file_id) DESC, 1 LIMIT 1
         )
         """,
         file.id,
@@ -155,6 +207,32 @@ async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: d
     )
     assert row is not None
     return Difference(*row)
+
+
+async def find_balance_at(tx: Tx, file: StatementFile, moment: datetime) -> int | None:
+    """What a file that adds up has as the balance at a moment of its time, in cents. None if it has lines of about that
+    moment: layouts without seconds may put them on either side."""
+    assert file.opening is not None
+    row = await tx.fetchrow(
+        """
+        SELECT coalesce(sum(amount * 100 + cents) FILTER (WHERE at < $2), 0)::bigint,
+               count(*) FILTER (WHERE at >= $2::timestamptz - $3::interval AND at < $2::timestamptz + $3::interval)
+        FROM (
+            SELECT l.amount, l.cents, c.moved_at AS at
+            FROM statement_line_copies c JOIN statement_lines l ON l.id = c.line_id WHERE c.file_id = $1
+            UNION ALL
+            SELECT l.amount, l.cents, l.moved_at FROM statement_lines l
+            WHERE l.file_id = $1 AND NOT EXISTS (
+                SELECT FROM statement_line_copies c WHERE c.line_id = l.id AND c.file_id = $1)
+        ) AS of_file
+        """,
+        file.id,
+        moment,
+        _MARGIN,
+    )
+    assert row is not None
+    moved, near = row
+    return None if near else file.opening * 100 + file.opening_cents + int(moved)
 
 
 async def continues_another(tx: Tx, file: StatementFile) -> bool:

@@ -45,28 +45,30 @@ async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) ->
     return None if row is None else transaction_of(row)
 
 
-# Another line than that of the receipt $8 has the receipt of the payment t: that one is its line.
-_HAS_OTHER_LINE = """
-    EXISTS (SELECT FROM statement_lines o
-            WHERE o.channel = t.channel
-              AND o.account IN (SELECT f.account FROM statement_files f WHERE f.channel = t.channel)
-              AND o.receipt = t.provider_reference AND o.receipt <> $8 AND abs(o.amount) = t.amount)
-"""
+def has_other_line_sql(receipt: str) -> str:
+    """Another line than that of this receipt has the receipt of the payment t: that one is its line."""
+    return f"""
+        EXISTS (SELECT FROM statement_lines o
+                WHERE o.channel = t.channel
+                  AND o.account IN (SELECT f.account FROM statement_files f WHERE f.channel = t.channel)
+                  AND o.receipt = t.provider_reference AND o.receipt <> {receipt} AND abs(o.amount) = t.amount)
+    """
+
+
 # Payments of a merchant, type, channel, number and amount, since a moment, that may be the payment of a line.
 _WITHOUT_LINE = f"""
     t.merchant_id = $1 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5 AND t.id >= $6
     AND NOT EXISTS (SELECT FROM statement_matches s
                     WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
-    AND NOT {_HAS_OTHER_LINE}
+    AND NOT {has_other_line_sql("$8")}
 """
 
 
 async def has_other_line(connection: Conn, payment: Transaction, receipt: str) -> bool:
     """Whether another line than the one with this receipt has the receipt of the payment."""
-    condition = _HAS_OTHER_LINE.replace("$8", "$3")
     return bool(
         await connection.fetchval(
-            f"SELECT {condition} FROM transactions t WHERE t.merchant_id = $1 AND t.id = $2",
+            f"SELECT {has_other_line_sql('$3')} FROM transactions t WHERE t.merchant_id = $1 AND t.id = $2",
             payment.merchant_id,
             payment.id,
             receipt,

@@ -13,19 +13,20 @@ FILE = """
 
 
 async def lock_content(tx: Tx, sha256: bytes) -> None:
-    """One import of a file at a time, whatever account it is given to. Taken before the account's lock."""
+    """One import of a file at a time, whatever account it is given to. Taken before the channel's lock."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statement {sha256.hex()}")
 
 
-async def lock_account(tx: Tx, channel: Channel, account: str) -> None:
-    """One import of an account at a time: each is compared with the one before it. It takes as long as it takes."""
+async def lock_channel(tx: Tx, channel: Channel) -> None:
+    """One import of a channel at a time: each is compared with the files of its account and of the channel's others. It
+    takes as long as it takes."""
     await tx.execute(
         """
         SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'; SET LOCAL enable_seqscan = on;
         SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on
         """
     )
-    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statements {channel} {account}")
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statements {channel}")
 
 
 async def insert_file(tx: Tx, file: StatementFile) -> None:
@@ -96,6 +97,23 @@ async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
         file.channel,
         file.account,
         file.begins_at,
+        file.id,
+    )
+    return None if row is None else file_of(row)
+
+
+async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
+    """The earliest with a balance that begins where this one ends, or later."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT {FILE} FROM statement_files
+        WHERE channel = $1 AND account = $2 AND begins_at >= $3 AND opening IS NOT NULL AND withdrawn_at IS NULL
+          AND id <> $4
+        ORDER BY begins_at, imported_at DESC LIMIT 1
+        """,
+        file.channel,
+        file.account,
+        file.ends_at,
         file.id,
     )
     return None if row is None else file_of(row)
@@ -200,6 +218,12 @@ async def find_accounts(connection: Conn, channel: Channel) -> list[str]:
     rows = await connection.fetch(
         "SELECT DISTINCT account FROM statement_files WHERE channel = $1 AND withdrawn_at IS NULL ORDER BY 1", channel
     )
+    return [row["account"] for row in rows]
+
+
+async def find_all_accounts(connection: Conn) -> list[str]:
+    """Their names, of all channels."""
+    rows = await connection.fetch("SELECT DISTINCT account FROM statement_files WHERE withdrawn_at IS NULL ORDER BY 1")
     return [row["account"] for row in rows]
 
 

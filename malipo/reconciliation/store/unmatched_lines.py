@@ -8,8 +8,9 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
-from malipo.reconciliation.store.booked_lines import SUMMED
+from malipo.reconciliation.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.store.matching import SIGNED, keys_of
+from malipo.reconciliation.store.payments import has_other_line_sql
 
 _AT_A_TIME = 1000
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
@@ -21,6 +22,8 @@ class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     kind: str
     amount: int
+    key: str
+    phone: str
     candidates: int  # payments with its receipt or its key
     merchant_id: str | None  # of the only candidate
     transaction_id: str | None
@@ -35,8 +38,8 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
     """
     cursor = await tx.cursor(
         f"""
-        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, coalesce(c.number, 0) AS candidates,
-               c.merchant_id, c.transaction_id, m.line_id IS NOT NULL AS is_taken,
+        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, l.key, l.phone,
+               coalesce(c.number, 0) AS candidates, c.merchant_id, c.transaction_id, m.line_id IS NOT NULL AS is_taken,
                CASE WHEN coalesce(k.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END AS ledger_amount
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         LEFT JOIN (
@@ -49,7 +52,7 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
         LEFT JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
              AND m.role = 'payment'
         LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_PLACELESS})
-        WHERE NOT {SUMMED} AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
+        WHERE NOT ({IS_SUMMED}) AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
         ORDER BY l.moved_at, l.id
         """
     )
@@ -66,8 +69,8 @@ async def suggest(
     moments: tuple[datetime, datetime],
     limit: int,
 ) -> list[Suggestion]:
-    """Payments that a line may be of, and that have no line: by receipt or key; else of its amount and direction, by
-    phone within minutes, or made on its day. The likeliest first."""
+    """Payments that a line may be of, and that have no line, nor the receipt of another one: by receipt or key; else of
+    its amount and direction, by phone within minutes, or made on its day. The likeliest first."""
     rows = await connection.fetch(
         f"""
         SELECT found.* FROM (
@@ -86,6 +89,10 @@ async def suggest(
               AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key IN ({keys_of("l.key")}))
               AND NOT EXISTS (SELECT FROM statement_matches s
                               WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+              AND NOT EXISTS (SELECT FROM adopted_payments a
+                              WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id
+                                AND a.undone_at IS NOT NULL)
+              AND NOT {has_other_line_sql("l.receipt")}
         ) found
         ORDER BY array_position(ARRAY['receipt', 'key', 'phone', 'day'], why), created_at, transaction_id LIMIT $7
         """,

@@ -58,7 +58,8 @@ async def test_an_import_tells_what_it_found_and_an_operator_books_it(asha: dict
     kept = (await malipo("exceptions", "show", income["id"], "--json", **asha)).json["resolutions"]
     assert [(each["action"], each["is"]) for each in kept] == [("book", "undone"), ("undo", "approved")]
 
-    wrong = await malipo("exceptions", "propose", income["id"], "adopt", "--merchant", "Nobody", *REASON, **asha)
+    adopt = ("exceptions", "propose", income["id"], "adopt", "--name", "Neema Juma")
+    wrong = await malipo(*adopt, "--merchant", "Nobody", *REASON, **asha)
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "/operator/exceptions/" in (await malipo("exceptions", "approve", income["id"], **asha)).err
     again = (await malipo("statements", "match", "--json", **asha)).json

@@ -41,6 +41,9 @@ async def test_a_day_is_closed_with_its_statement_and_read_on_paper_and_as_csv(
     seen = await asha.surfer.get(day)
     for shown in ("Tigo Pesa", "5,000", "Open exceptions", "Statement of the network"):
         assert shown in seen.words
+    [link] = re.findall(r'href="#(open-[A-Z_]+)"', seen.text)
+    assert f'id="{link}"' in seen.text, "the number of what is open leads to what is open"
+    assert "Open at the end of the day 1 1 of them is an exception" in seen.words
     assert (await asha.surfer.get(f"{day}/close.csv")).status == 404, "it is not closed yet"
 
     assert (await asha.surfer.post(f"{day}/close")).to == day

@@ -52,7 +52,8 @@ SENTENCES = [
     "Something is proposed about it already; approve that, or reject it.",
     "Operators have done nothing about it that could be undone.",
     "Nobody has proposed anything about it.",
-    "Only the line of a payment can be adopted. Book this one.",
+    "Nothing is owed of this payment, so nothing can be waived.",
+    "This line takes another one back: it is no payment. Book it.",
     "Give the customer's phone number in full: the line does not have it.",
     "That is no phone number: +255, then 6 or 7, then eight digits.",
     "Money came in: this is no refund.",
@@ -69,7 +70,7 @@ async def propose(request: OperatorRequest) -> Response:
     action = form.text("choice").partition(":")[0]
     terms = terms_of(form.text("choice"), form.values())
     # Where a payment or a merchant had to be named, what it changes is known only now: it is shown first.
-    is_look = needs_look(form.text("choice")) and not form.text("shown") and len(form.all("exception")) == 1
+    is_look = needs_look(form.text("choice"), terms) and not form.text("shown") and len(form.all("exception")) == 1
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
         return await resolve.propose(

@@ -40,6 +40,7 @@ SENTENCES = [*TITLES.values(), *EFFECTS.values(), *effect_words.ACCOUNTS.values(
 
 _BOOKED = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")  # what is typed for it
+RESOLUTION = ("waive", "despite_waiting")  # what is ticked for a payment that is resolved
 _NEEDS = {"match": "payment", "adopt": "merchant"}
 
 
@@ -157,7 +158,7 @@ def terms_of(value: str, form: Mapping[str, str]) -> dict[str, str]:
         case Action.BOOK:
             return {"account": more}
         case Action.RESOLVE:
-            return {"outcome": more}
+            return {"outcome": more} | {name: "yes" for name in RESOLUTION if form.get(name) == "yes"}
         case Action.MATCH:
             return {"payment": form.get("payment", "")}
         case Action.ADOPT:
@@ -165,10 +166,10 @@ def terms_of(value: str, form: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def needs_look(value: str) -> bool:
-    """Whether what it changes is known only once a payment or a merchant is named: it is shown then, and proposed
-    after that."""
-    return value in _NEEDS
+def needs_look(value: str, terms: Mapping[str, str]) -> bool:
+    """Whether what it changes is known only once a payment or a merchant is named, or a box is ticked: it is shown
+    then, and proposed after that."""
+    return value in _NEEDS or any(terms.get(name) for name in RESOLUTION)
 
 
 def _is_unnamed(value: str, terms: Mapping[str, str]) -> bool:
@@ -180,8 +181,17 @@ def _is_offered(action: Action, found: Sequence[ReconciliationException], sugges
         return True
     if len(found) > 1:
         return False
+    if action is Action.ADOPT:
+        return may_be_adopted(found[0], suggestions)
     # The payment that the line names has another line, or went the other way: matching them can only be refused.
-    return action is Action.ADOPT or bool(suggestions) or not found[0].cannot_match
+    return bool(suggestions) or not found[0].cannot_match
+
+
+def may_be_adopted(exception: ReconciliationException, suggestions: Sequence[Suggestion]) -> bool:
+    """Adopting a line can only be refused if it has cents or takes another one back, or if a payment has its key or its
+    receipt."""
+    is_payment = not exception.line_cents and not exception.takes_back
+    return is_payment and not any(each.why in ("receipt", "key") for each in suggestions)
 
 
 def _notes(found: Sequence[ReconciliationException], value: str, is_unnamed: bool) -> list[tuple[str, dict[str, str]]]:

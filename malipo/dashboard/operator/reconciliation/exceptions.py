@@ -16,12 +16,15 @@ from malipo.dashboard.operator.reconciliation import exception_effects
 from malipo.dashboard.operator.reconciliation.exception_effects import Choice, Effect, Effects
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.operator.resolution_effects import is_waiting
 from malipo.dashboard.urls import id_in, key_in
 from malipo.db import Conn
 from malipo.merchants.store import merchants
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
+from malipo.payments.store import cases
 from malipo.reconciliation.exception import (
+    ACTIONS,
     Action,
     ExceptionCount,
     ExceptionKind,
@@ -209,6 +212,13 @@ async def show(request: OperatorRequest) -> Response:
     return await page(request, id_in(request), values={"choice": "match", "payment": payment} if payment else None)
 
 
+class Resolving(NamedTuple):
+    """What can be ticked when it is said what became of the payment."""
+
+    may_waive: bool = False  # something is owed of it
+    is_waiting: bool = False  # its network has it and has not decided
+
+
 class Found(NamedTuple):
     exception: ReconciliationException
     history: list[Resolution]
@@ -219,6 +229,15 @@ class Found(NamedTuple):
     undo: Effect | None  # what undoing would do
     look: Effect | None  # what was chosen, before it is proposed
     approval: Codes
+    resolving: Resolving
+
+
+async def _resolving(connection: Conn, exception: ReconciliationException) -> Resolving:
+    is_resolvable = Action.RESOLVE in ACTIONS[exception.kind] and exception.state is ExceptionState.OPEN
+    if not is_resolvable or exception.merchant_id is None or exception.transaction_id is None:
+        return Resolving()
+    case = await cases.get(connection, exception.merchant_id, exception.transaction_id)
+    return Resolving(case.correction is not None and case.correction.owed > 0, is_waiting(case))
 
 
 async def page(
@@ -256,6 +275,7 @@ async def page(
             None if done is None else await effects.find([found], Action.UNDO, undo),
             await effects.find([found], choice, exception_effects.terms_of(choice, typed)) if is_look else None,
             await _codes(request, connection, [] if proposal is None else [exception_id]),
+            await _resolving(connection, found),
         )
 
     found = await request.service.read_snapshot(find)

@@ -13,12 +13,16 @@ SENTENCES = [
     "The heading closes with {said}, the lines with {computed}.",
     "Opening {opening} and the lines ({total}) make {sum}, not the closing {closing}: {missing} differ.",
     "It opens with {opening}, and {name}, which ends where it begins, closes with {closing}: {missing} differ.",
+    "It closes with {closing}, and {name}, which begins where it ends, opens with {opening}: {missing} differ.",
     "It says that it is from {first} to {last}, and its lines are from {begins} to {ends}.",
+    "It says that it is from {first}, and its lines are from {begins} to {ends}.",
+    "It says that it is to {last}, and its lines are from {begins} to {ends}.",
     "No statement covers the time from {first} to {last}, in which the balance changed by {change}.",
     "It opens with {opening}; {name} opens with {other}.",
     "It closes with {closing}; {name} closes with {other}.",
     "Lines that {name} does not have: {count}, together {amount}.",
     "Lines that only {name} has: {count}, together {amount}.",
+    "{late} opens with {opening}; {early} has {balance} at that moment.",
     "After the same lines its balances are {amount} from those of {name}.",
 ]
 

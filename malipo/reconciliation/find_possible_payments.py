@@ -1,0 +1,28 @@
+"""Finds lines that would be booked by their words, and may be payments: operators decide about each."""
+
+from collections.abc import Sequence
+
+from malipo.db import Tx
+from malipo.reconciliation.payment_windows import ids_of, payment_times
+from malipo.reconciliation.possible_payment import may_be_payment
+from malipo.reconciliation.store import booked_lines as store
+from malipo.reconciliation.store.booked_lines import SuspectLine
+
+
+async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:
+    """Those that name a key which no payment of ours has, or are like a payment that may still be paid."""
+    suspects = await store.find_suspects(tx, layouts=layouts, accounts=accounts)
+    possible = [each for each in suspects if _is_possible(each)]
+    rest = [each for each in suspects if each.phone and not _is_possible(each)]
+    if not rest:
+        return possible
+    first, last = ids_of(payment_times({each.day for each in rest}))
+    line_ids = [each.line_id for each in rest]
+    like = await store.find_like_payments(tx, line_ids, layouts=layouts, accounts=accounts, first=first, last=last)
+    return [*possible, *(each for each in rest if each.line_id in like)]
+
+
+def _is_possible(line: SuspectLine) -> bool:
+    """A fee that names the key of a payment which we have is a charge for it, with another amount."""
+    key = "" if line.is_known_key else line.key
+    return may_be_payment(line.kind, line.amount, key=key, phone=line.phone)

@@ -1,0 +1,68 @@
+"""Takes lines out of bookings again whose payments became known afterwards.
+
+A line without a key is booked as a fee or a sweep by its words. Its payment may be known later: its network reports the
+receipt, or another file tells the key. Then its booking is reversed, the rest of that booking is booked anew, and the
+line is matched; or it is an exception, where that is not certain.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from itertools import groupby
+
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.ledger import house_bookings
+from malipo.reconciliation.book_lines import KINDS, write_sums
+from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.possible_payment import names_key
+from malipo.reconciliation.store import booked_lines as store
+from malipo.reconciliation.store import withdrawals
+from malipo.reconciliation.store.booked_lines import BookedLine
+
+_WHY = "A payment of ours has this line"
+
+
+async def unbook_lines(
+    tx: Tx,
+    *,
+    layouts: Sequence[str],
+    accounts: Sequence[str],
+    first_open_day: date | None,
+    now: datetime,
+) -> list[BookedLine]:
+    """Those that are in the queue again. The caller holds the lock of matching, and matches them next."""
+    found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
+    told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
+    lines = {each.line_id: each for each in [*(each for each in told if names_key(each.key)), *found]}
+    for _, group in groupby(sorted(lines.values(), key=_sum_of), key=_sum_of):
+        await _unbook(tx, list(group), first_open_day=first_open_day, now=now)
+    return list(lines.values())
+
+
+def _sum_of(line: BookedLine) -> tuple[str, str, str, date]:
+    return line.file_id, line.account, line.kind, line.day
+
+
+async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date | None, now: datetime) -> None:
+    """These lines are of one sum."""
+    kind, _ = KINDS[lines[0].kind]
+    booking_id = await store.find_booking_of(tx, lines[0], kind=kind)
+    if booking_id is not None:
+        await house_bookings.undo(
+            tx, booking_id, evidence=_WHY, booked_by=SYSTEM, first_open_day=first_open_day, now=now
+        )
+    line_ids = [each.line_id for each in lines]
+    rest = await store.sum_booked(tx, lines[0], without=line_ids)
+    if rest is not None:
+        await write_sums(tx, [rest], first_open_day=first_open_day, now=now)
+    await withdrawals.reopen_lines(tx, line_ids)
+    await audit_log.append(
+        tx,
+        Actor(SYSTEM, "matching"),
+        "statement.lines_unbooked",
+        now=now,
+        file=lines[0].file_id,
+        booking=booking_id,
+        receipts=[each.receipt for each in lines],
+    )
