@@ -1,0 +1,40 @@
+"""A line that is taken out of its booking after its day was closed: that day stays, and the next one adds up."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from malipo.db import Database
+from malipo.payments.dispatch import Rules
+from malipo.payments.settle import Settle
+from malipo.reconciliation.close.day_close import Reason
+from malipo.reconciliation.match_statements import Matched, match_statements
+from malipo.service import Service
+from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at, of_channel, opened
+
+
+@pytest.fixture
+async def books(database: Database, tmp_path: Path) -> Books:
+    return await Books.begin(database, tmp_path)
+
+
+async def test_the_payment_of_a_booked_line_is_known_after_its_day_was_closed(books: Books, service: Service) -> None:
+    async def match(now: datetime) -> Matched:
+        settle = Settle(clock=lambda: now, rules=Rules.of(service.settings))
+        return await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: now)
+
+    await books.paid("R0", 5000, at(MONDAY))
+    lines = [("R0", 5000, "11:59", "money"), ("QK1", -900, "12:00", "fee"), ("F1", -40, "12:01", "fee")]
+    await books.statement(MONDAY, lines)
+    assert (await match(at(TUESDAY, "02:00"))).booked_fees == -940
+    assert opened(await books.close(MONDAY)) == {}
+
+    await books.paid_out("QK1", 900, at(TUESDAY))
+    await books.paid("R1", 700, at(TUESDAY))
+    await books.statement(TUESDAY, [("R1", 700, "12:30", "money")])
+    assert (await match(at(WEDNESDAY, "02:00"))).payments == 2
+    close = await books.close(TUESDAY)
+    assert of_channel(close).adds_up
+    assert set(opened(close)) <= {Reason.TIMING}
+    assert sum(opened(close).values()) == 0, "the reversal of the booking and the payment"
