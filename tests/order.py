@@ -26,6 +26,8 @@ LONGEST = (
     "dashboard/operator/test_operator_hostile_files.py",
     "approvals/test_grid_of_doors.py",
 )
+# Folders whose files run one after another in one process, because what they share is dear: a demo and a browser.
+TOGETHER = ("browser",)
 _PLACES = {_TESTS / each: place for place, each in enumerate(LONGEST)}
 assert all(each.exists() for each in _PLACES), "a file was renamed"
 
@@ -40,6 +42,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda each: _PLACES.get(each.path, len(_PLACES)))
     else:
         items[:] = shuffled(items, random.Random(seed))
+
+
+def files_of(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """What is set up once for the tests of a file, or of a folder, is set up once: they stay together."""
+    found: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        folder = next((_TESTS / each for each in TOGETHER if item.path.is_relative_to(_TESTS / each)), None)
+        found.setdefault(folder or item.path, []).append(item)
+    return list(found.values())
 
 
 def shuffled(items: list[pytest.Item], chance: random.Random) -> list[pytest.Item]:

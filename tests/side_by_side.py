@@ -22,6 +22,7 @@ import pytest
 from _pytest.capture import FDCapture
 
 from tests import fork_server
+from tests.order import files_of
 
 _MANY = 1000  # tests: so many start processes of malipo
 # These report, or remember, what happened: the parent does.
@@ -48,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SideBySide(at_once))
 
 
-Files = list[list[pytest.Item]]
+Files = list[list[pytest.Item]]  # or folders
 
 
 class SideBySide:
@@ -81,14 +82,6 @@ class SideBySide:
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
         return True
-
-
-def files_of(items: list[pytest.Item]) -> Files:
-    """What a file sets up once is set up once: its tests stay together."""
-    found: dict[object, list[pytest.Item]] = {}
-    for item in items:
-        found.setdefault(item.path, []).append(item)
-    return list(found.values())
 
 
 class _Children:
