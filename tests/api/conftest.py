@@ -20,6 +20,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import (
     NO_LIMITS,
+    PATIENCE_SECONDS,
     Answer,
     Client,
     Merchant,
@@ -44,7 +45,7 @@ async def database_url(postgres: str, template: str) -> str:
 
 @pytest.fixture(scope="session")
 async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database.opened(database_url, size=20) as database:
+    async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         yield database
 
 
