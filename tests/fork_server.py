@@ -242,7 +242,25 @@ def _main() -> None:
     command, cwd = task
     os.chdir(cwd)
     sys.argv = list(command)
-    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+    code: object = None
+    try:
+        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    if code is None or isinstance(code, int):
+        _end(code or 0)
+    sys.exit(code)  # type: ignore[arg-type]
+
+
+def _end(code: int) -> None:
+    """As Python ends, but without giving back all that was imported, piece by piece: that took 70 ms of a processor."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code & 0xFF)
+    os._exit(120)
 
 
 if __name__ == "__main__":
