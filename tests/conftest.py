@@ -76,8 +76,9 @@ _STARTED_WHOLE = ("serve", "demo")  # They have children, and a database, of the
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """With the event loop that the service runs on."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture(scope="session")
