@@ -36,6 +36,7 @@ _OF_THE_PARENT = (
     "tests.progress",
 )
 BASE = pytest.StashKey[Path]()  # the folder that the children of a run share
+_SHORT_SECONDS = 0.05
 _NEXT, _START, _REPORT, _DONE = "next", "start", "report", "done"
 
 
@@ -232,4 +233,6 @@ class _Sender:
         self._line.send((_START, (nodeid, location)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.passed and report.when != "call" and report.duration < _SHORT_SECONDS:
+            return  # It says nothing, and there are two for each test.
         self._line.send((_REPORT, self._config.hook.pytest_report_to_serializable(config=self._config, report=report)))
