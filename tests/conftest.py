@@ -248,7 +248,7 @@ class Running:
     url: str
     log: Path
 
-    def stop(self, *, seconds: float = 20) -> int:
+    def stop(self, *, seconds: float = 60) -> int:
         if self.process.poll() is None:
             self.process.terminate()
         return self.process.wait(seconds)
@@ -302,7 +302,7 @@ def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             each.stop()
 
 
-async def until_ready(running: Running, *, seconds: float = 30) -> Running:
+async def until_ready(running: Running, *, seconds: float = 90) -> Running:
     """Return when it can take payments."""
     deadline = asyncio.get_running_loop().time() + seconds
     async with aiohttp.ClientSession() as http:

@@ -96,7 +96,7 @@ class WorkerStack:
             )
         return {row["id"]: dict(row) for row in rows}
 
-    async def until_all_ended(self, *, seconds: float = 30) -> None:
+    async def until_all_ended(self, *, seconds: float = 90) -> None:
         async def have() -> bool:
             return all(row["status"] in ("COMPLETED", "FAILED", "CANCELLED") for row in (await self.rows()).values())
 
