@@ -2,7 +2,7 @@
 
 Each process of the run writes down what it has measured when it ends; the one that reports reads them all. The CPU of a
 file is that of the test's own process and of the children that ended meanwhile: not that of PostgreSQL, nor of servers
-that several files share.
+that several files share. `whole_cpu.py` counts everything.
 """
 
 import json
