@@ -19,7 +19,8 @@ def main(command: list[str]) -> int:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_ADOPTS_ORPHANS, 1, 0, 0, 0)
     began = time.monotonic()
-    code = _wait_for(subprocess.Popen(command).pid)
+    process = subprocess.Popen(command)
+    code = process.returncode = _wait_for(process.pid)
     took = time.monotonic() - began
     _wait_for_the_rest()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
