@@ -11,20 +11,26 @@ import pytest
 
 _TESTS = Path(__file__).parent
 LONGEST = (
+    "browser/test_pages.py",  # and all of its folder
     "simulation/test_seeds.py",
     "api/test_openapi.py",
-    "browser/test_pages.py",
-    "browser/test_dashboard.py",
+    "approvals/test_grid_of_doors.py",
     "journeys/test_truth.py",
-    "browser/test_docs.py",
+    "dashboard/operator/test_operator_hostile_files.py",
+    "dashboard/merchant/batches/test_hostile_uploads.py",
+    "approvals/test_grid_of_operators.py",
+    "cli/test_reload.py",
+    "journeys/restore/test_restore_collections.py",
+    "journeys/restore/test_restore_hosts.py",
+    "payments/spreadsheet/test_hostile_files.py",
+    "journeys/outages/test_commit_cut.py",
     "cli/test_child_processes.py",
     "journeys/worker/test_worker_kill.py",
+    "journeys/outages/test_restart_under_load.py",
     "journeys/outages/test_kill.py",
     "cli/test_database_at_start.py",
     "cli/test_demo.py",
     "journeys/outages/test_stop_and_start.py",
-    "dashboard/operator/test_operator_hostile_files.py",
-    "approvals/test_grid_of_doors.py",
 )
 # Folders whose files run one after another in one process, because what they share is dear: a demo and a browser.
 TOGETHER = ("browser",)
