@@ -76,7 +76,7 @@ class Watch:
                 together = sum(map(_memory, [str(self.running.process.pid), *found]))
                 self.peak = max(self.peak, together)
                 self.nicenesses.update(map(_niceness, found))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)  # To add up its memory, the kernel walks all of it.
 
     @property
     def more(self) -> int:
