@@ -12,6 +12,7 @@ import multiprocessing.connection
 import os
 import random
 import threading
+import traceback
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -184,6 +185,8 @@ def _be_a_child(session: pytest.Session, files: Files, line: Connection, number:
     except KeyboardInterrupt:
         session._setupstate.teardown_exact(None)
         atexit._run_exitfuncs()
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(code)
 
