@@ -83,6 +83,8 @@ class SideBySide:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
+        if not session.testsfailed:
+            children.assert_all_were_run()
         return True
 
 
@@ -95,6 +97,7 @@ class _Children:
         self._left = iter(range(len(files)))
         self._pids: dict[Connection, int] = {}
         self._running: dict[Connection, str] = {}  # the test that a child runs
+        self._begun: set[str] = set()
 
     def bear(self, number: int, base: Path) -> None:
         ours, theirs = multiprocessing.connection.Pipe()
@@ -128,6 +131,7 @@ class _Children:
             self._tell(line, None if is_over else next(self._left, None))
         elif kind == _START:
             self._running[line] = content[0]
+            self._begun.add(content[0])
             hook.pytest_runtest_logstart(nodeid=content[0], location=content[1])
         elif kind == _REPORT:
             report = hook.pytest_report_from_serializable(config=self._session.config, data=content)
@@ -153,6 +157,10 @@ class _Children:
         )
         self._session.config.hook.pytest_runtest_logreport(report=report)
 
+    def assert_all_were_run(self) -> None:
+        left = [item.nodeid for item in self._session.items if item.nodeid not in self._begun]
+        assert not left, f"{len(left)} tests were not run, among them {left[0]}"
+
     def end(self) -> None:
         for line, pid in self._pids.items():
             line.close()
@@ -176,6 +184,7 @@ def _be_a_child(session: pytest.Session, files: Files, line: Connection, number:
         fork_server.take(number)
         config.pluginmanager.register(_Sender(config, line))
         _run(session, files, line)
+        session._setupstate.teardown_exact(None)  # of what was left when the parent had enough
         config.hook.pytest_sessionfinish(session=session, exitstatus=int(session.testsfailed > 0))
         atexit._run_exitfuncs()
         line.send((_DONE, None))
