@@ -11,6 +11,7 @@ import gc
 import multiprocessing.connection
 import os
 import random
+import signal
 import threading
 import traceback
 from collections.abc import Iterator
@@ -175,6 +176,8 @@ def _be_a_child(session: pytest.Session, files: Files, line: Connection, number:
     try:
         config: Any = session.config
         random.seed()
+        # A run in the background ignores it, and what the tests start would too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _capture_apart(config)
         for name in _OF_THE_PARENT:
             config.pluginmanager.unregister(name=name)

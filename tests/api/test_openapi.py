@@ -79,7 +79,7 @@ BEYOND_SHAPE = {
     "listWalletEntries": RANGE,
     "createApiKey": "must be in the future|expiresAt must be a date|at most 50 IP addresses or networks"  # host bits
     "|as a JSON integer|must not be below payoutLimit|printable characters on one line",
-    "addPerson": "email must be an email",
+    "addPerson": "email must be an email|name must be printable",
     "listEvents": "after must be a cursor",
     "createWebhook": "^url must",
     "changeWebhook": "^url must",
@@ -99,7 +99,7 @@ def _schema(*, requests: int, seed: int | None = None) -> Any:
         "with-security-parameters": False,
     }
     seeded = {} if seed is None else {"seed": seed}
-    config = schemathesis.Config.from_dict({"generation": generation, **seeded})
+    config = schemathesis.Config.from_dict({"generation": generation, "request-timeout": 60, **seeded})
     return schemathesis.openapi.from_dict(CONTRACT, config=config)
 
 
