@@ -1,8 +1,10 @@
 """The fixtures of all tests: a real PostgreSQL, a fresh migrated database for each test, and the real service over HTTP."""
 
 import asyncio
+import fcntl
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -29,7 +31,7 @@ from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
-from tests import fork_server, order, progress, times
+from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
@@ -37,11 +39,13 @@ from tests.order import pytest_collection_modifyitems as pytest_collection_modif
 def pytest_addoption(parser: pytest.Parser) -> None:
     times.pytest_addoption(parser)
     order.pytest_addoption(parser)
+    side_by_side.pytest_addoption(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     times.pytest_configure(config)
     progress.pytest_configure(config)
+    side_by_side.pytest_configure(config)
 
 
 # How long something takes on a shared machine says nothing about it. (In CI this is so already.)
@@ -63,27 +67,58 @@ NO_LIMITS: dict[str, Any] = {
 
 NOBODY = Actor("test", "test")
 TEMPLATE = "template"
+# How long the tests' own pools wait for a connection: a busy machine stops a server for longer than an operator would
+# wait for it, and that says nothing about what is tested.
+PATIENCE_SECONDS = 60.0
 # The address of a PostgreSQL that is there already, with the template in it (`scripts/faults`).
 SHARED_POSTGRES = "MALIPO_TESTS_POSTGRES"
 _STARTED_WHOLE = ("serve", "demo")  # They have children, and a database, of their own.
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """With the event loop that the service runs on."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL that lives as long as the tests."""
+def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL that lives as long as the tests, with the template in it."""
     if shared := os.environ.get(SHARED_POSTGRES):
         yield shared
         return
     folder = tmp_path_factory.mktemp("postgres")
-    with server(folder) as url:
-        asyncio.run(hasten(url))
+    base = request.config.stash.get(side_by_side.BASE, None)
+    if base is None:
+        make_cluster(folder)
+    else:
+        shutil.copytree(_cluster_in(base), folder, symlinks=True, dirs_exist_ok=True)
     with server(folder) as url:
         yield url
+
+
+def _cluster_in(base: Path) -> Path:
+    """Made by the first process of a run that needs it; the others copy it too."""
+    with (base / "cluster.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = base / "cluster"
+        if not (base / "cluster.made").exists():
+            folder.mkdir(exist_ok=True)
+            make_cluster(folder)
+            (base / "cluster.made").touch()
+    return folder
+
+
+def make_cluster(folder: Path) -> None:
+    """A PostgreSQL with a migrated database that every test gets a copy of."""
+    with server(folder) as url:
+        asyncio.run(hasten(url))
+        asyncio.run(_make_template(url))
+
+
+async def _make_template(url: str) -> None:
+    async with Database.opened(await _create(url, TEMPLATE), size=4) as database:
+        await migrate(database)
 
 
 async def hasten(url: str) -> None:
@@ -119,17 +154,7 @@ async def _create(url: str, name: str, *, template: str = "template1") -> str:
 
 @pytest.fixture(scope="session")
 def template(postgres: str) -> str:
-    """A migrated database that every test gets a copy of."""
-    if SHARED_POSTGRES in os.environ:
-        return TEMPLATE
-
-    async def make() -> None:
-        database = Database(await _create(postgres, TEMPLATE), size=4)
-        await database.open()
-        await migrate(database)
-        await database.close()
-
-    asyncio.run(make())
+    """The migrated database that every test gets a copy of."""
     return TEMPLATE
 
 
@@ -160,10 +185,8 @@ async def create_database(postgres: str, template: str) -> str:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """With many connections, so that requests really run at once."""
-    database = Database(database_url, size=20)
-    await database.open()
-    yield database
-    await database.close()
+    async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
+        yield database
 
 
 @pytest.fixture
@@ -232,7 +255,7 @@ class Running:
     url: str
     log: Path
 
-    def stop(self, *, seconds: float = 20) -> int:
+    def stop(self, *, seconds: float = 60) -> int:
         if self.process.poll() is None:
             self.process.terminate()
         return self.process.wait(seconds)
@@ -286,7 +309,7 @@ def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             each.stop()
 
 
-async def until_ready(running: Running, *, seconds: float = 30) -> Running:
+async def until_ready(running: Running, *, seconds: float = 90) -> Running:
     """Return when it can take payments."""
     deadline = asyncio.get_running_loop().time() + seconds
     async with aiohttp.ClientSession() as http:

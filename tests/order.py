@@ -11,21 +11,29 @@ import pytest
 
 _TESTS = Path(__file__).parent
 LONGEST = (
+    "browser/test_pages.py",  # and all of its folder
     "simulation/test_seeds.py",
     "api/test_openapi.py",
-    "browser/test_pages.py",
-    "browser/test_dashboard.py",
+    "approvals/test_grid_of_doors.py",
     "journeys/test_truth.py",
-    "browser/test_docs.py",
+    "dashboard/operator/test_operator_hostile_files.py",
+    "dashboard/merchant/batches/test_hostile_uploads.py",
+    "approvals/test_grid_of_operators.py",
+    "cli/test_reload.py",
+    "journeys/restore/test_restore_collections.py",
+    "journeys/restore/test_restore_hosts.py",
+    "payments/spreadsheet/test_hostile_files.py",
+    "journeys/outages/test_commit_cut.py",
     "cli/test_child_processes.py",
     "journeys/worker/test_worker_kill.py",
+    "journeys/outages/test_restart_under_load.py",
     "journeys/outages/test_kill.py",
     "cli/test_database_at_start.py",
     "cli/test_demo.py",
     "journeys/outages/test_stop_and_start.py",
-    "dashboard/operator/test_operator_hostile_files.py",
-    "approvals/test_grid_of_doors.py",
 )
+# Folders whose files run one after another in one process, because what they share is dear: a demo and a browser.
+TOGETHER = ("browser",)
 _PLACES = {_TESTS / each: place for place, each in enumerate(LONGEST)}
 assert all(each.exists() for each in _PLACES), "a file was renamed"
 
@@ -40,6 +48,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda each: _PLACES.get(each.path, len(_PLACES)))
     else:
         items[:] = shuffled(items, random.Random(seed))
+
+
+def files_of(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """What is set up once for the tests of a file, or of a folder, is set up once: they stay together."""
+    found: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        folder = next((_TESTS / each for each in TOGETHER if item.path.is_relative_to(_TESTS / each)), None)
+        found.setdefault(folder or item.path, []).append(item)
+    return list(found.values())
 
 
 def shuffled(items: list[pytest.Item], chance: random.Random) -> list[pytest.Item]:

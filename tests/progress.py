@@ -13,24 +13,8 @@ _SLOWEST = 10
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Worker(config))
-    elif config.get_verbosity() < 0:
-        config.pluginmanager.register(_Progress(config))
-
-
-class _Worker:
-    """Only those who collect know what was left out."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config: Any = config
-        self._left_out = 0
-
-    def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        self._left_out += len(items)
-
-    def pytest_sessionfinish(self) -> None:
-        self._config.workeroutput["left_out"] = self._left_out
+    if config.get_verbosity() < 0:
+        config.pluginmanager.register(_Progress(config), "tests.progress")
 
 
 class _Progress:
@@ -45,14 +29,6 @@ class _Progress:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._total = len(session.items)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
-        self._total = len(ids)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:
-        self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get("left_out", 0))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:

@@ -2,10 +2,11 @@
 
 Each process of the run writes down what it has measured when it ends; the one that reports reads them all. The CPU of a
 file is that of the test's own process and of the children that ended meanwhile: not that of PostgreSQL, nor of servers
-that several files share.
+that several files share. `whole_cpu.py` counts everything.
 """
 
 import json
+import os
 import resource
 import time
 from collections import Counter
@@ -29,13 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 class _Times:
     def __init__(self, config: pytest.Config) -> None:
-        worker: dict[str, Any] | None = getattr(config, "workerinput", None)
-        self._name = "alone" if worker is None else str(worker["workerid"])
         self._root = config.rootpath
         self._folder = self._root / ".venv" / "times"
-        if worker is None:
-            for path in self._files():
-                path.unlink()
+        for path in self._files():
+            path.unlink()
         self._measured: dict[str, Counter[str]] = {"tests": Counter(), "wall": Counter(), "cpu": Counter()}
         self._measured |= {"fixtures": Counter(), "fixture wall": Counter()}
         self._inside = 0.0  # of the fixture that is being set up: what those that it needs took
@@ -63,7 +61,7 @@ class _Times:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / f"{self._name}.json").write_text(json.dumps(self._measured))
+        (self._folder / f"{os.getpid()}.json").write_text(json.dumps(self._measured))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         whole: dict[str, Counter[str]] = {name: Counter() for name in self._measured}

@@ -24,6 +24,7 @@ _BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin"
 _SESSION_MARK = "malipo.session"
 # The parameters of an address that name files.
 _FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+CONNECT_SECONDS = 5.0
 # How often the log says that the server refuses us.
 _REFUSED_AGAIN_SECONDS = 30.0
 
@@ -36,7 +37,7 @@ class Database:
         url: str,
         *,
         size: int = 10,
-        connect_seconds: float = 5.0,
+        connect_seconds: float = CONNECT_SECONDS,
         finds_by_key: bool = False,
         statement_timeout_seconds: float | None = None,
         setting: str = ADDRESS_SETTING,
@@ -96,10 +97,22 @@ class Database:
     @classmethod
     @asynccontextmanager
     async def opened(
-        cls, url: str, *, size: int, finds_by_key: bool = False, statement_timeout_seconds: float | None = None
+        cls,
+        url: str,
+        *,
+        size: int,
+        connect_seconds: float = CONNECT_SECONDS,
+        finds_by_key: bool = False,
+        statement_timeout_seconds: float | None = None,
     ) -> AsyncIterator["Database"]:
         """Open for as long as the block lasts."""
-        database = cls(url, size=size, finds_by_key=finds_by_key, statement_timeout_seconds=statement_timeout_seconds)
+        database = cls(
+            url,
+            size=size,
+            connect_seconds=connect_seconds,
+            finds_by_key=finds_by_key,
+            statement_timeout_seconds=statement_timeout_seconds,
+        )
         await database.open()
         try:
             yield database

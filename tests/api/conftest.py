@@ -20,6 +20,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import (
     NO_LIMITS,
+    PATIENCE_SECONDS,
     Answer,
     Client,
     Merchant,
@@ -37,18 +38,18 @@ from tests.status_changes import change_status
 Make = Callable[..., Awaitable[Merchant]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def database_url(postgres: str, template: str) -> str:
     return await create_database(postgres, template)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database.opened(database_url, size=20) as database:
+    async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         yield database
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def service(database: Database) -> AsyncIterator[Service]:
     """The parts on the same database, to do what a network would."""
     service = Service.assemble(Settings(**NO_LIMITS), database)
@@ -63,7 +64,7 @@ async def live(folder: Path, database_url: str, **settings: Any) -> AsyncIterato
         yield await until_ready(start("api", database_url=database_url, **settings))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[Running]:
     """The service without rate limits."""
     async with live(tmp_path_factory.mktemp("api"), database_url, secret_key=SECRET_KEY, **NO_LIMITS) as running:
@@ -73,7 +74,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -
 FLEET_LIMITS = {"rate_limit_create": 3, "rate_limit_list": 4, "rate_limit_other": 50}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def fleet(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[list[Running]]:
     """Two processes on the same database, with small rate limits."""
     async with (
@@ -83,7 +84,7 @@ async def fleet(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> 
         yield [one, other]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         yield http
@@ -209,7 +210,7 @@ def is_refused(answer: Answer, status: int, code: str, *fields: str) -> bool:
 # Webhooks
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def gate(postgres: str, template: str) -> AsyncIterator[InProcessApi]:
     """The API in this process, on a database of its own. Webhooks may go to this machine; workers are the test's."""
     own = await create_database(postgres, template)

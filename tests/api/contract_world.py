@@ -33,6 +33,7 @@ from tests.conftest import (
     COLLECTION,
     NO_LIMITS,
     NOBODY,
+    PATIENCE_SECONDS,
     PAYOUT,
     Client,
     Merchant,
@@ -169,7 +170,7 @@ def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
 
 async def _furnish(running: Any, database_url: str) -> World:
     await until_ready(running)
-    async with Database.opened(database_url, size=4) as database:
+    async with Database.opened(database_url, size=4, connect_seconds=PATIENCE_SECONDS) as database:
         merchant = await make_merchant(database, wallet=10**15)
         password_hash = await Passwords().hash(PASSWORD)
         ids = {}

@@ -43,7 +43,16 @@ from tests.approvals.grid import (
 from tests.authenticator_app import AuthenticatorApp, enrolled
 from tests.cli.test_operator_code import KEY
 from tests.cli.test_operator_session import PASSWORD, Terminal
-from tests.conftest import NO_LIMITS, SECRET_KEY, Merchant, Running, create_database, starting, until_ready
+from tests.conftest import (
+    NO_LIMITS,
+    PATIENCE_SECONDS,
+    SECRET_KEY,
+    Merchant,
+    Running,
+    create_database,
+    starting,
+    until_ready,
+)
 from tests.dashboard.operator.operator_pages import Operator
 from tests.dashboard.page_client import cheap_hash, surfing
 from tests.journeys import operator_sessions
@@ -205,7 +214,7 @@ class Desk:
 async def desk(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
     url, folder = await create_database(postgres, template), tmp_path_factory.mktemp("grid")
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database.opened(url, size=10))
+        database = await stack.enter_async_context(Database.opened(url, size=10, connect_seconds=PATIENCE_SECONDS))
         service = Service.assemble(Settings(**NO_LIMITS, booking_approval_amount=LIMIT), database)
         stack.push_async_callback(service.finish)
         start = stack.enter_context(starting(folder))

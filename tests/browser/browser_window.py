@@ -11,6 +11,10 @@ from playwright.async_api import Browser, ConsoleMessage, Page, ViewportSize, ex
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 NARROW: ViewportSize = {"width": 390, "height": 844}
 
+# A guard only: a busy machine may stop a browser for longer than its five seconds.
+_PATIENCE_SECONDS = 60
+expect.set_options(timeout=_PATIENCE_SECONDS * 1000)
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -24,6 +28,7 @@ class Windows:
         context = await self.browser.new_context(
             viewport=size, base_url=self.url, storage_state=self.cookies, locale="en-GB", **more
         )
+        context.set_default_timeout(_PATIENCE_SECONDS * 1000)
         page = await context.new_page()
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -69,4 +74,4 @@ async def log_in_as_operator(page: Page, name: str, password: str) -> None:
 
 async def until_live(page: Page) -> None:
     """From now on whatever happens is seen by itself."""
-    await expect(page.locator("[data-live-sign]").first).to_have_class(re.compile("is-on"), timeout=10_000)
+    await expect(page.locator("[data-live-sign]").first).to_have_class(re.compile("is-on"))

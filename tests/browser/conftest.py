@@ -29,7 +29,7 @@ _QUIET = [
 _numbers = count(4000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Path:
     if not _CHROMIUM.exists():
         assert not os.environ.get("CI"), "in CI nothing is skipped"
@@ -37,7 +37,7 @@ def chromium() -> Path:
     return _CHROMIUM
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def browser(chromium: Path) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=_QUIET)
@@ -52,13 +52,13 @@ async def page(browser: Browser, request: pytest.FixtureRequest) -> AsyncIterato
         yield page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's."""
     return tmp_path_factory.mktemp("demo")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def demo(chromium: Path, folder: Path) -> AsyncIterator[dict[str, Any]]:
     """demo.json of a demo that is ready."""
     with starting(folder) as start:
@@ -67,7 +67,7 @@ async def demo(chromium: Path, folder: Path) -> AsyncIterator[dict[str, Any]]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(demo: dict[str, Any], folder: Path) -> tuple[str, str]:
     """The name and password of somebody who runs the demo."""
     name, password = "zuhura", "pamba la Mwanza 9"
@@ -78,7 +78,7 @@ def operator(demo: dict[str, Any], folder: Path) -> tuple[str, str]:
     return name, password
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def windows(browser: Browser, demo: dict[str, Any]) -> Windows:
     """Windows in which the demo's owner is logged in."""
     return await Windows(browser).logged_in(demo["baseUrl"], demo["email"], demo["password"])

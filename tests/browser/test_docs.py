@@ -45,13 +45,13 @@ async def test_the_search_is_used_without_a_mouse(readers: Windows) -> None:
         await page.goto("/docs")
         await page.keyboard.press("/")
         await page.keyboard.type("give money back")
-        await expect(page.get_by_role("option").first).to_contain_text("Refund", timeout=20_000)
+        await expect(page.get_by_role("option").first).to_contain_text("Refund")
         await page.keyboard.press("ArrowDown")
         await page.keyboard.press("ArrowUp")
         await page.keyboard.press("Enter")
         await expect(page).to_have_url(re.compile("/docs/refunds"))
         await page.get_by_role("combobox").fill("zzzzqqq")
-        await expect(page.locator(".found")).to_have_text("Nothing was found.", timeout=20_000)
+        await expect(page.locator(".found")).to_have_text("Nothing was found.")
         await page.keyboard.press("Escape")
         await expect(page.locator(".found")).to_be_hidden()
 
@@ -95,4 +95,4 @@ async def test_a_request_is_tried_with_ones_own_key(readers: Windows, demo: dict
 async def test_links_to_where_the_reference_was_lead_to_it(readers: Windows) -> None:
     async with readers.open() as page:
         await page.goto("/docs#collect", wait_until="commit")
-        await expect(page).to_have_url(re.compile("/docs/reference#collect$"), timeout=20_000)
+        await expect(page).to_have_url(re.compile("/docs/reference#collect$"))

@@ -31,7 +31,7 @@ async def test_a_customer_approves_the_prompt_on_the_phone(
 
     # It arrives without reloading.
     dialog = page.get_by_text("Lipa", exact=False).first
-    await expect(dialog).to_be_visible(timeout=10_000)
+    await expect(dialog).to_be_visible()
     await expect(dialog).to_contain_text("TZS 12,500")
     await page.get_by_label("PIN").fill("1234")
     await page.get_by_role("button", name=re.compile("Kubali")).click()
@@ -42,7 +42,7 @@ async def test_a_customer_approves_the_prompt_on_the_phone(
     times = [each["timestamp"] for each in ended["statusLogs"]]
     assert times == sorted(times)
     assert ended["providerReference"]
-    await expect(page.get_by_text("TZS 987,500").first).to_be_visible(timeout=10_000)
+    await expect(page.get_by_text("TZS 987,500").first).to_be_visible()
     assert await wallet(shop) == before + 12_500
 
 
@@ -52,7 +52,7 @@ async def test_a_customer_who_declines_is_charged_nothing(
     before = await wallet(shop)
     payment = await ask_for_money(shop, phone)
     await page.goto(f"{demo['phonesUrl']}/phones/{phone}")
-    await expect(page.get_by_text("TZS 12,500").first).to_be_visible(timeout=10_000)
+    await expect(page.get_by_text("TZS 12,500").first).to_be_visible()
     await page.get_by_role("button", name=re.compile("Kataa")).click()
 
     ended = await _ended(shop, payment)

@@ -18,13 +18,13 @@ async def test_the_name_appears_and_another_one_is_a_warning(windows: Windows, s
         place = page.locator("[data-recipient]")
         await page.get_by_label("Phone number").fill("0684 777 456")
         await page.get_by_label("Airtel Money").check()
-        await expect(place).to_contain_text(FOUND, timeout=10_000)
+        await expect(place).to_contain_text(FOUND)
         await page.get_by_label("Name of the recipient").fill("Pili Pili")
-        await expect(place).to_contain_text(f"under another name: {NAME}. You typed Pili Pili.", timeout=10_000)
+        await expect(place).to_contain_text(f"under another name: {NAME}. You typed Pili Pili.")
         await page.get_by_label("Name of the recipient").fill(NAME.title())
-        await expect(place).to_contain_text(FOUND, timeout=10_000)
+        await expect(place).to_contain_text(FOUND)
         await page.get_by_label("Phone number").fill("0684 777")
-        await expect(place).to_be_empty(timeout=10_000)
+        await expect(place).to_be_empty()
 
 
 async def test_without_scripts_the_next_page_has_the_name(windows: Windows) -> None:

@@ -47,7 +47,7 @@ def child(running: Running, *program: str) -> int | None:
     return pids[0] if pids else None
 
 
-async def until(question: Callable[[], Any], *, seconds: float = 15) -> Any:
+async def until(question: Callable[[], Any], *, seconds: float = 60) -> Any:
     deadline = time.monotonic() + seconds
     while not (answer := question()):
         assert time.monotonic() < deadline, "it did not come to be"

@@ -5,12 +5,11 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import aiohttp
 import aiohttp.web
@@ -20,6 +19,7 @@ from malipo import clock
 from malipo.cli.simulator_setup import NoSimulator, credentials
 from malipo.networks.connector import Channel
 from malipo.settings import demo_settings
+from tests import fork_server
 from tests.conftest import COLLECTION, Client, Running, free_port, until_ready
 
 
@@ -80,17 +80,16 @@ async def test_commands_beside_it_run_the_whole_loop_without_a_setting(
 async def _malipo(folder: Path, *arguments: str, typed: str = "") -> str:
     """What a command prints that is given in a shell where nothing is set but the data folder."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "MALIPO_DATA_DIR": str(folder / "var")}
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "malipo", *arguments],
-        env=environment,
-        cwd=folder,
-        input=typed.encode(),
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(typed.encode())
+        given.seek(0)
+        child = fork_server.run_module(
+            "malipo", *arguments, env=environment, cwd=folder, stdin=given, stdout=out, stderr=err
+        )
+        code = await asyncio.to_thread(child.wait)
+        said, complained = (os.pread(each.fileno(), 2**20, 0).decode() for each in (out, err))
+    assert code == 0, complained
+    return said
 
 
 def test_a_port_of_a_process_is_not_one_that_a_connection_of_another_test_may_get() -> None:

@@ -166,7 +166,7 @@ def wait_for_all_below(place: Path) -> None:
     until(lambda: all(is_over(folder.parent) for folder in place.rglob("postgres")))
 
 
-def until(holds: Callable[[], bool], *, seconds: float = 15.0) -> None:
+def until(holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not come to pass"

@@ -70,7 +70,7 @@ def test_the_server_ends_when_its_only_user_is_killed_and_a_later_start_works(da
 
     user.kill()
 
-    until(lambda: is_over(data_dir), seconds=5)
+    until(lambda: is_over(data_dir))
     assert "database system is shut down" in (data_dir / "postgres" / "server.log").read_text()
     with server(data_dir) as url:
         assert answers(url)
@@ -127,7 +127,7 @@ def test_a_killed_supervisor_takes_postgres_along_and_a_later_start_works(data_d
     os.kill(supervisor_pid(data_dir), signal.SIGKILL)
     user.kill()
 
-    until(lambda: is_over(data_dir), seconds=5)
+    until(lambda: is_over(data_dir))
     with server(data_dir) as url:
         assert answers(url)
 

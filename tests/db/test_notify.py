@@ -41,7 +41,7 @@ class Ear:
         self.heard.append(topic)
         self._more.set()
 
-    async def until(self, *topics: str, seconds: float = 10) -> None:
+    async def until(self, *topics: str, seconds: float = 60) -> None:
         """Until each of these was heard so often."""
         async with asyncio.timeout(seconds):
             while Counter(topics) - Counter(self.heard):

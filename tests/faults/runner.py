@@ -4,7 +4,6 @@ Each slot has a copy of the tree and a `.venv` of its own, whose packages are li
 the copy too. All slots share a PostgreSQL with a migrated template; no fault is in a migration.
 """
 
-import asyncio
 import contextlib
 import json
 import os
@@ -19,13 +18,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Self
 
-import asyncpg
-
 from malipo import log
-from malipo.db import Database
 from malipo.db.embedded import server
-from malipo.db.migrate import migrate
-from tests.conftest import SHARED_POSTGRES, TEMPLATE, hasten, named
+from tests.conftest import SHARED_POSTGRES, make_cluster
 from tests.faults.fault import Fault, place_of, with_fault
 from tests.faults.results import Result
 
@@ -156,23 +151,9 @@ def _postgres(folder: Path) -> Iterator[str]:
     log.configure(level="warning", stream=sys.stderr)
     place = folder / "postgres"
     place.mkdir()
+    make_cluster(place)
     with server(place) as url:
-        asyncio.run(hasten(url))
-    with server(place) as url:
-        asyncio.run(_make_template(url))
         yield url
-
-
-async def _make_template(url: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute(f'CREATE DATABASE "{TEMPLATE}"')
-    finally:
-        await connection.close()
-    database = Database(named(url, TEMPLATE), size=4)
-    await database.open()
-    await migrate(database)
-    await database.close()
 
 
 def _link_packages(venv: Path, tree: Path) -> None:

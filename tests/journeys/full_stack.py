@@ -16,7 +16,17 @@ from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.worker.run import work
-from tests.conftest import NO_LIMITS, SECRET_KEY, Client, Merchant, Running, make_merchant, starting, until_ready
+from tests.conftest import (
+    NO_LIMITS,
+    PATIENCE_SECONDS,
+    SECRET_KEY,
+    Client,
+    Merchant,
+    Running,
+    make_merchant,
+    starting,
+    until_ready,
+)
 from tests.journeys.operator_commands import malipo
 from tests.simulator.processes import Sim
 from tests.simulator.processes import start as start_simulator
@@ -103,7 +113,7 @@ async def full_stack_started(
 
             if api_url is None:
                 api_url = (await until_ready(start("api"))).url
-            async with http, Database.opened(database_url, size=20) as database:
+            async with http, Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
                 merchant = await make_merchant(database, wallet=wallet)
                 read_settings = read(variables)
                 await simulator_setup.register_callbacks(simulator.url, api_url, read_settings)
@@ -141,7 +151,7 @@ async def a_worker(
 ) -> AsyncIterator[Service]:
     """A worker in this process, with a database pool of its own."""
     stop = asyncio.Event()
-    async with Database.opened(full_stack.database_url, size=10) as database:
+    async with Database.opened(full_stack.database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         service = Service.assemble(full_stack.settings, database)
         running = asyncio.ensure_future(
             work(service, full_stack.database_url, stop, finish_seconds=2, lease_seconds=lease_seconds, mark=mark)
@@ -156,7 +166,7 @@ async def a_worker(
 
 
 async def until(
-    question: Callable[[], Any], *, seconds: float = 30, pause: float = 0.1, what: str = "what was waited for"
+    question: Callable[[], Any], *, seconds: float = 90, pause: float = 0.1, what: str = "what was waited for"
 ) -> Any:
     """Poll until the answer is true."""
     deadline = asyncio.get_running_loop().time() + seconds

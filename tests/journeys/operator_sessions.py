@@ -12,6 +12,7 @@ from malipo import clock
 from malipo.db import Database
 from malipo.operators import store as operators
 from malipo.operators.login import SESSION_LIFE, command_line_session
+from tests.conftest import PATIENCE_SECONDS
 
 
 def session_of(database_url: str, operator: str) -> Path:
@@ -22,7 +23,10 @@ def session_of(database_url: str, operator: str) -> Path:
 
 async def _begin(database_url: str, operator: str) -> Path:
     secret, now = secrets.token_urlsafe(32), clock.now()
-    async with Database.opened(database_url, size=4) as database, database.begin() as tx:
+    async with (
+        Database.opened(database_url, size=4, connect_seconds=PATIENCE_SECONDS) as database,
+        database.begin() as tx,
+    ):
         found = await operators.find_operator(tx, operator)
         assert found is not None, f"there is no operator {operator}"
         session_id = command_line_session(secret)

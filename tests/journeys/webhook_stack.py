@@ -28,7 +28,7 @@ from malipo.settings.environment import read
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.http_client import WebhookClient
 from malipo.worker.run import work
-from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
+from tests.conftest import NO_LIMITS, NOBODY, PATIENCE_SECONDS, Merchant, make_merchant
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
 
@@ -128,7 +128,7 @@ class WebhookStack:
     ) -> AsyncIterator[Service]:
         """A worker in this process, with a pool of its own and the stack's clock."""
         stop = asyncio.Event()
-        async with Database.opened(self.database_url, size=10) as database:
+        async with Database.opened(self.database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
             service = Service.assemble(
                 replace(self.settings, **settings), database, clock=self.clock, webhook_client=webhook_client
             )
@@ -192,7 +192,7 @@ async def webhook_stack(
     variables = {f"MALIPO_{name.upper()}": str(value) for name, value in (SETTINGS | settings).items()}
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
-    async with Database.opened(database_url, size=20) as database:
+    async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
         service = Service.assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)

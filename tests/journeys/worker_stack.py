@@ -23,7 +23,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from tests import fork_server
-from tests.conftest import Merchant, make_merchant
+from tests.conftest import PATIENCE_SECONDS, Merchant, make_merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import HURRY, until
@@ -96,7 +96,7 @@ class WorkerStack:
             )
         return {row["id"]: dict(row) for row in rows}
 
-    async def until_all_ended(self, *, seconds: float = 30) -> None:
+    async def until_all_ended(self, *, seconds: float = 90) -> None:
         async def have() -> bool:
             return all(row["status"] in ("COMPLETED", "FAILED", "CANCELLED") for row in (await self.rows()).values())
 
@@ -157,7 +157,7 @@ async def worker_stack(
     variables |= {f"MALIPO_{name.upper()}": str(value) for name, value in (AT_ONCE | settings).items()}
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
-    async with Database.opened(database_url, size=10) as database:
+    async with Database.opened(database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
         service = Service.assemble(dataclasses.replace(read_settings, database_patience_seconds=30), database)
         merchant = await make_merchant(database, wallet=WALLET)

@@ -38,5 +38,5 @@ async def test_a_worker_counts_without_being_told(
 
     assert await marks() == set()
     async with a_worker(Elsewhere(database_url, service.settings)):
-        await until(are_counted, seconds=30, what="the counting")
+        await until(are_counted, seconds=90, what="the counting")
     await agree(database, shop, Filter())

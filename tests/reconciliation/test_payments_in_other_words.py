@@ -9,7 +9,7 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Type
-from malipo.reconciliation.exception import Action
+from malipo.reconciliation.exception import Action, ExceptionKind
 from malipo.reconciliation.possible_payment import may_be_payment
 from malipo.reconciliation.store import matching
 from tests.payments.payment_steps import steps
@@ -101,7 +101,7 @@ async def test_the_charge_for_a_lost_payment_is_booked_although_it_has_the_key(
 async def test_a_charge_that_names_the_key_of_a_payment_is_booked(statements: Statements) -> None:
     payment = await statements.completed(OUT)
     done = await statements.take(Entry("F1", -7, clock.now(), "Transaction fee", key=payment.network_key))
-    assert (done.booked_fees, done.exceptions.kinds["theirs_only"]) == (-7, 0)
+    assert (done.booked_fees, done.exceptions.kinds[ExceptionKind.THEIRS_ONLY]) == (-7, 0)
 
 
 async def test_a_sweep_that_names_a_customer_is_not_booked_and_one_that_names_nobody_is(

@@ -23,13 +23,13 @@ from tests.simulator.tigo import Tigo
 SPEED = 30
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the process keeps its state, and others find credentials that need not be made again."""
     return tmp_path_factory.mktemp("simulator")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def process(folder: Path) -> Iterator[Process]:
     running = start("--speed", str(SPEED), "--state", str(folder))
     yield running
@@ -51,7 +51,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def credentials(process: Process) -> dict[str, Any]:
     with urllib.request.urlopen(f"{process.url}/api/credentials") as answer:  # noqa: S310 - our own process.
         found: dict[str, Any] = msgspec.json.decode(answer.read())

@@ -131,7 +131,7 @@ class Sim:
         return [(each["kind"], each["amount"]) for each in found["movements"]]
 
 
-async def until(is_so: Callable[[], bool], *, seconds: float = 5) -> None:
+async def until(is_so: Callable[[], bool], *, seconds: float = 30) -> None:
     """Return when it is so; fail if it never is."""
     deadline = time.monotonic() + seconds
     while not is_so():

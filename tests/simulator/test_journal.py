@@ -198,7 +198,7 @@ async def test_a_late_callback_is_as_late_after_a_restart(
     process.kill()
     assert ear.calls == []
     begin()
-    await until(lambda: bool(ear.calls), seconds=15)
+    await until(lambda: bool(ear.calls))
     assert [call.body["input_ThirdPartyConversationID"] for call in ear.calls] == [soon]
 
 

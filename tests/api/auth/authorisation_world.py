@@ -21,7 +21,16 @@ from malipo.outbox.event import Event
 from malipo.settings import Settings
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.store import endpoints
-from tests.conftest import NO_LIMITS, NOBODY, Client, create_database, make_merchant, starting, until_ready
+from tests.conftest import (
+    NO_LIMITS,
+    NOBODY,
+    PATIENCE_SECONDS,
+    Client,
+    create_database,
+    make_merchant,
+    starting,
+    until_ready,
+)
 from tests.journeys.full_stack import Elsewhere, a_worker
 
 PASSWORD = "maji ya kunde 7"
@@ -124,7 +133,7 @@ async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathF
     with starting(tmp_path_factory.mktemp("authorisation")) as start:
         running = await until_ready(start("api", database_url=url, **HOOKS))
         async with (
-            Database.opened(url, size=4) as database,
+            Database.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database,
             aiohttp.ClientSession() as http,
             a_worker(Elsewhere(url, Settings(**HOOKS))),
         ):

@@ -73,7 +73,8 @@ async def test_the_first_answer_asks_for_the_code_and_the_same_request_with_it_s
 
 
 async def test_a_code_works_once_also_when_it_comes_many_times_at_once(program: Program, app: AuthenticatorApp) -> None:
-    answers = await asyncio.gather(*(program.log_in(code=app.code()) for _ in range(4)))
+    code = app.code()
+    answers = await asyncio.gather(*(program.log_in(code=code) for _ in range(4)))
     assert sorted(each.status for each in answers) == [200, 401, 401, 401]
     assert {each.code for each in answers if each.status == 401} == {"second_factor_wrong"}
 

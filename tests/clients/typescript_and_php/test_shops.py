@@ -47,7 +47,7 @@ class Shop:
             self.process = subprocess.Popen(  # noqa: ASYNC220
                 self.command, cwd=self.folder, env=environment, stdout=log, stderr=log, start_new_session=True
             )
-        await until(self._answers, what="the shop's opening", seconds=20)
+        await until(self._answers, what="the shop's opening")
         return self
 
     async def _answers(self) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from malipo.db import Database
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, Running, create_database, starting, until_ready
+from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Running, create_database, starting, until_ready
 from tests.dashboard.conftest import OPTIONAL
 
 
@@ -21,7 +21,7 @@ async def database_url(postgres: str, template: str) -> str:
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database.opened(database_url, size=10) as database:
+    async with Database.opened(database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         yield database
 
 

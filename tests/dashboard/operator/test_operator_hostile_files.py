@@ -1,7 +1,8 @@
 """Statements that are made to do harm, sent to the operators' page and given to the command.
 
-Each is refused in words, nothing is imported, and an honest file is imported after it. The limits of operators' files
-are in `malipo/table_files/limits.py`, and in docs/reconciliation.md.
+Each is refused in words, nothing is imported, and an honest file is imported after it. The command gets all of them, and
+the pages, which read them with the same functions, one that each step refuses; `./test --slow` sends all of them to the
+pages too. The limits of operators' files are in `malipo/table_files/limits.py`, and in docs/reconciliation.md.
 """
 
 import secrets
@@ -81,29 +82,51 @@ async def _files(database: Database) -> int:
         return int(await connection.fetchval("SELECT count(*) FROM statement_files"))
 
 
-@pytest.mark.timeout(600)  # Its reader comes after everything else on the machine, and the page reads it three times.
+@pytest.mark.timeout(600)  # Its reader comes after everything else on the machine.
 @pytest.mark.parametrize("name", FILES)
-async def test_a_hostile_file_is_refused_in_words_and_nothing_is_imported(
+async def test_the_command_refuses_a_hostile_file_in_words_and_imports_nothing(
     operator_pages: OperatorPages, database: Database, database_url: str, name: str, tmp_path: Path
 ) -> None:
     make, words = FILES[name]
-    content, before = make(), await _files(database)
-    asha = await operator_pages.operator("asha")
-    page = await sent(asha, content, account=an_account())
-    seen, refused = await asha.surfer.get(page), await import_from(asha, page)
+    before = await _files(database)
+    path = tmp_path / "taarifa.xlsx"
+    path.write_bytes(make())
+    how = {"database_url": database_url, "operator": (await operator_pages.operator("asha")).name}
+    said = await malipo("statements", "import", str(path), "--channel", "TIGO_PESA", "--new-account", **how)
+    assert (said.code, said.out, "Traceback" in said.err) == (2, "", False), said.err
     # On a busy machine, time may be the first limit that is met.
+    assert words in said.err or SLOW in said.err
+    assert "root:" not in said.err
+    assert await _files(database) == before
+
+
+# One that each step refuses: its kind, its reader, the search for its header, its heading, its lines.
+AT_PAGES = (
+    "NUL bytes",
+    "two cells far apart",
+    "elements in elements",
+    "a balance above the lines of 5,000 digits",
+    "an amount of 5,000 digits",
+    "an entity that names a file",
+)
+
+
+@pytest.mark.timeout(600)  # The page reads it three times.
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[] if each in AT_PAGES else [pytest.mark.slow]) for each in FILES]
+)
+async def test_the_pages_refuse_a_hostile_file_in_words_and_import_nothing(
+    operator_pages: OperatorPages, database: Database, name: str
+) -> None:
+    make, words = FILES[name]
+    before = await _files(database)
+    asha = await operator_pages.operator("asha")
+    page = await sent(asha, make(), account=an_account())
+    seen, refused = await asha.surfer.get(page), await import_from(asha, page)
     assert (seen.status, refused.status) == (200, 400), seen.words
     assert words in refused.words or SLOW in refused.words
     assert "root:" not in seen.text + refused.text
-
-    path = tmp_path / "taarifa.xlsx"
-    path.write_bytes(content)
-    how = {"database_url": database_url, "operator": asha.name}
-    said = await malipo("statements", "import", str(path), "--channel", "TIGO_PESA", "--new-account", **how)
-    assert (said.code, said.out, "Traceback" in said.err) == (2, "", False), said.err
-    assert words in said.err or SLOW in said.err
     assert await _files(database) == before
-
     assert (await asha.surfer.get("/operator/statements")).status == 200, "the pages go on"
 
 

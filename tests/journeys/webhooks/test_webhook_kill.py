@@ -20,7 +20,7 @@ from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.outbox.event import Event
-from tests.conftest import Merchant
+from tests.conftest import PATIENCE_SECONDS, Merchant
 from tests.journeys import database_facts
 from tests.journeys.full_stack import until
 from tests.journeys.webhook_receivers import Receiver, a_receiver, fails_at_random
@@ -47,7 +47,7 @@ async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
     """A market whose PostgreSQL is its own, and can be killed."""
     data_dir = tmp_path_factory.mktemp("mortal")
     with server(data_dir) as url:
-        async with Database.opened(url, size=4) as database:
+        async with Database.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database:
             await migrate(database)
         async with webhook_stack(url, webhook_retry_seconds=AT_ONCE, database_patience_seconds=30) as place:
             yield place, data_dir

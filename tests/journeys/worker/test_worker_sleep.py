@@ -51,7 +51,7 @@ async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes
             return worker.log.read_text().count("worker.claim_too_old") == 2
 
         worker.process.send_signal(signal.SIGCONT)
-        await until(has_noticed, seconds=10, what="its noticing that it slept")
+        await until(has_noticed, seconds=60, what="its noticing that it slept")
 
     ends = {row["type"]: row for row in (await home.rows()).values()}
     assert (ends["COLLECTION"]["status"], ends["COLLECTION"]["failure_code"]) == ("FAILED", "not_received")
@@ -102,7 +102,7 @@ async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_
             async with home.database.read() as connection:
                 return bool(await connection.fetchval("SELECT count(*) FROM moves WHERE step = 'contradiction'"))
 
-        await until(is_found_out, seconds=10, what="its being found out")
+        await until(is_found_out, seconds=60, what="its being found out")
 
     assert (await home.rows())[id_]["status"] == "FAILED", "what the merchant saw stays"
     await database_facts.assert_clean(home.database)

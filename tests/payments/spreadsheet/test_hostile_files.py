@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from malipo.errors import Refusal
@@ -121,11 +121,16 @@ def test_a_file_of_the_host_cannot_be_read_through_an_entity(tmp_path: Path) -> 
     assert "the secret" not in str(sheet)
 
 
+# Each file is read by a process of its own.
+HOW_OFTEN = pytest.mark.parametrize("times", [20, pytest.param(200, marks=pytest.mark.slow)])
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_damaged_workbook_is_read_or_refused(tmp_path: Path) -> None:
+@HOW_OFTEN
+def test_a_damaged_workbook_is_read_or_refused(tmp_path: Path, times: int) -> None:
     whole, chance = (FILES / "salaries.xlsx").read_bytes(), random.Random(1)
     path = tmp_path / "damaged.xlsx"
-    for _ in range(100):
+    for _ in range(times):
         damaged = bytearray(whole)
         for _ in range(chance.choice((1, 3, 30))):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
@@ -134,13 +139,14 @@ def test_a_damaged_workbook_is_read_or_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_workbook_of_nonsense_is_read_or_refused(tmp_path: Path) -> None:
+@HOW_OFTEN
+def test_a_workbook_of_nonsense_is_read_or_refused(tmp_path: Path, times: int) -> None:
     """The parts inside are damaged, so that the checksums of the archive do not give it away."""
     chance = random.Random(2)
     with zipfile.ZipFile(FILES / "salaries.xlsx") as archive:
         parts = {each: archive.read(each).decode() for each in archive.namelist()}
     path = tmp_path / "nonsense.xlsx"
-    for _ in range(80):
+    for _ in range(times):
         part = chance.choice(list(parts))
         text = list(parts[part])
         for _ in range(chance.choice((1, 2, 10))):
@@ -157,8 +163,14 @@ def _read_or_refused(path: Path) -> None:
     lines_of(sheet, {}, TERMS)
 
 
-@given(st.lists(st.lists(st.text(max_size=20), max_size=6), max_size=8))
-def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]) -> None:
-    path = tmp_path_factory.mktemp("any") / "any.csv"
-    path.write_text("\n".join(",".join(row) for row in rows), errors="replace")
-    _read_or_refused(path)
+@HOW_OFTEN
+def test_any_text_is_read_or_refused(tmp_path: Path, times: int) -> None:
+    path = tmp_path / "any.csv"
+
+    @settings(max_examples=times)
+    @given(st.lists(st.lists(st.text(max_size=20), max_size=6), max_size=8))
+    def is_read_or_refused(rows: list[list[str]]) -> None:
+        path.write_text("\n".join(",".join(row) for row in rows), errors="replace")
+        _read_or_refused(path)
+
+    is_read_or_refused()
