@@ -300,7 +300,7 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
 
 async def test_who_approves_is_shown_which_way_a_sweep_went(desk: Desk) -> None:
     at = clock.now() - timedelta(hours=1)
-    told: list[object] = []
+    told: list[str] = []
     for number, amount in enumerate([MILLIONS, -MILLIONS]):
         entry = Entry(f"S{number}", amount, at, WORDS["sweep"])
         await desk.bring(desk.statements.write(entry, ends=later(3 + number)), ASHA)
