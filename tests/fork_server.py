@@ -236,7 +236,7 @@ def _main() -> None:
     gc.collect()
     gc.freeze()
     line = _fork_for([socket.socket(fileno=int(each)) for each in sys.argv[1:]])
-    task = line and _look_after(line)
+    task = None if line is None else _look_after(line)
     if task is None:
         return
     command, cwd = task
