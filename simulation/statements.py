@@ -105,6 +105,8 @@ class _Reconciliation:
                 await self._finance.match(database)
         for each in refused:
             self._find(f"a statement is refused: {each}")
+        for each in self._finance.taken_wrongly:
+            self._find(each)
 
     async def _import_again(self, database: Database, days: list[date]) -> None:
         before = await self._figures(database)
@@ -283,6 +285,17 @@ class _Reconciliation:
         )
         for row in strangers:
             self._find(f"the line of {row['id']} is called theirs only", row["id"])
+        absent = await connection.fetch(
+            """
+            SELECT t.id, t.channel, t.type, t.network_key FROM reconciliation_exceptions e
+            JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+            WHERE e.kind = 'ours_only' AND e.state <> 'resolved' AND t.status = 'COMPLETED'
+            """
+        )
+        for row in absent:
+            is_there = self._finance.files.shows_key(row["channel"], row["type"])
+            if is_there and _came_in(self._book.under_key(row["network_key"])):
+                self._find(f"{row['id']} is called ours only, and its line has its key", row["id"])
 
 
 def _came_in(movements: Iterable[Movement]) -> int:

@@ -68,6 +68,7 @@ class Finance:
         self._chance = random.Random(f"finance {plan.seed}")
         self._names: dict[GatewayName, str] = {}  # by which operators know an account now, if it is another
         self.refused: list[str] = []
+        self.taken_wrongly: list[str] = []  # files of another network, of which the service can know no line
 
     async def find_given(self, database: Database) -> list[Given]:
         """As the list of imported files shows them, the oldest first."""
@@ -123,6 +124,8 @@ class Finance:
         except (Refusal, Impossible) as error:
             self.refused.append(f"{path.name} for {account}: {error}")
             return None
+        if account.channel is not channel_of(gateway):
+            self.taken_wrongly.append(f"{path.name} was taken as a statement of {account.channel}")
         return gateway, account
 
     async def give_elsewhere(self, database: Database, day: date) -> None:
