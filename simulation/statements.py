@@ -265,6 +265,15 @@ class _Reconciliation:
             elif row is not None and abs(row["floated"] * 100 + cents) > _MOST_CENTS * row["accounts"]:
                 self._find(f"{channel} charged {cents} cents; the float has {-row['floated']} shillings of them")
 
+        moved_otherwise = await connection.fetchval(
+            """
+            SELECT coalesce(sum(CASE source WHEN 'float' THEN amount ELSE -amount END), 0)::bigint FROM house_bookings
+            WHERE 'float' IN (source, target) AND NOT 'network_fees' IN (source, target) AND kind <> 'rounding'
+            """
+        )
+        if moved_otherwise:
+            self._find(f"{moved_otherwise} are booked as a sweep or a transfer, and no network had any")
+
     async def _check_exceptions(self, connection: Conn) -> None:
         """No line is left without a place and a name, and no line of a payment that we have is called a stranger's."""
         nameless = await connection.fetchval(

@@ -18,18 +18,22 @@ from msgspec.structs import replace
 from malipo.networks.connector import Channel, Type
 from malipo.table_files import rows
 from malipo.table_files.limits import Limits
+from malipo_simulator.state import State
 from malipo_simulator.statements.account import ZONE, Entry, Statement, entries_of, statement_of, with_balances
 from malipo_simulator.statements.layouts import as_csv, exact, plain_words
 from malipo_simulator.transaction import GatewayName
-from simulation.plan import Plan
-from simulation.world import World
 
 _PAYMENTS = ("collection", "disbursement")
+# Whatever a layout makes of these, nothing is booked by them.
 _REMARKS = (
-    *("", "", "", "Rent", "School fees", "Fees of January", "Charges of the clinic", "Transaction fee of the lawyer"),
-    *("Monthly fee, given back", "Fee", "Sweep of the yard", "Sweeper of March"),
+    *("", "", "Rent", "School fees", "Fees of January", "Charges of the clinic"),
     *("Bank of my uncle", "Bank loan of Juma", "Bank transfer for Neema", "Withdrawal of goods"),
     *("Reversed lorry, repaired", "Refund of the deposit", "Bonus for Asha", "Interest of March"),
+)
+# These begin as a network's own words do. Without our key nobody can tell the line of a lost payment from a charge.
+_AS_NETWORKS_WRITE = (
+    *("Monthly fee, given back", "Transaction fee of the lawyer", "Fee"),
+    *("Sweep of the yard", "Sweeper of March"),
 )
 # How often a portal does not show our key.
 _WITHOUT_KEY = {"collection": 0.3, "disbursement": 0.3}
@@ -75,11 +79,12 @@ def channel_of(gateway: GatewayName) -> Channel:
 
 
 class StatementFiles:
-    def __init__(self, world: World, plan: Plan, folder: Path) -> None:
-        self._world = world
+    def __init__(self, memory: State, seed: int, folder: Path) -> None:
+        """`memory` is that of the networks."""
+        self._memory = memory
         self.folder = folder
-        self._seed = plan.seed
-        chance = random.Random(f"statements {plan.seed}")
+        self._seed = seed
+        chance = random.Random(f"statements {seed}")
         self._without_key: set[tuple[GatewayName, str]] = set()
         self._with_cents: set[GatewayName] = set()
         for gateway in GatewayName:
@@ -95,8 +100,7 @@ class StatementFiles:
         self, gateway: GatewayName, day: date, *, until: float | None = None, layout: Layout = PORTAL
     ) -> Path | None:
         """The statement of an account and a day; None if it has no lines. `until`: of a day that is not over."""
-        memory = self._world.simulator.network.memory
-        statement = statement_of(memory, gateway, day, merchant="Demo Shop", until=until)
+        statement = statement_of(self._memory, gateway, day, merchant="Demo Shop", until=until)
         if not statement.entries:
             return None
         shown = with_balances(replace(statement, entries=[self._as_shown(gateway, each) for each in statement.entries]))
@@ -114,10 +118,9 @@ class StatementFiles:
 
     def charges(self) -> Counter[Channel]:
         """What the networks have charged in all, in cents, by their own book."""
-        memory = self._world.simulator.network.memory
         charged: Counter[Channel] = Counter()
         for gateway in GatewayName:
-            for entry in entries_of(memory, gateway):
+            for entry in entries_of(self._memory, gateway):
                 if entry.kind == "fee":
                     shown = self._as_shown(gateway, entry)
                     charged[channel_of(gateway)] -= shown.amount * 100 + shown.cents
@@ -129,8 +132,9 @@ class StatementFiles:
             return replace(entry, cents=-random.Random(f"cents {self._seed} {entry.receipt}").choice(_CENTS))
         if entry.kind not in _PAYMENTS:
             return entry
-        remark = random.Random(f"remark {self._seed} {entry.receipt}").choice(_REMARKS)
         is_without = (gateway, entry.kind) in self._without_key
+        remarks = _REMARKS if is_without else _REMARKS + _AS_NETWORKS_WRITE
+        remark = random.Random(f"remark {self._seed} {entry.receipt}").choice(remarks)
         return replace(entry, remark=remark, reference="" if is_without else entry.reference)
 
 
