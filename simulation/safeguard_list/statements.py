@@ -84,6 +84,6 @@ SAFEGUARDS = (
     Safeguard(
         "cents-rounded",
         "Cents that have become more than half a shilling are booked, so that the float is that near to the account.",
-        (InFunction(house_bookings._round, "if not shillings:", "if True:"),),
+        (InFunction(house_bookings._round, "in sorted(days.items()):", "in ():"),),
     ),
 )
