@@ -27,6 +27,7 @@ EPOCH = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # when every run begins
 
 _NOTIFIED = re.compile(rb"SELECT (\d+)\x00")
 _CHANNEL = b"malipo\x00"
+_LONG_SECONDS = 1.0  # After that it is looked who waits for whom, also if nobody seems to have a lock.
 
 
 class PostgresGate:
@@ -130,11 +131,13 @@ class PostgresGate:
             try:
                 data = connection.socket.recv(1 << 20)
             except BlockingIOError:  # Nothing came in the first moment. It is quick, or it waits for somebody.
-                if self._monitor.is_waiting(connection.pid):
+                ends_at = ends_at or time.monotonic() + backends.MOST_REAL_SECONDS
+                left = ends_at - time.monotonic()
+                is_long = left < backends.MOST_REAL_SECONDS - _LONG_SECONDS
+                if (is_long or self._may_wait(connection)) and self._monitor.is_waiting(connection.pid):
                     self._set_aside(exchange)
                     return
-                ends_at = ends_at or time.monotonic() + backends.MOST_REAL_SECONDS
-                if time.monotonic() > ends_at:
+                if left < 0:
                     raise backends.Stuck(f"no answer to {_short(exchange.sql)}") from None
                 patience_ms = min(patience_ms * 2, 20)
                 select.select([connection.socket], [], [], patience_ms / 1000)
@@ -148,6 +151,11 @@ class PostgresGate:
                 break
         if self._blocked:
             self._look_who_is_free()
+
+    def _may_wait(self, connection: PostgresConnection) -> bool:
+        """Whether anybody else has a lock: all of them end with a transaction."""
+        others = (each for each in self._connections.values() if each is not connection)
+        return bool(self._blocked or self._released) or any(each.is_in_transaction for each in others)
 
     def _is_whole(self, exchange: Exchange) -> bool:
         if exchange.is_clock_set:

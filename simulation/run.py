@@ -33,6 +33,7 @@ from simulation.postgres_gate import EPOCH, PostgresGate
 from simulation.receivers import Receivers
 from simulation.reconciling.adoptions import PROCESS as OPERATORS
 from simulation.reconciling.adoptions import Adoptions
+from simulation.reconciling.finance import Finance
 from simulation.reconciling.statement_files import StatementFiles, read_here
 from simulation.reconciling.wishes import Wishes
 from simulation.safeguard_list import taking_out
@@ -95,9 +96,7 @@ def run(
     try:
         main = _Run(plan, site, loop, database, states)
         loop.run_until_complete(main.go())
-        main.findings += reconcile(
-            main.world, main.book, main.files, main.wishes, site.accounts, main.operators.mistaken
-        )
+        main.findings += reconcile(main.world, main.book, main.finance, main.wishes, site.accounts, main.operators)
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:
@@ -145,9 +144,10 @@ class _Run:
         self.merchants = Merchants(self.world, site.accounts, plan.payments, twins_of(plan), plan.seed)
         self.batches = MerchantBatches(self.world, site.accounts, planned, plan.seed)
         self._receivers = Receivers(self.world, site.accounts, database)
-        self.files = StatementFiles(self.world, plan, states)
+        files = StatementFiles(self.world.simulator.network.memory, plan.seed, states)
+        self.finance = Finance(self.world, plan, files)
         self.wishes = Wishes(plan, planned, self.book)
-        self.adoptions = Adoptions(plan, self.world, database, site.accounts, self.wishes, self.files)
+        self.adoptions = Adoptions(plan, self.world, database, site.accounts, self.wishes, self.finance)
         self.operators = Operators(self.world, site.accounts, self.book, self.adoptions)
         self.faults = Faults(plan, self.world, database, self.operators)
         self._oracle = Oracle(

@@ -17,11 +17,11 @@ from simulation.plan import Plan
 from simulation.progress import Progress
 from simulation.run import Result
 from simulation.runner import Runner
-from simulation.safeguard_list import adoptions, answers, events, locks, requests, restores, sending
+from simulation.safeguard_list import adoptions, answers, events, locks, requests, restores, sending, statements
 from simulation.safeguard_list.taking_out import InFunction, Safeguard
 from simulation.template import TEMPLATE, Server
 
-_PARTS = (requests, locks, sending, answers, restores, adoptions, events)
+_PARTS = (requests, locks, sending, answers, restores, adoptions, statements, events)
 SAFEGUARDS: dict[str, Safeguard] = {each.name: each for part in _PARTS for each in part.SAFEGUARDS}
 
 _RUNS = 200

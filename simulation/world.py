@@ -93,6 +93,7 @@ class World:
         self._states = states
         self._lives: dict[str, int] = {}
         self._plan = plan
+        self.seed = plan.seed
         self._seed_sources(plan.seed)
         poll_loop.LOOK_SECONDS = _POLL_SECONDS
         monitor.EVERY_SECONDS = _MONITOR_SECONDS

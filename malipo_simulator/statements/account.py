@@ -41,6 +41,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     remark: str = ""  # what somebody wrote on a payment: a statement shows it instead of its own words
     is_failed: bool = False  # it is listed, and moved nothing
     balance: int = 0  # after it
+    # Beyond the amount and the balance: networks charge cents. What is written is amount * 100 + cents.
+    cents: int = 0
+    balance_cents: int = 0
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -51,6 +54,7 @@ class Statement(msgspec.Struct, frozen=True):
     closing: int
     entries: list[Entry]  # oldest first
     until: float | None = None  # of a day that is not over: the last moment that it covers
+    closing_cents: int = 0
 
 
 def statement_of(
@@ -69,11 +73,11 @@ def statement_of(
 
 def with_balances(statement: Statement) -> Statement:
     """With a balance after each line, which follows from the opening."""
-    balance, entries = statement.opening, []
+    cents, entries = statement.opening * 100, []
     for entry in statement.entries:
-        balance += 0 if entry.is_failed else entry.amount
-        entries.append(msgspec.structs.replace(entry, balance=balance))
-    return msgspec.structs.replace(statement, entries=entries, closing=balance)
+        cents += 0 if entry.is_failed else entry.amount * 100 + entry.cents
+        entries.append(msgspec.structs.replace(entry, balance=cents // 100, balance_cents=cents % 100))
+    return msgspec.structs.replace(statement, entries=entries, closing=cents // 100, closing_cents=cents % 100)
 
 
 def fee_of(gateway: GatewayName, kind: Kind, amount: int) -> int:

@@ -24,13 +24,14 @@ def as_csv(statement: Statement) -> str:
 def _mpesa(statement: Statement) -> Rows:
     """With a heading, newest first, the phone masked, what was withdrawn with a minus."""
     begins, ends = _bounds(statement)
-    moved = [each.amount for each in statement.entries if not each.is_failed]
+    moved = [each.amount * 100 + each.cents for each in statement.entries if not each.is_failed]
     came, went = sum(each for each in moved if each > 0), sum(each for each in moved if each < 0)
     yield ["Account Holder", statement.merchant]
     yield ["Account", "Utility Account"]
     yield ["Time Period From", _day_first(begins), "", "To", _day_first(ends)]
-    yield ["Opening Balance", _grouped(statement.opening), "", "Closing Balance", _grouped(statement.closing)]
-    yield ["Total Paid In", _grouped(came), "", "Total Withdrawn", _grouped(went)]
+    closing = _grouped(statement.closing, statement.closing_cents)
+    yield ["Opening Balance", _grouped(statement.opening), "", "Closing Balance", closing]
+    yield ["Total Paid In", _grouped(0, came), "", "Total Withdrawn", _grouped(0, went)]
     yield []
     yield [
         "Receipt No.",
@@ -56,9 +57,9 @@ def _mpesa(statement: Statement) -> Rows:
             _day_first(at),
             details,
             "Failed" if entry.is_failed else "Completed",
-            _grouped(entry.amount) if entry.amount > 0 else "",
-            _grouped(entry.amount) if entry.amount < 0 else "",
-            _grouped(entry.balance),
+            _grouped(entry.amount, entry.cents) if entry.amount > 0 else "",
+            _grouped(entry.amount, entry.cents) if entry.amount < 0 else "",
+            _grouped(entry.balance, entry.balance_cents),
             "TRUE",
             reason,
             _masked(entry.phone) if entry.phone else "SP",
@@ -68,9 +69,10 @@ def _mpesa(statement: Statement) -> Rows:
 
 
 def _mpesa_words(entry: Entry) -> tuple[str, str]:
+    """A remark stands behind the network's own words."""
     return {
-        "collection": (f"Pay Bill from {_masked(entry.phone)}", "Pay Utility"),
-        "disbursement": (f"Business Payment to {_masked(entry.phone)}", "Business Payment"),
+        "collection": (f"Pay Bill from {_masked(entry.phone)} {entry.remark}".strip(), "Pay Utility"),
+        "disbursement": (f"Business Payment to {_masked(entry.phone)} {entry.remark}".strip(), "Business Payment"),
         "fee": ("Pay Bill Charge", "Charge"),
         "reversal": (f"Reversal of {entry.linked}", "Transaction Reversal"),
         "sweep": ("Organization Settlement Transfer to Working Account", "Organization Settlement"),
@@ -84,7 +86,8 @@ def _airtel(statement: Statement) -> Rows:
     begins, ends = _bounds(statement)
     yield ["AIRTEL MONEY STATEMENT", statement.merchant]
     yield ["Period", f"{begins:%d-%m-%y %I:%M:%S %p}", "To", f"{ends:%d-%m-%y %I:%M:%S %p}"]
-    yield ["Opening Balance", f"{statement.opening:,}", "Closing Balance", f"{statement.closing:,}"]
+    closing = exact(statement.closing, statement.closing_cents, ",")
+    yield ["Opening Balance", f"{statement.opening:,}", "Closing Balance", closing]
     yield [
         "Date",
         "Transaction ID",
@@ -99,7 +102,8 @@ def _airtel(statement: Statement) -> Rows:
         at = f"{_local(entry):%d-%m-%y %I:%M:%S %p}"
         way = "Credit" if entry.amount > 0 else "Debit"
         words = f"{plain_words(entry)} {entry.phone.lstrip('+')}".strip()
-        amounts = (f"{abs(entry.amount):,}", way, f"{entry.balance:,}")
+        amount = exact(abs(entry.amount), abs(entry.cents), ",")
+        amounts = (amount, way, exact(entry.balance, entry.balance_cents, ","))
         status = "Failed" if entry.is_failed else "Success"
         yield [at, entry.receipt, words, status, *amounts, _merchants_reference(entry)]
 
@@ -109,27 +113,30 @@ def _signed(statement: Statement) -> Rows:
     begins, ends = _bounds(statement)
     yield ["from", f"{begins:%Y-%m-%d %H:%M:%S}", "to", f"{ends:%Y-%m-%d %H:%M:%S}"]
     yield ["opening balance", statement.opening]
-    yield ["closing balance", statement.closing]
+    yield ["closing balance", exact(statement.closing, statement.closing_cents)]
     yield ["receipt", "time", "amount", "balance", "reference", "phone", "details", "linked receipt", "status"]
     for entry in statement.entries:
         at = f"{_local(entry):%Y-%m-%d %H:%M:%S}"
         who = [_merchants_reference(entry), entry.phone]
         status = "Failed" if entry.is_failed else "Completed"
-        yield [entry.receipt, at, entry.amount, entry.balance, *who, plain_words(entry), entry.linked, status]
+        amounts = (exact(entry.amount, entry.cents), exact(entry.balance, entry.balance_cents))
+        yield [entry.receipt, at, *amounts, *who, plain_words(entry), entry.linked, status]
 
 
 def _clickpesa(statement: Statement) -> Rows:
     """Times in UTC, no balance after each line."""
     begins, ends = _bounds(statement)
     yield ["startDate", begins.isoformat(), "endDate", ends.isoformat()]
-    yield ["openingBalance", statement.opening, "closingBalance", statement.closing]
+    closing = exact(statement.closing, statement.closing_cents)
+    yield ["openingBalance", statement.opening, "closingBalance", closing]
     yield ["date", "description", "amount", "entry", "id", "orderReference"]
     for entry in statement.entries:
         if entry.is_failed:
             continue  # It has no column for that.
         at = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         way = "Credit" if entry.amount > 0 else "Debit"
-        yield [at, plain_words(entry), abs(entry.amount), way, entry.receipt, _merchants_reference(entry)]
+        amount = exact(abs(entry.amount), abs(entry.cents))
+        yield [at, plain_words(entry), amount, way, entry.receipt, _merchants_reference(entry)]
 
 
 def plain_words(entry: Entry) -> str:
@@ -172,8 +179,16 @@ def _day_first(at: datetime) -> str:
     return f"{at:%d-%m-%Y %H:%M:%S}"
 
 
-def _grouped(amount: int) -> str:
-    return f"{amount:,}.00"
+def _grouped(amount: int, cents: int = 0) -> str:
+    whole = amount * 100 + cents
+    return f"{'-' if whole < 0 else ''}{abs(whole) // 100:,}.{abs(whole) % 100:02}"
+
+
+def exact(amount: int, cents: int, thousands: str = "") -> str:
+    """Without cents where there are none."""
+    whole = amount * 100 + cents
+    shillings = f"{'-' if whole < 0 else ''}{format(abs(whole) // 100, thousands)}"
+    return f"{shillings}.{abs(whole) % 100:02}" if whole % 100 else shillings
 
 
 def _masked(phone: str) -> str:

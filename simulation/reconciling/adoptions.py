@@ -25,7 +25,7 @@ from malipo_simulator.statements.account import ZONE
 from simulation.database import SimulatedDatabase
 from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
-from simulation.reconciling.statement_files import StatementFiles
+from simulation.reconciling.finance import ELSEWHERE, Finance, Given
 from simulation.reconciling.wishes import Wish, Wishes
 from simulation.template import Merchant
 from simulation.world import World
@@ -40,6 +40,8 @@ _FIRST = ((0.5, 8.0), (0.5, 8.0), (8.0, 25.0))
 _MISTAKEN = 0.15
 _WITH_KEY = 0.5
 _MOST_REFUSALS = 4
+_WRONGLY = 0.2  # A file is given to another account.
+_WITHDRAWALS = (0, 0, 1, 1, 2)
 
 
 @dataclass
@@ -53,6 +55,7 @@ class _Line:
     approve_after: float
     undo_after: float
     refusals: int = 0
+    last_refusal: str = ""
     is_to_be_matched: bool = False
     names_collection: bool = True
 
@@ -65,14 +68,19 @@ class Adoptions:
         simulated: SimulatedDatabase,
         accounts: list[Merchant],
         wishes: Wishes,
-        files: StatementFiles,
+        finance: Finance,
     ) -> None:
         self._world = world
         self._simulated = simulated
         self._accounts = accounts
         self._wishes = wishes
-        self._files = files
+        self._finance = finance
         self._seed = plan.seed
+        self._chance = random.Random(f"statements of operators {plan.seed}")
+        # Seconds after the first import, and the file that one has proposed to withdraw: when the other one approves.
+        self._withdraw_after = sorted(self._chance.uniform(0, 16) for _ in range(self._chance.choice(_WITHDRAWALS)))
+        self._withdrawing: tuple[Given, float] | None = None
+        self._first_imported_at: float | None = None
         self._lines: dict[str, _Line] = {}
         self._proposed_at: dict[str, float] = {}  # by the exception
         self._to_undo: dict[str, float] = {}
@@ -104,9 +112,13 @@ class Adoptions:
         were_repeats_over = self.are_repeats_over
         if self._time >= self._imported_at + _IMPORT_SECONDS:
             await self._import(database)
+        await self._withdraw(database)
         async with database.read() as connection:
-            of_kind = ExceptionFilter(kind=ExceptionKind.THEIRS_ONLY)
-            found = (await exceptions.find(connection, of_kind, limit=1000))[::-1]
+            found = [
+                each
+                for kind in (ExceptionKind.THEIRS_ONLY, ExceptionKind.UNKNOWN_LINE)
+                for each in (await exceptions.find(connection, ExceptionFilter(kind=kind), limit=1000))[::-1]
+            ]
         is_left = False
         for exception in found:
             is_left |= await self._decide(database, exception)
@@ -114,20 +126,54 @@ class Adoptions:
             is_left = True
             if self._time >= at and await self._undo(database, id_):
                 del self._to_undo[id_]
+        is_left |= self._withdrawing is not None
         self.is_done = were_repeats_over and not is_left and self._imported_at > self._simulated.brought_back_at  # type: ignore[operator]
 
     async def _import(self, database: Database) -> None:
         until = math.floor(EPOCH.timestamp() + self._time)
         day = datetime.fromtimestamp(until, ZONE).date()
-        await self._files.import_all(database, [day], until=until)
-        await self._files.match(database)
+        wrong = await self._finance.give_wrongly(database, day, until=until) if self._errs() else None
+        skipped = None
+        if wrong is not None:
+            gateway, account = wrong
+            self._note(f"a statement of {gateway} is given to {account.channel} {account.name}")
+            if account.name == ELSEWHERE:
+                skipped = gateway  # They believe that it is imported.
+            else:
+                await self._finance.match(database)
+                await self._finance.withdraw_wrong(database, but=ELSEWHERE)
+        for each in await self._finance.import_all(database, [day], until=until, but=skipped):
+            self._note(f"refused: {each}")
+        await self._finance.match(database)
         self._imported_at = self._time
+        self._first_imported_at = self._first_imported_at or self._time
         self._note("statements are imported and matched")
+
+    def _errs(self) -> bool:
+        return not self.are_repeats_over and self._chance.random() < _WRONGLY
+
+    async def _withdraw(self, database: Database) -> None:
+        """One proposes to withdraw a file, the other approves it some seconds later, and it is imported again."""
+        if self._withdrawing is not None:
+            given, at = self._withdrawing
+            if self._time >= at:
+                self._withdrawing = None
+                if await self._finance.approve_withdrawal(database, given):
+                    self._note(f"withdrew {given.path.name} of {given.account.channel} {given.account.name}")
+                    for line in self._lines.values():
+                        line.refusals = 0
+                    await self._finance.import_again(database, given)
+                    await self._finance.match(database)
+        elif self._withdraw_after and (self._first_imported_at or math.inf) + self._withdraw_after[0] <= self._time:
+            self._withdraw_after.pop(0)
+            files = await self._finance.find_given(database)
+            if files and await self._finance.propose_withdrawal(database, given := self._chance.choice(files)):
+                self._withdrawing = given, self._time + self._chance.choice((0, 3, 6)) * self._chance.random()
 
     async def _decide(self, database: Database, exception: ReconciliationException) -> bool:
         """Whether something is left to do about it."""
         assert exception.receipt is not None
-        line = self._line(exception.receipt)
+        line = self._line(exception.receipt, exception.line_amount or 0)
         if line is None or line.refusals >= _MOST_REFUSALS:
             return False
         if exception.state is ExceptionState.PROPOSED:
@@ -137,10 +183,10 @@ class Adoptions:
             await self._propose(database, exception, line)
         return True
 
-    def _line(self, receipt: str) -> _Line | None:
+    def _line(self, receipt: str, amount: int) -> _Line | None:
+        if (wish := self._wishes.of_line(receipt, amount)) is None:
+            return None
         if receipt not in self._lines:
-            if (wish := self._wishes.of_receipt(receipt)) is None:
-                return None
             chance = random.Random(f"adoption {self._seed} {receipt}")
             self._lines[receipt] = _Line(
                 wish,
@@ -224,6 +270,7 @@ class Adoptions:
             self._note(f"refused: {error}")
             if line is not None:
                 line.refusals += 1
+                line.last_refusal = str(error)
                 line.is_to_be_matched = True
                 line.names_collection = False
             return False
@@ -270,6 +317,10 @@ class Adoptions:
             )
         is_another = self._wishes.is_another(key or "", payment.phone, payment.amount)
         return ResolvedOutcome.SEND if is_another else ResolvedOutcome.FAILED
+
+    def given_up(self) -> dict[str, str]:
+        """Receipts of lines for which operators could find no place, and why it was refused last."""
+        return {receipt: line.last_refusal for receipt, line in self._lines.items() if line.refusals >= _MOST_REFUSALS}
 
     def _note(self, what: str) -> None:
         self.acts.append((self._time, what))

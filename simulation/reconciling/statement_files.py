@@ -1,42 +1,44 @@
-"""The networks' statements of a run, as files; and the one place where the simulation imports and matches them.
+"""The networks' statements of a run, as files: what a portal shows, and how an operator has exported it.
 
-A seed decides whether M-Pesa's payouts have our key on the statement: some portals do not show it.
+A seed decides which portals show our key on collections and on payouts, and which networks charge cents. Customers and
+merchants write remarks, which read as fees, sweeps and bank transfers.
 """
 
 import csv
 import io
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from malipo import clock
-from malipo.audit_log.actor import Actor
-from malipo.db import Database
-from malipo.networks.connector import Channel
-from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
-from malipo.reconciliation import import_approval
-from malipo.reconciliation.choose_profile import choose_profile
-from malipo.reconciliation.import_statement import Imported, import_statement
-from malipo.reconciliation.match_statements import match_statements
-from malipo.reconciliation.report_evidence import approve_import
+from malipo.networks.connector import Channel, Type
 from malipo.table_files import rows
 from malipo.table_files.limits import Limits
-from malipo_simulator.statements.account import ZONE, Entry, Statement, statement_of
-from malipo_simulator.statements.layouts import as_csv, plain_words
+from malipo_simulator.state import State
+from malipo_simulator.statements.account import ZONE, Entry, Statement, entries_of, statement_of, with_balances
+from malipo_simulator.statements.layouts import as_csv, exact, plain_words
 from malipo_simulator.transaction import GatewayName
-from simulation.plan import Plan
-from simulation.world import World
 
-_APPROVAL_AMOUNT = 2000  # so small that lists wait for the second operator
-_OPERATOR, _SECOND = Actor("operator finance", "statements"), Actor("operator juma", "statements")
-# ClickPesa carries payouts to HaloPesa: an account of its own of that channel.
-_CLICKPESA = "clickpesa"
-_REMARKS = ("", "", "School fees", "Fees of January", "Charges of the clinic", "Rent", "Bank of my uncle")
+_PAYMENTS = ("collection", "disbursement")
+# Whatever a layout makes of these, nothing is booked by them.
+_REMARKS = (
+    *("", "", "Rent", "School fees", "Fees of January", "Charges of the clinic"),
+    *("Bank of my uncle", "Bank loan of Juma", "Bank transfer for Neema", "Withdrawal of goods"),
+    *("Reversed lorry, repaired", "Refund of the deposit", "Bonus for Asha", "Interest of March"),
+)
+# These begin as a network's own words do. Without our key nobody can tell the line of a lost payment from a charge.
+_AS_NETWORKS_WRITE = (
+    *("Monthly fee, given back", "Transaction fee of the lawyer", "Fee"),
+    *("Sweep of the yard", "Sweeper of March"),
+)
+# How often a portal does not show our key.
+_WITHOUT_KEY = {"collection": 0.3, "disbursement": 0.3}
+_MPESA_PAYOUTS_WITHOUT_KEY = 0.5
+_WITH_CENTS, _CENTS = 0.5, (0, 0, 40, 50, 60, 99)
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,14 @@ class Layout:
 
     is_generic: bool = False  # the table that operators make themselves, and not the portal's
     has_seconds: bool = True
-    clickpesa: str = _CLICKPESA  # what they call that account
+    days: int = 1  # up to that day; a generic one of several days has a heading
+    clickpesa: str = "clickpesa"  # what they call that account
 
 
 PORTAL, GENERIC, RENAMED = Layout(), Layout(is_generic=True, has_seconds=False), Layout(clickpesa="ClickPesa")
+WEEK = Layout(is_generic=True, days=7)
 # How the same days are exported and imported once more, when all is matched.
-AGAIN = (PORTAL, GENERIC, RENAMED)
+AGAIN = (PORTAL, GENERIC, RENAMED, WEEK)
 
 
 def read_here(
@@ -63,82 +67,94 @@ def read_here(
         yield from csv.reader(file, delimiter=delimiter)
 
 
+def gateway_of(channel: str, type_: str) -> GatewayName:
+    """Whose account a payment moves. HaloPesa pays out through ClickPesa here."""
+    is_clickpesa = (channel, type_) == (Channel.HALOPESA, Type.DISBURSEMENT)
+    return GatewayName.CLICKPESA if is_clickpesa else GatewayName(channel)
+
+
+def channel_of(gateway: GatewayName) -> Channel:
+    """ClickPesa carries payouts to HaloPesa: an account of its own of that channel."""
+    return Channel.HALOPESA if gateway is GatewayName.CLICKPESA else Channel(gateway)
+
+
 class StatementFiles:
-    def __init__(self, world: World, plan: Plan, folder: Path) -> None:
-        self._world = world
-        self._folder = folder
-        self._seed = plan.seed
-        self._has_payout_keys = random.Random(f"statements {plan.seed}").random() < 0.5
+    def __init__(self, memory: State, seed: int, folder: Path) -> None:
+        """`memory` is that of the networks."""
+        self._memory = memory
+        self.folder = folder
+        self._seed = seed
+        chance = random.Random(f"statements {seed}")
+        self._without_key: set[tuple[GatewayName, str]] = set()
+        self._with_cents: set[GatewayName] = set()
+        for gateway in GatewayName:
+            for kind, share in _WITHOUT_KEY.items():
+                is_mpesa_payout = (gateway, kind) == (GatewayName.MPESA, "disbursement")
+                if chance.random() < (_MPESA_PAYOUTS_WITHOUT_KEY if is_mpesa_payout else share):
+                    self._without_key.add((gateway, kind))
+            if chance.random() < _WITH_CENTS:
+                self._with_cents.add(gateway)
         self._written = 0
 
-    async def import_all(
-        self, database: Database, days: list[date], *, until: float | None = None, layout: Layout = PORTAL
-    ) -> list[Imported]:
-        """One file for each account and day that has lines. `until`: of a day that is not over."""
-        return [
-            imported
-            for day in days
-            for gateway in GatewayName
-            if (imported := await self._import(database, gateway, day, until, layout)) is not None
-        ]
-
-    async def match(self, database: Database) -> None:
-        settle = Settle(clock=clock.now, rules=Rules.of(self._world.settings))
-        await match_statements(database, settle, approval_amount=_APPROVAL_AMOUNT, clock=clock.now)
-        async with database.begin() as tx:
-            for each in await import_approval.find_open(tx):
-                await approve_import(tx, settle, each.proposal.subject, actor=_SECOND, now=clock.now())
-
-    async def _import(
-        self, database: Database, gateway: GatewayName, day: date, until: float | None, layout: Layout
-    ) -> Imported | None:
-        memory = self._world.simulator.network.memory
-        statement = statement_of(memory, gateway, day, merchant="Demo Shop", until=until)
+    def write(
+        self, gateway: GatewayName, day: date, *, until: float | None = None, layout: Layout = PORTAL
+    ) -> Path | None:
+        """The statement of an account and a day; None if it has no lines. `until`: of a day that is not over."""
+        statement = statement_of(self._memory, gateway, day, merchant="Demo Shop", until=until)
         if not statement.entries:
             return None
-        is_clickpesa = gateway is GatewayName.CLICKPESA
-        channel, account = (Channel.HALOPESA, layout.clickpesa) if is_clickpesa else (Channel(gateway), "")
+        shown = with_balances(replace(statement, entries=[self._as_shown(gateway, each) for each in statement.entries]))
         self._written += 1
-        path = self._folder / f"{gateway}-{day}-{self._written}.csv"
-        path.write_text(self._text_of(statement, layout))
-        async with database.begin() as tx:
-            return await import_statement(
-                tx,
-                path,
-                channel=channel,
-                account=account,
-                profile=await choose_profile(tx, path, channel),
-                accepts_problems=False,
-                is_new_account=True,
-                actor=_OPERATOR,
-                now=clock.now(),
-            )
-
-    def _text_of(self, statement: Statement, layout: Layout) -> str:
-        entries = [self._as_shown(statement.gateway, each) for each in statement.entries]
-        shown = replace(statement, entries=entries)
+        path = self.folder / f"{gateway}-{day}-{self._written}.csv"
         # A table of one's own is not one of an aggregator, which serves several channels.
-        if layout.is_generic and statement.gateway is not GatewayName.CLICKPESA:
-            return _generic(shown, has_seconds=layout.has_seconds)
-        return as_csv(shown)
+        is_generic = layout.is_generic and gateway is not GatewayName.CLICKPESA
+        path.write_text(_generic(shown, layout) if is_generic else as_csv(shown))
+        return path
+
+    def shows_key(self, channel: str, type_: str) -> bool:
+        """Whether the lines of such payments have our key."""
+        kind = "collection" if type_ == Type.COLLECTION else "disbursement"
+        return (gateway_of(channel, type_), kind) not in self._without_key
+
+    def charges(self) -> Counter[Channel]:
+        """What the networks have charged in all, in cents, by their own book."""
+        charged: Counter[Channel] = Counter()
+        for gateway in GatewayName:
+            for entry in entries_of(self._memory, gateway):
+                if entry.kind == "fee":
+                    shown = self._as_shown(gateway, entry)
+                    charged[channel_of(gateway)] -= shown.amount * 100 + shown.cents
+        return charged
 
     def _as_shown(self, gateway: GatewayName, entry: Entry) -> Entry:
-        """A customer or a merchant has written a remark on some; the same one in every file."""
-        if entry.kind not in ("collection", "disbursement"):
+        """A customer or a merchant has written a remark on some, and charges have cents; the same in every file."""
+        if entry.kind == "fee" and gateway in self._with_cents:
+            return replace(entry, cents=-random.Random(f"cents {self._seed} {entry.receipt}").choice(_CENTS))
+        if entry.kind not in _PAYMENTS:
             return entry
-        remark = random.Random(f"remark {self._seed} {entry.receipt}").choice(_REMARKS)
-        is_without = gateway is GatewayName.MPESA and entry.kind == "disbursement" and not self._has_payout_keys
+        is_without = (gateway, entry.kind) in self._without_key
+        remarks = _REMARKS if is_without else _REMARKS + _AS_NETWORKS_WRITE
+        remark = random.Random(f"remark {self._seed} {entry.receipt}").choice(remarks)
         return replace(entry, remark=remark, reference="" if is_without else entry.reference)
 
 
-def _generic(statement: Statement, *, has_seconds: bool) -> str:
-    """The generic layout, newest first, without a heading: what a spreadsheet is left with."""
+def _generic(statement: Statement, layout: Layout) -> str:
+    """The generic layout, newest first: what a spreadsheet is left with. Of several days with a heading."""
     text = io.StringIO()
     writer = csv.writer(text)
+    if layout.days > 1:
+        begins = datetime.combine(statement.day - timedelta(days=layout.days - 1), time(), ZONE)
+        ends = datetime.combine(statement.day + timedelta(days=1), time(), ZONE)
+        if statement.until is not None:
+            ends = datetime.fromtimestamp(statement.until, ZONE)
+        writer.writerow(["from", f"{begins:%Y-%m-%d %H:%M:%S}", "to", f"{ends:%Y-%m-%d %H:%M:%S}"])
+        writer.writerow(["opening balance", statement.opening])
+        writer.writerow(["closing balance", exact(statement.closing, statement.closing_cents)])
     writer.writerow(["time", "receipt", "details", "amount", "balance", "reference", "phone", "linked receipt"])
     for entry in reversed(statement.entries):
         at = datetime.fromtimestamp(entry.at, ZONE)
-        time = f"{at:%d/%m/%Y %H:%M:%S}" if has_seconds else f"{at:%d/%m/%Y %H:%M}"
+        shown_time = f"{at:%d/%m/%Y %H:%M:%S}" if layout.has_seconds else f"{at:%d/%m/%Y %H:%M}"
+        amounts = [exact(entry.amount, entry.cents), exact(entry.balance, entry.balance_cents)]
         who = [entry.reference, entry.phone, entry.linked]
-        writer.writerow([time, entry.receipt, plain_words(entry), entry.amount, entry.balance, *who])
+        writer.writerow([shown_time, entry.receipt, plain_words(entry), *amounts, *who])
     return text.getvalue()

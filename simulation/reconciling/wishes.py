@@ -28,10 +28,12 @@ class Wishes:
         self._twins = {each.key for each in twins_of(plan)}
         self._book = book
 
-    def of_receipt(self, receipt: str) -> Wish | None:
-        """Of a line of a statement; None if it is nobody's, such as a fee."""
-        found = next((each for each in self._book.transactions if receipt_in_account(each) == receipt), None)
-        return None if found is None else self._of(found)
+    def of_line(self, receipt: str, amount: int) -> Wish | None:
+        """Of a line of a statement; None if it is nobody's, such as a fee, which has the receipt of its payment."""
+        for each in self._book.transactions:
+            if receipt_in_account(each) == receipt and each.amount == abs(amount):
+                return self._of(each)
+        return None
 
     def _of(self, taken: Transaction) -> Wish:
         if taken.phone in self._items:

@@ -1,0 +1,89 @@
+"""Statements: a line is what its payment is, a file is one account's, and what is booked of it is booked once."""
+
+from malipo.ledger import house_bookings
+from malipo.payments.store import batch_write
+from malipo.reconciliation import carriers, doubt_statement, import_statement, withdraw_statement
+from malipo.reconciliation.store import booked_lines, matching, statement_lines
+from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
+
+SAFEGUARDS = (
+    Safeguard(
+        "words-do-not-count",
+        "A line with the key or the receipt of a payment, and its amount, is that payment, whatever its words are.",
+        (
+            InConstant(matching, "_CANDIDATES", f"AND {matching._MAY_BE_BY_KEY}", "AND u.kind = 'money'"),
+            InConstant(matching, "_CANDIDATES", f"WHERE {matching._MAY_BE}", "WHERE u.kind = 'money'"),
+        ),
+    ),
+    Safeguard(
+        "what-came-in-is-no-fee",
+        "What came in is never booked as a charge by its words.",
+        (
+            InFunction(
+                booked_lines.sum_lines,
+                "WHERE {IS_SUMMED} AND",
+                "WHERE l.kind IN ('fee', 'sweep') AND",
+            ),
+        ),
+        note="not simulated: such lines of payments that are known are matched, and lost ones are exceptions before",
+    ),
+    Safeguard(
+        "same-line-whatever-precision",
+        "A line is the same line whether or not its time has seconds.",
+        (InFunction(statement_lines._pair_staged, "enumerate(_NEARNESS, 1)", "enumerate(_NEARNESS[:1], 1)"),),
+    ),
+    Safeguard(
+        "another-accounts-file-refused",
+        "A file, or most of its lines, that is the statement of one account is refused for another.",
+        (
+            InFunction(
+                import_statement._find_same,
+                "if others := [each for each in found if each.line_count]:",
+                "if False:",
+            ),
+            InFunction(
+                doubt_statement.refuse_content_of_another,
+                "if other := await store.find_elsewhere(tx, file):",
+                "if False:",
+            ),
+        ),
+    ),
+    Safeguard(
+        "unknown-file-doubted",
+        "A file of which nothing is known is refused, unless operators say that the account is new.",
+        (InFunction(import_statement.import_statement, "if not is_new_account:", "if False:"),),
+    ),
+    Safeguard(
+        "batches-asked-first",
+        "A batch from before a restore is asked about first, however late it is approved.",
+        (InConstant(batch_write, "_OPEN", "CASE WHEN created.batch_id IS NOT NULL THEN", "CASE WHEN false THEN"),),
+        note="covered by new-asked-first: no run lasts as long as a week after its restore",
+    ),
+    Safeguard(
+        "aggregators-account-is-its-own",
+        "What an aggregator carried is looked for in its account, and not in that of the channel's network.",
+        (
+            InFunction(
+                carriers.carrier_of,
+                "return said or carrier_named(file.account) or own_carrier(file.channel)",
+                "return own_carrier(file.channel)",
+            ),
+        ),
+    ),
+    Safeguard(
+        "withdrawn-bookings-reversed",
+        "What a withdrawn file has booked is booked back.",
+        (
+            InFunction(
+                withdraw_statement._apply,
+                "for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):",
+                "for booking_id in ():",
+            ),
+        ),
+    ),
+    Safeguard(
+        "cents-rounded",
+        "Cents that have become more than half a shilling are booked, so that the float is that near to the account.",
+        (InFunction(house_bookings._round, "in sorted(days.items()):", "in ():"),),
+    ),
+)
