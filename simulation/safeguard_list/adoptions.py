@@ -91,6 +91,11 @@ SAFEGUARDS = (
         (InFunction(RefundKeys.key_of, "if self._is_older(collection) else collection.network_key", ""),),
     ),
     Safeguard(
+        "adopted-credited-once",
+        "What a network reports of a repeated collection, with the receipt of an adopted one, does not end it.",
+        (InFunction(decide.decide, "if _is_about_adopted(received, adopted_receipts):", "if False:"),),
+    ),
+    Safeguard(
         "held-hears-nothing",
         "What is reported of the key of a payout that waits, because it resembles an adopted one, does not end it.",
         (InFunction(decide.decide, "if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:", "if False:"),),

@@ -75,7 +75,13 @@ SAFEGUARDS = (
     Safeguard(
         "new-asked-first",
         "After a restore a new payment is sent only when its network does not know it.",
-        (InConstant(batch_write, "_OPEN", "lost.since IS NOT NULL, lost.since", "false, NULL::timestamptz"),),
+        (InConstant(batch_write, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"),),
+    ),
+    Safeguard(
+        "paid-by-its-line-held",
+        "A new payment whose key is on a line of a statement is not sent: its network has paid it.",
+        (InConstant(batch_write, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"),),
+        note="covered by new-asked-first, in the week after a restore and where the channel was not released",
     ),
     Safeguard(
         "open-asked-first",

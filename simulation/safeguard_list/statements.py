@@ -42,9 +42,7 @@ SAFEGUARDS = (
                 "if False:",
             ),
             InFunction(
-                doubt_statement.refuse_content_of_another,
-                "if other := await store.find_elsewhere(tx, file):",
-                "if False:",
+                doubt_statement.refuse_content_of_another, "is_fetched = file.imported_by == FETCHED_BY", "return None"
             ),
         ),
     ),
