@@ -6,6 +6,7 @@ Its Debian is made by scripts/systemd-root, and is not changed: what a run write
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,6 @@ DEBIAN = ROOT / ".venv" / "systemd-root"
 UNITS = ("malipo-api.socket", "malipo-api", "malipo-worker")
 CODE = "/opt/malipo/lib/python3.11/site-packages/malipo"
 ENVIRONMENT = """\
-MALIPO_SECRET_KEY=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 MALIPO_DATABASE_URL=postgresql://malipo@/malipo?host=/var/run/postgresql
 MALIPO_STATE_DIR=/mnt/marks/malipo
 MALIPO_TRUSTED_PROXIES=127.0.0.1
@@ -95,9 +95,11 @@ pytestmark = [
 
 class Machine:
     def __init__(self, leader: int) -> None:
-        self._enter = ("nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
-        self._enter += (f"--root=/proc/{leader}/root", f"--wd=/proc/{leader}/root", "env", "-i")
-        self._enter += ("HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+        spaces = ("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
+        folder = f"/proc/{leader}/root"
+        variables = ("HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+        enter = ("nsenter", f"--target={leader}", *spaces, f"--root={folder}", f"--wd={folder}")
+        self._enter = (*enter, "env", "-i", *variables)
         self.key = ""
 
     def start(self, *command: str) -> subprocess.Popen[str]:
@@ -145,7 +147,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheel, ROOT], check=True
     )
-    (wheel / "environment").write_text(ENVIRONMENT)
+    (wheel / "environment").write_text(f"MALIPO_SECRET_KEY={secrets.token_hex(32)}\n{ENVIRONMENT}")
     hierarchy = next(each for each in map(Path, ("/sys/fs/cgroup/unified", "/sys/fs/cgroup")) if each.exists())
     cgroup = hierarchy / f"malipo-test-{os.getpid()}"
     cgroup.mkdir()
