@@ -129,11 +129,13 @@ class Machine:
     def load(self, name: str) -> Iterator[dict[str, int]]:
         """Payments while the block runs; then how many were answered how."""
         answers: dict[str, int] = {}
-        process = self.start("/opt/malipo/bin/python", "-c", LOAD, self.key, name)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        yield answers
-        answers.update(json.loads(process.communicate()[0]))
+        with self.start("/opt/malipo/bin/python", "-c", LOAD, self.key, name) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            try:
+                yield answers
+            finally:
+                answers.update(json.loads(process.communicate()[0]))
 
 
 def until(is_so: Callable[[], bool]) -> None:
