@@ -215,6 +215,8 @@ def test_a_reload_that_cannot_start_the_new_processes_fails_and_the_old_ones_go_
         codes = [machine.run("systemctl", "reload", unit)[0] for unit in UNITS[1:]]
         machine.run("mv", f"{CODE}/away", f"{CODE}/api")
     assert codes == [1, 1]
+    for unit in UNITS[1:]:
+        assert "serve.not_reloaded" in machine.run("journalctl", f"--unit={unit}")[1]
     assert list(answers) == ["201"]
     assert [machine.child(unit) for unit in UNITS[1:]] == children
 
