@@ -273,6 +273,8 @@ class Adoptions:
                 line.last_refusal = str(error)
                 line.is_to_be_matched = True
                 line.names_collection = False
+                if "in a batch of merchant" in str(error):
+                    line.is_mistaken = False  # They were told whose it is.
             return False
         return True
 
