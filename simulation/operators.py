@@ -53,6 +53,7 @@ class Operators:
         self.acts: list[tuple[float, str]] = []  # when, and what
         self.is_lost_time_compared = False  # What merchants were told in it, they have sent again.
         self._is_holding = False  # as they mean it; a restored database may think otherwise
+        self._refusal = ""  # of the last act
         self.held: list[tuple[float, float]] = []  # from when to when all payments were held
 
     async def open(self) -> None:
@@ -122,7 +123,11 @@ class Operators:
             evidence=EVIDENCE,
             is_despite_waiting=not is_paid,
         )
-        await self._resolve(transaction.id, finding)
+        if await self._resolve(transaction.id, finding) == str(resolve.ResemblesAdopted()):
+            # Its line is that of an adopted collection: it is a repeat.
+            self.repeats.add(transaction.id)
+            failed = Finding(outcome=ResolvedOutcome.FAILED, evidence=EVIDENCE)
+            await self._resolve(transaction.id, failed)
 
     async def _is_paid(self, transaction: Transaction) -> bool | None:
         """By the line that operators gave it, if they did; one whose adoption was undone has none."""
@@ -147,7 +152,9 @@ class Operators:
             return None if is_other else is_paid
         return not row["is_undone"] and net(self._book.of_receipt(row["receipt"])) > 0
 
-    async def _resolve(self, id_: str, finding: Finding) -> None:
+    async def _resolve(self, id_: str, finding: Finding) -> str:
+        """Why it was refused, if it was."""
+        self._refusal = ""
         self._note(f"{id_} is {finding.outcome}")
 
         async def propose(tx: Tx) -> object:
@@ -168,6 +175,7 @@ class Operators:
         if resolved is not None and not resolved.is_done:
             await self._try(approve)
         self.resolved.add(id_)
+        return self._refusal
 
     async def _reopen_merchants(self) -> None:
         """A restored database may call a merchant closed who was opened again since."""
@@ -188,6 +196,7 @@ class Operators:
                 return await act(tx)
         except (Refusal, Impossible) as error:
             self._note(f"refused: {error}")
+            self._refusal = str(error)
             return None
 
     def interfere(self, fault: Fault) -> None:

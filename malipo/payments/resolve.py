@@ -193,10 +193,26 @@ async def lock_case(tx: Tx, id_or_reference: str) -> Case:
     return case
 
 
+async def _require_another_than_adopted(tx: Tx, transaction: Transaction) -> None:
+    """The line that operators have before them may be the one that was adopted."""
+    if await adopted_payments.find_receipts_like(tx, transaction):
+        raise ResemblesAdopted
+
+
 async def _is_undone_adoption(tx: Tx, transaction: Transaction) -> bool:
     """Its line is another's, or waits for operators. Called paid, the money of one movement would be booked twice."""
     adopted = await adopted_payments.find(tx, transaction.merchant_id, transaction.id)
     return adopted is not None and adopted.is_undone
+
+
+class ResemblesAdopted(Conflict):
+    """A collection that operators would credit, like one that they have adopted."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A payment from the same number, with the same amount, was adopted from the statement. If this one is its "
+            "repeat, it has failed. If the customer has paid twice, the statement has another line: match that with it."
+        )
 
 
 async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
@@ -214,6 +230,8 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
             "If it is the repeat of the adopted payment, it has failed. If it is another one, and nothing was sent of "
             "it, it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
         )
+    if outcome is ResolvedOutcome.COMPLETED and not transaction.status.is_final:
+        await _require_another_than_adopted(tx, transaction)
     if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):
         raise Conflict("It was adopted from a line of a statement, and that was undone. Adopt the line again.")
     is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)

@@ -141,6 +141,21 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
     await statements.check_ledger()
 
 
+async def test_operators_do_not_complete_the_repeat_of_an_adopted_collection(
+    statements: Statements, desk: Desk
+) -> None:
+    """HaloPesa refuses the repeat as a duplicate, and nobody hears more. On the statement operators find its line."""
+    lost = await adopted_collection(statements, desk)
+    credited = await lost.held()
+    repeated = (await lost.repeat()).transaction
+    await statements.steps.claim()
+    await statements.steps.hear(repeated, Verdict.UNKNOWN, AnswerSource.SEND)
+    with pytest.raises(Conflict, match="was adopted from the statement"):
+        await lost.decide(repeated, ResolvedOutcome.COMPLETED)
+    assert await lost.held() == credited
+    assert await statements.status(repeated) is Status.PROCESSING
+
+
 async def test_a_collection_with_another_receipt_is_another_payment(statements: Statements, desk: Desk) -> None:
     lost = await adopted_collection(statements, desk)
     credited = await lost.held()

@@ -59,6 +59,8 @@ SENTENCES = [
     "Its merchant is active, and can cancel it.",
     "It was adopted from a line of a statement, and that was undone. Adopt the line again.",
     "Only a payment that waits because it resembles an adopted one can be sent by a decision.",
+    "A payment from the same number, with the same amount, was adopted from the statement. If this one is its repeat, "
+    "it has failed. If the customer has paid twice, the statement has another line: match that with it.",
     "Its network is being asked whether it was sent before the service was restored. "
     "If the network cannot say, propose what became of it.",
     *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),

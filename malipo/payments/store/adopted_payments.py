@@ -146,6 +146,16 @@ def receipts_of_adopted_sql(payment: str) -> str:
     """
 
 
+async def find_receipts_like(connection: Conn, payment: Transaction) -> list[str]:
+    """The receipts of adopted collections of which this one may be the repeat."""
+    found: list[str] | None = await connection.fetchval(
+        f"SELECT {receipts_of_adopted_sql('t')} FROM transactions t WHERE t.merchant_id = $1 AND t.id = $2",
+        payment.merchant_id,
+        payment.id,
+    )
+    return found or []
+
+
 def is_on_open_line_sql(key: str) -> str:
     """Whether a line of a statement, which has no payment yet, names this network key: its network has paid it."""
     return f"""
