@@ -86,7 +86,10 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
     found = []
     if file.begins_at == other.begins_at and file.opening != other.opening:
         found.append(f"It opens with {file.opening_words}; {other.name} opens with {other.opening_words}.")
-    if _is_complete(file) and _is_complete(other) and file.ends_at == other.ends_at and file.closing != other.closing:
+    # Without seconds, a file that ends in the minute in which it begins may be one of several of that minute.
+    is_of_a_minute = file.begins_at == file.ends_at
+    are_complete = _is_complete(file) and _is_complete(other) and not is_of_a_minute
+    if are_complete and file.ends_at == other.ends_at and file.closing != other.closing:
         found.append(f"It closes with {file.closing_words}; {other.name} closes with {other.closing_words}.")
     ends = min(await _known_until(tx, file), await _known_until(tx, other))
     difference = await store.compare(tx, file.id, other.id, max(file.begins_at, other.begins_at), ends)

@@ -53,8 +53,12 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[str]:
     """Why the file does not follow the one that ends where it begins, and why the one that begins where it ends does
-    not follow it, whichever was imported first. Nothing if neither can say."""
-    found = []
+    not follow it, whichever was imported first. Nothing if neither can say: of files that begin and end in one minute,
+    as a layout without seconds has it, none is before the other."""
+    before, after = (None if each is None or each.begins_at == each.ends_at else each for each in (before, after))
+    found: list[str] = []
+    if file.begins_at == file.ends_at:
+        return found
     if before is not None and before.ends_at == file.begins_at and (change := _change_between(before, file)):
         found.append(
             f"It opens with {file.opening_words}, and {before.name}, which ends where it begins, closes with "
