@@ -17,6 +17,7 @@ class CredentialReset(NamedTuple):
     credential: str
     reset_by: str  # an actor's name
     reset_at: datetime
+    vouched_at: datetime | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +80,28 @@ async def find_open_of_people(connection: Conn, merchant_id: str, *, since: date
         """,
         merchant_id,
         since,
+    )
+    return [CredentialReset(*row.values()) for row in rows]
+
+
+async def find_all(connection: Conn) -> list[CredentialReset]:
+    """Those of operators, also the ones that have ended."""
+    rows = await connection.fetch(
+        """
+        SELECT r.id, o.name, r.credential, r.reset_by, r.reset_at, r.vouched_at
+        FROM credential_resets r JOIN operators o ON o.id = r.operator_id
+        """
+    )
+    return [CredentialReset(row[0], actors.operator_at(row[1], "").name, *row[2:]) for row in rows]
+
+
+async def find_all_of_people(connection: Conn, merchant_id: str) -> list[CredentialReset]:
+    """Those of a merchant's people, also the ones that have ended."""
+    rows = await connection.fetch(
+        """
+        SELECT id, email, credential, reset_by, reset_at, vouched_at FROM credential_resets WHERE merchant_id = $1
+        """,
+        merchant_id,
     )
     return [CredentialReset(*row.values()) for row in rows]
 

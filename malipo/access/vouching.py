@@ -27,10 +27,35 @@ def are_two(found: Sequence[CredentialReset], one: str | None, other: str | None
     return None not in (one, other) and one != other and not waiting(found) & {one, other}
 
 
-def may_vouch(found: Sequence[CredentialReset], account: str, voucher: str) -> bool:
-    """Nobody for what they did or for themselves. Nor anybody with an open reset of their own: whoever did that one may
-    be them, and have done the others too."""
-    return voucher not in {each.reset_by for each in found if each.account == account} | waiting(found)
+def may_vouch(
+    found: Sequence[CredentialReset], account: str, voucher: str, history: Sequence[CredentialReset] = ()
+) -> bool:
+    """Nobody for what they did or for themselves, also by way of others. Nor anybody with an open reset of their own:
+    whoever did that one may be them, and have done the others too. `history` has the resets that have ended."""
+    own = [each for each in found if each.account == account]
+    return voucher not in behind(own, [*found, *history]) | waiting(found)
+
+
+def behind(own: Sequence[CredentialReset], known: Sequence[CredentialReset]) -> set[str]:
+    """Everybody who may have done these resets: the accounts that did, those that had reset one of these accounts, and
+    so on. One person sets a second account's password, and with that account a third's.
+
+    A reset does not count if it had ended before the later one. Vouching in between, the cooling time, and the order of
+    two resets change nothing about who may have done the later one.
+    """
+    parties, unread = set[str](), list(own)
+    read = {each.id for each in own}
+    while unread:
+        later = unread.pop()
+        parties.add(later.reset_by)
+        earlier = [each for each in known if each.account == later.reset_by and _ended_at(each) >= later.reset_at]
+        unread += [each for each in earlier if each.id not in read]
+        read |= {each.id for each in earlier}
+    return parties
+
+
+def _ended_at(reset: CredentialReset) -> datetime:
+    return reset.vouched_at or reset.reset_at + COOLING_TIME
 
 
 def open_of(found: Sequence[CredentialReset], account: str, last_seen: str | None) -> list[CredentialReset]:

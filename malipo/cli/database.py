@@ -17,7 +17,7 @@ from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.seen import agreed
-from malipo.cli.shown_proposals import find_shown
+from malipo.cli.shown_proposals import Shown, find_shown
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.db.embedded import NotRunning, server
@@ -94,13 +94,29 @@ def approve(
 ) -> Done:
     """The same, of what another operator has proposed: it is shown first, and `act` is given the code of what was
     shown, which is empty if nothing is proposed."""
-    return _change(arguments, settings, find, act)
+
+    async def show(tx: Tx) -> Shown | None:
+        proposal = await find(tx)
+        limited = await with_limits(tx, settings)
+        return None if proposal is None else await find_shown(tx, proposal, limited)
+
+    return _change(arguments, settings, show, act)
+
+
+def approve_shown(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    show: Callable[[Tx], Awaitable[Shown | None]],
+    act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
+) -> Done:
+    """The same, of something that is no proposal."""
+    return _change(arguments, settings, show, act)
 
 
 def _change(
     arguments: argparse.Namespace,
     settings: Settings,
-    find: Callable[[Tx], Awaitable[Proposal | None]] | None,
+    show: Callable[[Tx], Awaitable[Shown | None]] | None,
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
     authority = AUTHORITY[arguments.act]
@@ -108,12 +124,10 @@ def _change(
     async def work(database: Database) -> Done:
         needed = await _prove(arguments, settings, database)
         seen = ""
-        if find is not None:
+        if show is not None:
             async with database.begin() as tx:
                 await find_actor(tx, settings, authority, now=await database_now(tx))
-                proposal = await find(tx)
-                limited = await with_limits(tx, settings)
-                shown = None if proposal is None else await find_shown(tx, proposal, limited)
+                shown = await show(tx)
             if shown is not None:
                 seen = agreed(arguments, shown)
                 # Whoever was asked may have thought about it for an hour, or have left the terminal.

@@ -1,17 +1,23 @@
 """malipo operators … and malipo audit: operators and the audit log."""
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 from malipo import clock, ids
+from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.access.password_strength import weakness_of
 from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.cli import operator_login, terminal
 from malipo.cli.authority import ApproveOnPages, add_here
-from malipo.cli.database import with_database, write
+from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.db import Database
+from malipo.cli.seen import add_seen
+from malipo.cli.shown_proposals import Shown
+from malipo.db import Database, Tx
+from malipo.db.database_time import database_now
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
 from malipo.operators import login, vouching
@@ -22,6 +28,7 @@ from malipo.settings import Settings
 _WAITS = (
     " They count as a second operator when a third has vouched for it, or after 72 hours: malipo operators vouch {}"
 )
+_DONE = {PASSWORD: "has set the password", SECOND_FACTOR: "has reset the second factor"}
 
 
 def add_commands(commands: Any) -> None:
@@ -44,6 +51,7 @@ def add_commands(commands: Any) -> None:
     )
     vouch.add_argument("name", help="the operator's name")
     add_here(vouch)
+    add_seen(vouch)
     audit = add_subcommand(commands, "audit", _audit, "who did what, when and from where; newest first")
     audit.add_argument("--merchant", help="only what concerns this merchant")
     audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
@@ -106,7 +114,17 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
     if not arguments.here:
         raise ApproveOnPages("/operator")
     name = login.name_of(arguments.name)
-    write(arguments, settings, lambda tx, actor, now: vouching.vouch(tx, name, actor=actor, now=now))
+
+    async def show(tx: Tx) -> Shown | None:
+        """The code is the last reset's id, as on the pages."""
+        found = await vouching.find_open_of(tx, name, now=await database_now(tx))
+        lines = [f"{clock.iso(each.reset_at)} {each.by} {_DONE[each.credential]}" for each in found]
+        return Shown(found[-1].id, {"operator": name}, lines) if found else None
+
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> None:
+        await vouching.vouch(tx, name, actor=actor, now=now, last_seen=seen)
+
+    approve_shown(arguments, settings, show, act)
     return tell(arguments, {"name": name}, f"{name} counts again where a decision takes two operators.")
 
 

@@ -24,7 +24,9 @@ class NotSeen(Refusal):
 
 def add_seen(act: Any) -> None:
     act.add_argument(
-        "--seen", metavar="CODE", help="the code of what you have seen, from malipo approvals; default: it is asked"
+        "--seen",
+        metavar="CODE",
+        help="the code of what you have seen, from malipo approvals or this command; default: it is asked",
     )
 
 

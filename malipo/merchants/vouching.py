@@ -6,6 +6,7 @@ It names people by their emails, as batches and keys do, and outlives them: some
 was removed again is no second person either. An API key counts as the person who made it.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
@@ -54,8 +55,10 @@ async def find_open(connection: Conn, merchant_id: str, *, now: datetime) -> lis
     return await resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
 
 
-def may_vouch(found: list[CredentialReset], email: str, voucher: Person) -> bool:
-    return voucher.role is Role.OWNER and vouching.may_vouch(found, email, voucher.email)
+def may_vouch(
+    found: Sequence[CredentialReset], email: str, voucher: Person, history: Sequence[CredentialReset] = ()
+) -> bool:
+    return voucher.role is Role.OWNER and vouching.may_vouch(found, email, voucher.email, history)
 
 
 async def vouch(
@@ -66,7 +69,7 @@ async def vouch(
     own = vouching.open_of(found, person.email, last_seen)
     if not own:
         raise NothingOpen
-    if not may_vouch(found, person.email, voucher):
+    if not may_vouch(found, person.email, voucher, await resets.find_all_of_people(tx, person.merchant_id)):
         raise NotAParty
     by = await vouching.end(tx, own, voucher=voucher.email, now=now)
     merchant_id = person.merchant_id

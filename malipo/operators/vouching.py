@@ -2,6 +2,7 @@
 until a third operator vouches for it, or until the cooling time is over. The rule itself is in `access/vouching.py`.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
@@ -16,7 +17,17 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden
 from malipo.operators.store import Operator
 
-__all__ = ["COOLING_TIME", "are_two", "find_open", "last_of_each", "may_vouch", "note_reset", "require_two", "vouch"]
+__all__ = [
+    "COOLING_TIME",
+    "are_two",
+    "find_open",
+    "find_open_of",
+    "last_of_each",
+    "may_vouch",
+    "note_reset",
+    "require_two",
+    "vouch",
+]
 
 SAME = "Whoever proposed it cannot approve it: it takes two operators."
 NOT_VOUCHED_FOR = (
@@ -54,15 +65,22 @@ async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: st
     own = vouching.open_of(found, _actor_name(name), last_seen)
     if not own:
         raise Conflict(NOTHING_OPEN)
-    if not may_vouch(found, name, actor):
+    if not may_vouch(found, name, actor, await resets.find_all(tx)):
         raise Forbidden(NOT_THIRD)
     by = await vouching.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(tx, actor, "operator.vouched_for", now=now, name=name, resets_by=by)
 
 
-def may_vouch(found: list[CredentialReset], name: str, actor: Actor) -> bool:
+def may_vouch(
+    found: Sequence[CredentialReset], name: str, actor: Actor, history: Sequence[CredentialReset] = ()
+) -> bool:
     """A third operator, and never the user of a machine."""
-    return actor.is_operator and vouching.may_vouch(found, _actor_name(name), actor.name)
+    return actor.is_operator and vouching.may_vouch(found, _actor_name(name), actor.name, history)
+
+
+async def find_open_of(connection: Conn, name: str, *, now: datetime) -> list[CredentialReset]:
+    """Those of one operator."""
+    return vouching.open_of(await find_open(connection, now=now), _actor_name(name), None)
 
 
 async def find_open(connection: Conn, *, now: datetime) -> list[CredentialReset]:

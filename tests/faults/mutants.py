@@ -33,7 +33,11 @@ TESTS = {
     "malipo/reconciliation/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
     "malipo/reconciliation/coverage.py": ("reconciliation/test_find_absent.py",),
     "malipo/approvals/acts.py": ("approvals/test_acts.py",),
-    "malipo/access/vouching.py": ("merchants/test_vouching.py", "operators/test_vouching.py"),
+    "malipo/access/vouching.py": (
+        "access/test_vouching_chains.py",
+        "merchants/test_vouching.py",
+        "operators/test_vouching.py",
+    ),
     "malipo/webhooks/delivery_state.py": ("webhooks/test_delivery_state.py", "webhooks/test_retry_schedule.py"),
     "malipo/installation/mark_comparison.py": ("installation/test_mark_comparison.py",),
 }

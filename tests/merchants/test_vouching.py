@@ -139,6 +139,28 @@ async def test_owners_whom_one_has_made_vouch_for_nobody(shop: Shop) -> None:
     assert not await shop.are_two("one", "two")
 
 
+@pytest.mark.parametrize("is_vouched_for_between", [False, True])
+@pytest.mark.parametrize("is_removed_between", [False, True])
+async def test_no_owner_vouches_for_whom_they_invited_by_way_of_another_account(
+    shop: Shop, is_vouched_for_between: bool, is_removed_between: bool
+) -> None:
+    """asha invites one, and as one invites two: asha has both links. That neema vouches for one meanwhile, or that one
+    is removed, changes nothing."""
+    await invite(shop, "one", by=shop.actor("asha"))
+    await invite(shop, "two", by=shop.actor("one"))
+    if is_vouched_for_between:
+        await shop.vouch("one", by="neema")
+    if is_removed_between:
+        one = await shop.person("one")
+        async with shop.database.begin() as tx:
+            await manage_people.remove_person(tx, one, actor=shop.actor("asha"), now=clock.now())
+    with pytest.raises(vouching.NotAParty):
+        await shop.vouch("two", by="asha")
+    assert not await shop.are_two("asha", "two")
+    await shop.vouch("two", by="rehema")
+    assert await shop.are_two("asha", "two")
+
+
 async def test_whoever_made_the_link_does_not_vouch_for_a_later_reset_by_another(shop: Shop) -> None:
     await give_link(shop, "baraka", by=shop.actor("asha"))
     await reset_second_factor(shop, "baraka", by=shop.actor("neema"))

@@ -100,6 +100,26 @@ async def test_operators_whom_one_has_helped_vouch_for_nobody(desk: Desk) -> Non
     assert not await decide(desk, JUMA, NEEMA)
 
 
+@pytest.mark.parametrize("is_vouched_for_between", [False, True])
+async def test_nobody_vouches_for_what_they_did_by_way_of_another_account(
+    desk: Desk, is_vouched_for_between: bool
+) -> None:
+    """asha sets juma's password, as juma neema's, and asha vouches for neema. That rehema vouches for juma meanwhile
+    does not make it another's."""
+    await hire(desk.database, "rehema")
+    rehema = Actor("operator rehema", "test")
+    await give_password(desk.database, "juma", by=ASHA)
+    await give_password(desk.database, "neema", by=JUMA)
+    if is_vouched_for_between:
+        await vouch(desk, "juma", by=rehema)
+    for voucher in (ASHA, JUMA):
+        with pytest.raises(Forbidden):
+            await vouch(desk, "neema", by=voucher)
+    assert not await decide(desk, ASHA, NEEMA)
+    await vouch(desk, "neema", by=rehema)
+    assert await decide(desk, ASHA, NEEMA)
+
+
 async def test_whoever_set_the_password_does_not_vouch_for_a_later_reset_by_another(desk: Desk) -> None:
     """asha knows the password still."""
     await give_password(desk.database, "juma", by=ASHA)

@@ -146,7 +146,7 @@ FAULTS = (
     Fault(
         "an operator vouches for what they did",
         "may_vouch",
-        "{each.reset_by for each in found if each.account == account} | waiting(found)",
+        "behind(own, [*found, *history]) | waiting(found)",
         "waiting(found)",
         "One operator makes a second account, and vouches for it.",
         ("operators/test_vouching.py", "merchants/test_vouching.py"),
@@ -154,10 +154,26 @@ FAULTS = (
     Fault(
         "somebody who waits to be vouched for vouches",
         "may_vouch",
-        "{each.reset_by for each in found if each.account == account} | waiting(found)",
-        "{each.reset_by for each in found if each.account == account}",
+        "behind(own, [*found, *history]) | waiting(found)",
+        "behind(own, [*found, *history])",
         "One operator makes two accounts, and each vouches for the other.",
         ("operators/test_vouching.py", "merchants/test_vouching.py"),
+    ),
+    Fault(
+        "an operator vouches for what they did by way of another account",
+        "may_vouch",
+        "behind(own, [*found, *history]) | waiting(found)",
+        "{each.reset_by for each in own} | waiting(found)",
+        "One operator sets a second account's password, with that one a third's, and vouches for the third.",
+        ("access/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
+    ),
+    Fault(
+        "vouching for the account in between cuts the chain",
+        "may_vouch",
+        "behind(own, [*found, *history]) | waiting(found)",
+        "behind(own, found) | waiting(found)",
+        "One operator waits until a colleague has vouched for the second account, and vouches for the third.",
+        ("access/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
     ),
     Fault(
         "one person fills both roles",
