@@ -23,6 +23,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
+from malipo.operators import vouching
 from malipo.reconciliation.exception import SYSTEM, ExceptionKind, FoundException
 from malipo.reconciliation.store import booked_lines, evidence, exceptions, matching
 from malipo.reconciliation.store.booked_lines import LineSum, UnbookedLine
@@ -55,14 +56,14 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     found = await evidence.find_effects(tx)
     await moved_alone.lock(tx, *(each.imported_by for each in found))
     held: list[int] = []
-    for file_id, lines in _by_file(found).items():
+    for (file_id, operator), lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is None and not await _takes_two(
             tx,
             file_id,
             sum(each.payment_amount for each in lines),
-            operator=lines[0].imported_by,
+            operator=operator,
             approval_amount=approval_amount,
             now=now,
         ):
@@ -125,9 +126,13 @@ async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_am
     return held
 
 
-def _by_file(found: Sequence[Waiting]) -> Mapping[str, list[Waiting]]:
-    ordered = sorted(found, key=lambda each: each.file_id)
-    return {file_id: list(lines) for file_id, lines in groupby(ordered, key=lambda each: each.file_id)}
+def _by_file(found: Sequence[Waiting]) -> Mapping[tuple[str, str], list[Waiting]]:
+    """And by who answers for them."""
+
+    def key(each: Waiting) -> tuple[str, str]:
+        return each.file_id, each.imported_by
+
+    return {of: list(lines) for of, lines in groupby(sorted(found, key=key), key=key)}
 
 
 async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[Waiting], *, now: datetime) -> None:
@@ -186,6 +191,9 @@ async def lock_for_approval(
     # The network may have confirmed some of the list itself, since it was last sorted out.
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
+    if not is_single_operator:
+        for by in sorted({each.imported_by for each in held.lines}):
+            await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
     decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
     details |= audit_log.alone(decided.is_single_operator)

@@ -1,7 +1,7 @@
-"""Gives adopted payments the keys that files which came later tell of their lines.
+"""Gives adopted payments the keys that statements which the worker fetched later tell of their lines.
 
-A line without a key is adopted with a random one, which no repeat of the lost request finds. Once another file has told
-the line's key, a repeat finds the payment by it; unless the repeat has come before, and has the key.
+A line without a key is adopted with a random one, which no repeat of the lost request finds. Once the worker's own
+file has told the line's key, a repeat finds the payment by it; unless the repeat has come before, and has the key.
 """
 
 from malipo.db import Database, DataError

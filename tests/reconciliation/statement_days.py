@@ -27,6 +27,7 @@ from malipo.reconciliation.store.exceptions import ExceptionFilter
 from tests.conftest import NOBODY
 from tests.payments.payment_steps import PaymentSteps
 
+WORKER = Actor("malipo", "worker")  # who fetches statements
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 OPENING = 5_000_000
 
@@ -118,7 +119,13 @@ class Statements:
         return path
 
     async def load(
-        self, path: Path, *, accepts_problems: bool = False, account: str | None = None, is_new_account: bool = True
+        self,
+        path: Path,
+        *,
+        accepts_problems: bool = False,
+        account: str | None = None,
+        is_new_account: bool = True,
+        by: Actor = NOBODY,
     ) -> Imported:
         async with self.database.begin() as tx:
             return await import_statement(
@@ -129,7 +136,7 @@ class Statements:
                 profile=built_in()["generic"],
                 accepts_problems=accepts_problems,
                 is_new_account=is_new_account,
-                actor=NOBODY,
+                actor=by,
                 now=clock.now(),
             )
 

@@ -8,7 +8,7 @@ from malipo.payments.transaction import Type
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import Entry, Statements, statements
+from tests.reconciliation.statement_days import WORKER, Entry, Statements, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 from tests.reconciliation.test_withdraw_statement import withdraw
 
@@ -54,7 +54,7 @@ async def test_a_line_whose_adoption_was_undone_is_adopted_again_after_its_file_
     await lost.statements.check_ledger()
 
 
-async def test_a_key_that_a_second_file_tells_of_an_adopted_line_is_the_payments(lost: Lost) -> None:
+async def test_a_key_that_the_workers_file_tells_of_an_adopted_line_is_the_payments(lost: Lost) -> None:
     """The repeat of the lost request finds it, as if the first file had had the key."""
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
     paid = Entry("QK1", signed, clock.now(), phone=PHONE)
@@ -62,7 +62,9 @@ async def test_a_key_that_a_second_file_tells_of_an_adopted_line_is_the_payments
     [found] = await lost.statements.open_exceptions()
     await lost.adopt(found)
     key = await lost.network_key()
-    await lost.statements.take(Entry("QK1", signed, paid.at, key=key, phone=PHONE))
+    told = Entry("QK1", signed, paid.at, key=key, phone=PHONE)
+    await lost.statements.load(lost.statements.write(told), by=WORKER)
+    await lost.statements.match()
     again = await lost.repeat()
     assert again.is_replay
     assert again.transaction.provider_reference == "QK1"

@@ -28,12 +28,11 @@ from tests.conftest import NO_LIMITS
 from tests.journeys import database_facts
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
-from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, line_of, reversal_of
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, Statements, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 MILLIONS = 8_000_000
-WORKER = Actor("malipo", "worker")
 WHY = "The network's portal has no such line"
 
 

@@ -1,5 +1,6 @@
 """What one operator alone cannot do with receipts, files and their words; and what a withdrawal leaves to another file."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -9,12 +10,15 @@ import pytest
 from malipo import clock
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
+from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.network_statements.profile import built_in
+from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import propose
-from malipo.payments.transaction import Status, Type
+from malipo.payments.resolve import approve, propose
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.doubt_statement import ImportedElsewhere
 from malipo.reconciliation.exception import Action, ExceptionState
 from malipo.reconciliation.find_effect import find_import_effect
@@ -22,11 +26,13 @@ from malipo.reconciliation.import_statement import Imported, import_statement
 from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
 from malipo.settings import Settings
+from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
+from tests.payments.refunds.refund_steps import RefundSteps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, line_of, reversal_of
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, Statements, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, WHY, WORKER, Desk, failed, fee, fees
+from tests.reconciliation.test_import_approval import MILLIONS, WHY, Desk, failed, fee, fees
 from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
 
@@ -309,3 +315,105 @@ async def test_who_approves_is_shown_which_way_a_sweep_went(desk: Desk) -> None:
         for each in await proposals.find_open(connection, [Act.IMPORT]):
             told += (await find_shown(connection, each, Settings())).changes
     assert [each.rpartition("000 ")[2] for each in told] == ["came in", "went out"]
+
+
+INVENTED = "ABCDEFGHJKMNPQR1"  # looks like a key of ours
+
+
+@pytest.mark.parametrize("by", [WORKER, ASHA])
+@pytest.mark.parametrize("words", ["fee", "sweep"])
+async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: Desk, words: str, by: Actor) -> None:
+    """The network's own file was booked, or one that two have approved."""
+    line = Entry("X1", -MILLIONS, clock.now() - timedelta(hours=1), WORDS[words])
+    file = (await desk.bring(desk.statements.write(line), by)).file
+    await desk.statements.match()
+    if by is ASHA:
+        await desk.approve(file.id)
+    assert await desk.statements.float_change() == -MILLIONS
+    await desk.bring(desk.statements.write(replace(line, key=INVENTED), ends=later()), ASHA)
+    await desk.statements.match()
+    assert (await desk.statements.float_change(), await desk.statements.kinds()) == (-MILLIONS, [])
+    # The network's own file still tells another key, although an operator has told one before.
+    told = replace(line, key="0123456789ABCDEF")
+    await desk.bring(desk.statements.write(told, ends=later(4)), WORKER)
+    await desk.statements.match()
+    assert (await desk.statements.float_change(), await desk.statements.kinds()) == (0, [("theirs_only", -MILLIONS)])
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("by", [ASHA, WORKER])
+async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection(
+    statements: Statements, by: Actor
+) -> None:
+    """With another key, the repeat of its lost refund would be sent, and paid twice."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    lost = Lost(statements, ExceptionsDesk(statements.database), Type.COLLECTION)
+    found = await lost.on_statement(key="")
+    await lost.adopt(found, phone=PHONE)
+    assert found.moved_at is not None
+    key = INVENTED if by is ASHA else await lost.network_key()
+    copy = Entry("QK1", lost.amount, found.moved_at, phone=PHONE, key=key)
+    await Desk(statements).bring(statements.write(copy, ends=later()), by)
+    await statements.match()
+    async with statements.database.read() as connection:
+        id_, taken = await connection.fetchrow("SELECT id, network_key FROM transactions")  # type: ignore[misc]
+    assert (taken == key) is (by is WORKER)
+    dispatch = await refunds.dispatch(await refunds.refund(await refunds.seen_by_id(id_)))
+    assert dispatch is not None
+    assert dispatch.attention == (None if by is WORKER else ReviewReason.RESEMBLES_ADOPTED)
+
+
+async def say_not_paid(desk: Desk, payment: Transaction) -> None:
+    """Its network does, and two operators."""
+    await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
+    finding = Finding(ResolvedOutcome.FAILED, "The network has taken it back, they say")
+    async with desk.database.begin() as tx:
+        await propose(tx, payment.reference, finding, actor=JUMA, approval_amount=1_000_000, now=clock.now())
+    async with desk.database.begin() as tx:
+        await approve(tx, payment.reference, actor=NEEMA, now=clock.now())
+
+
+@pytest.mark.parametrize("is_fetched", [False, True])
+async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_itself(
+    desk: Desk, is_fetched: bool
+) -> None:
+    """It has a shilling more than the payment, and that is all that Asha books. Later it was not paid after all."""
+    statements, exceptions = desk.statements, ExceptionsDesk(desk.database)
+    payment = await failed(desk)
+    await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    line = line_of(payment, "X1", amount=MILLIONS + 1)
+    if is_fetched:  # and does not say whose it is
+        await desk.bring(statements.write(replace(line, key="", phone="")), WORKER)
+        await statements.match()
+    await desk.bring(statements.write(line, ends=later()), ASHA)
+    await statements.match()
+    [found] = [each for each in await statements.open_exceptions() if each.line_id is not None]
+    done = await exceptions.propose(found, Action.BOOK, {"account": "suspense"}, by=ASHA)
+    assert done.state is ExceptionState.RESOLVED
+    await say_not_paid(desk, payment)
+    before = await desk.wallet()
+    for _ in range(2):
+        await statements.match()
+        assert await desk.wallet() == before
+        [held] = await desk.waiting()
+        assert (held.proposal.requested_by, held.amount) == (ASHA.name, MILLIONS)
+    with pytest.raises(Forbidden):
+        await desk.approve(held.proposal.subject, by=ASHA)
+    await desk.approve(held.proposal.subject, by=JUMA)
+    assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])
+    await statements.check_ledger()
+
+
+async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: Desk) -> None:
+    statements, exceptions = desk.statements, ExceptionsDesk(desk.database)
+    payment = await failed(desk)
+    await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await desk.bring(statements.write(line_of(payment, "X1", amount=2 * MILLIONS)), ASHA)
+    await statements.match()
+    [found] = await statements.open_exceptions()
+    await exceptions.propose(found, Action.MATCH, {"payment": payment.reference}, by=ASHA)
+    await exceptions.approve(found)
+    await say_not_paid(desk, payment)
+    before = await desk.wallet()
+    await statements.match()
+    assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])

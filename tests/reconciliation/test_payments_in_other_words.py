@@ -14,7 +14,7 @@ from malipo.reconciliation.possible_payment import may_be_payment
 from malipo.reconciliation.store import matching
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import Entry, Statements, statements
+from tests.reconciliation.statement_days import WORKER, Entry, Statements, statements
 from tests.reconciliation.test_book_lines import book_transfer
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
@@ -151,7 +151,7 @@ async def test_a_booked_line_whose_receipt_is_learned_later_is_taken_out_of_its_
     await statements.check_ledger()
 
 
-async def test_a_booked_line_whose_key_another_file_tells_is_taken_out_of_its_booking(
+async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_its_booking(
     statements: Statements, desk: Desk
 ) -> None:
     """The payment is lost, so it is an exception then, and can be adopted."""
@@ -161,7 +161,7 @@ async def test_a_booked_line_whose_key_another_file_tells_is_taken_out_of_its_bo
     await statements.take(Entry("QK1", -lost.amount, now, "Monthly fee, given back"), other)
     assert await statements.float_change() == -lost.amount - 7
     told = Entry("QK1", -lost.amount, now, "Monthly fee, given back", key=await lost.network_key(), phone=PHONE)
-    await statements.load(statements.write(told, other, name="richer.csv"))
+    await statements.load(statements.write(told, other, name="richer.csv"), by=WORKER)
     await statements.match()
     assert await statements.kinds() == [("theirs_only", -lost.amount)]
     assert await statements.float_change() == -7

@@ -17,8 +17,18 @@ from malipo.reconciliation.store import statements as files
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
-from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, fee_of, line_of, statements
-from tests.reconciliation.test_import_approval import WORKER, Desk
+from tests.reconciliation.statement_days import (
+    ASHA,
+    JUMA,
+    OPENING,
+    WORKER,
+    Entry,
+    Statements,
+    fee_of,
+    line_of,
+    statements,
+)
+from tests.reconciliation.test_import_approval import Desk
 
 __all__ = ["statements", "steps"]
 

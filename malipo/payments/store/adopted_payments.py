@@ -19,7 +19,8 @@ class Adopted(NamedTuple):
 
 def is_like_adopted_sql(created: str) -> str:
     """Whether a new payout may be the repeat of one that was adopted, or of a lost refund whose network key cannot be
-    known, as its collection was adopted from a line without a key. As a condition."""
+    known, as its collection was adopted from a line without a key. What an operator's file says later of the line is
+    not the collection's key. As a condition."""
     return f"""
         {created}.type = 'DISBURSEMENT' AND (EXISTS (
             SELECT FROM adopted_payments a
@@ -29,8 +30,9 @@ def is_like_adopted_sql(created: str) -> str:
               AND p.type = {created}.type)
         OR {created}.refund_of IS NOT NULL AND EXISTS (
             SELECT FROM adopted_payments a JOIN statement_lines l ON l.id = a.line_id
+            JOIN transactions p ON p.merchant_id = a.merchant_id AND p.id = a.transaction_id
             WHERE a.merchant_id = {created}.merchant_id AND a.transaction_id = {created}.refund_of
-              AND a.holds_until > now() AND l.key = ''))
+              AND a.holds_until > now() AND {ending_sql("l.key")} <> p.network_key))
     """
 
 

@@ -284,22 +284,25 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
 
 async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
     """Lines that were booked, and whose key was told by files that no whole run has seen: a payment without a line has
-    exactly that, or none has the key."""
+    exactly that; or none has the key, and the worker's own file tells it. An operator's could be invented."""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
-        SELECT DISTINCT {_BOOKED}, {_DAY} AS day, ARRAY[]::text[] AS payments
+        SELECT DISTINCT {_BOOKED.replace("l.key", "k.key")}, {_DAY} AS day, ARRAY[]::text[] AS payments
         FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
+        CROSS JOIN LATERAL (SELECT f.imported_by = '{FETCHED_BY}' AND f.withdrawn_at IS NULL AS yes
+                            FROM statement_files f WHERE f.id = k.file_id) is_fetched
         JOIN accounts a ON a.channel = l.channel AND a.account = l.account
         CROSS JOIN LATERAL (
             SELECT count(*) AS known, count(*) FILTER (WHERE {SIGNED} = l.amount AND l.cents = 0 AND NOT {_HAS_OTHER})
                    AS exact
             FROM unnest(CASE WHEN a.is_shared THEN $3::text[] ELSE ARRAY[a.channel] END) AS c (channel)
-            CROSS JOIN LATERAL ({keys_of("l.key")}) AS n (key)
+            CROSS JOIN LATERAL ({keys_of("k.key")}) AS n (key)
             JOIN transactions t ON t.channel = c.channel AND t.network_key = n.key
         ) p
         WHERE k.file_id IN (SELECT q.file_id FROM matched_files q WHERE NOT q.is_absence_checked)
-          AND k.key <> '' AND {_IS_BOOKED} AND (p.exact > 0 OR p.known = 0)
+          AND k.key <> '' AND {_IS_BOOKED}
+          AND (p.exact > 0 AND (k.key = l.key OR is_fetched.yes) OR p.known = 0 AND is_fetched.yes)
           AND NOT {_HAS_PAYMENT_LINE}
         ORDER BY 1
         """,

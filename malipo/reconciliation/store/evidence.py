@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Row, Tx
+from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.store.statements import FETCHED_BY
 
@@ -64,14 +65,32 @@ TELLS = """
     CASE WHEN m.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = l.linked
          WHEN m.how = 'key' THEN k.key = l.key ELSE true END
 """
+
+
+def _names(copy: str) -> str:
+    """Whether a line or a copy has the key of the payment, where an operator has matched it."""
+    return f"(m.how <> 'operator' OR {ending_sql(f'{copy}.key')} = t.network_key)"
+
+
 _IS_FETCHED = f"""
     (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
         SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {TELLS})
-     ELSE f.imported_by = '{FETCHED_BY}' END)
+        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {TELLS}
+          AND {_names("k")})
+     ELSE f.imported_by = '{FETCHED_BY}' AND {_names("l")} END)
 """
+# Two operators have matched the line, or the only one there is.
+_IS_BY_TWO = """
+    (m.how = 'operator' AND EXISTS (
+        SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
+        WHERE e.line_id = m.line_id AND r.action IN ('match', 'book', 'adopt') AND r.is_approved
+          AND r.undone_by IS NULL AND (r.decided_by <> r.requested_by OR EXISTS (
+              SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
+"""
+# An operator who has matched a line alone answers for that, whoever brought the file.
 _WAITING = """
-    m.line_id, f.id AS file_id, f.imported_by, m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
+    m.line_id, f.id AS file_id, CASE m.how WHEN 'operator' THEN m.matched_by ELSE f.imported_by END AS imported_by,
+    m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
     coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount
 """
 _JOINED = f"""
@@ -87,12 +106,12 @@ _JOINED = f"""
 
 
 async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
-    """Lines of files that people brought, that would end or contradict a payment, and that nobody has looked at yet;
-    all, or those of these. A match that operators made was approved by two."""
+    """Lines of files that people brought, or that one operator has matched alone, that would end or contradict a
+    payment, and that nobody has looked at yet; all, or those of these."""
     rows = await tx.fetch(
         f"""
         SELECT {_WAITING} FROM {_JOINED}
-        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND m.how <> 'operator'
+        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND NOT {_IS_BY_TWO}
           AND ($1::bigint[] IS NULL OR m.line_id = ANY($1)) AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
         ORDER BY m.line_id
         """,

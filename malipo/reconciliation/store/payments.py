@@ -9,6 +9,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.payment_windows import BEFORE
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 _REFUNDED_WITHIN = timedelta(days=180)
 _MOST_COLLECTIONS = 1000
@@ -171,14 +172,20 @@ async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:
 
 
 async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str]]:
-    """Adopted payments whose repeats are not recognized, and what their lines have as the key by now."""
+    """Adopted payments whose repeats are not recognized, and what the worker's own files have by now as the keys of
+    their lines. An operator's file could be invented."""
     rows = await connection.fetch(
         f"""
-        SELECT l.key AS written, {COLUMNS} FROM adopted_payments a
+        SELECT told.key AS written, {COLUMNS} FROM adopted_payments a
         JOIN statement_matches m ON m.merchant_id = a.merchant_id AND m.transaction_id = a.transaction_id
              AND m.role = 'payment'
         JOIN statement_lines l ON l.id = m.line_id AND l.key <> ''
         JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        CROSS JOIN LATERAL (
+            SELECT k.key FROM statement_line_copies k JOIN statement_files f ON f.id = k.file_id
+            WHERE k.line_id = l.id AND k.key <> '' AND f.imported_by = '{FETCHED_BY}' AND f.withdrawn_at IS NULL
+            ORDER BY f.imported_at, f.id LIMIT 1
+        ) told
         WHERE a.holds_until IS NOT NULL AND a.undone_at IS NULL AND {ending_sql("l.key")} <> t.network_key
         ORDER BY t.id
         """
