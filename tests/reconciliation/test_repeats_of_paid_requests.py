@@ -1,5 +1,7 @@
 """A merchant repeats a request whose payment a restore has lost, and which a line of a statement shows as paid."""
 
+import asyncio
+
 import pytest
 
 from malipo.errors import Conflict
@@ -12,6 +14,7 @@ from tests.payments.batches.batch_steps import BatchSteps, batches
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Statements, line_of, statements
+from tests.reconciliation.test_adopt_batches_and_refunds import _until_wait
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["batches", "desk", "statements", "steps"]
@@ -175,6 +178,21 @@ async def test_a_customer_who_paid_twice_has_two_lines(statements: Statements, d
     assert await lost.held() == credited + lost.amount
     assert await statements.status(repeated) is Status.COMPLETED
     await statements.check_ledger()
+
+
+async def test_a_repeat_that_comes_while_the_adoption_waits_for_the_wallet_is_seen(
+    statements: Statements, desk: Desk
+) -> None:
+    lost = Lost(statements, desk, Type.COLLECTION)
+    found = await lost.on_statement(key="", phone=MASKED)
+    await lost.propose(found, phone=PHONE)
+    async with statements.database.begin() as tx:
+        await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE", lost.merchant_id)
+        adopting = asyncio.ensure_future(desk.approve(found))
+        await _until_wait(statements, 1)
+        await lost.repeat()
+    with pytest.raises(Conflict, match="It may be this payment, or a repeat"):
+        await adopting
 
 
 async def test_a_payout_like_an_adopted_one_waits_until_its_repeat_has_come(statements: Statements, desk: Desk) -> None:
