@@ -140,11 +140,8 @@ class Oracle:
         for payment in self._plan.payments:
             self._check_told(payment, ids)
             told = self._merchants.told[payment.number]
-            made = [
-                row.id
-                for row in rows
-                if row.phone == payment.phone and row.type == payment.type and self._is_of_a_wish(row)
-            ]
+            of_phone = [row for row in rows if row.phone == payment.phone and row.type == payment.type]
+            made = [row.id for row in of_phone if self._is_of_a_wish(row) and not _is_failed_repeat(row, of_phone)]
             wishes = 1 + any(each.twin_of == payment.number for each in twins_of(self._plan))
             if len(made) > wishes:
                 self._find("doubled", f"{payment.key} became {len(made)} payments: {made}", made[0])
@@ -295,6 +292,12 @@ class Oracle:
         for line in self._world.logged:
             if "_broke" in line or "part_ended" in line or "never retrieved" in line:
                 self._find("broke", line[:600])
+
+
+def _is_failed_repeat(row: PaymentRow, of_wish: list[PaymentRow]) -> bool:
+    """A request whose payment was lost and adopted without its key, made again: its network called it FAILED."""
+    is_adopted = any(each.is_adopted and not each.is_undone for each in of_wish if each is not row)
+    return is_adopted and not row.is_adopted and row.status == "FAILED" and row.floated == 0
 
 
 def _is_only_on_the_statement(row: PaymentRow) -> bool:

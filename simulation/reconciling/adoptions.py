@@ -7,6 +7,7 @@ What they do next they read from the database, so that a lost connection or a lo
 import asyncio
 import math
 import random
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,7 +40,10 @@ _IMPORT_SECONDS = 7.0
 _FIRST = ((0.5, 8.0), (0.5, 8.0), (8.0, 25.0))
 _MISTAKEN = 0.15
 _WITH_KEY = 0.5
-_MOST_REFUSALS = 4
+_MOST_REFUSALS = 8
+_PATIENCE_SECONDS = 3.0  # after a refusal: its network may tell meanwhile how a payment ended
+# A refusal that names the payment with which the line is to be matched.
+_NAMED = re.compile(r"(\S+) (?:has the same number and amount|has this key|has this receipt|was made with that)")
 _WRONGLY = 0.2  # A file is given to another account.
 _WITHDRAWALS = (0, 0, 1, 1, 2)
 
@@ -57,6 +61,7 @@ class _Line:
     refusals: int = 0
     last_refusal: str = ""
     is_to_be_matched: bool = False
+    named: str | None = None  # by the last refusal: the reference of a payment
     names_collection: bool = True
 
 
@@ -199,7 +204,7 @@ class Adoptions:
         return self._lines[receipt]
 
     async def _propose(self, database: Database, exception: ReconciliationException, line: _Line) -> None:
-        like = await self._find_like(database, exception, line)
+        like = line.named or await self._find_like(database, exception, line)
         if like is not None:
             action, terms = Action.MATCH, {"payment": like}
         else:
@@ -273,6 +278,9 @@ class Adoptions:
                 line.last_refusal = str(error)
                 line.is_to_be_matched = True
                 line.names_collection = False
+                line.propose_at = self._time + _PATIENCE_SECONDS
+                named = _NAMED.match(str(error))
+                line.named = named[1] if named else None
                 if "in a batch of merchant" in str(error):
                     line.is_mistaken = False  # They were told whose it is.
             return False
