@@ -39,6 +39,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     undone_cents: int = 0  # that the booking kept beyond its move
     cents: int = 0  # what the bookings of the account at the network could not move so far
     credits_automatically: bool = True
+    is_taken_back: bool = False  # the statement has the reversal of the line
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -120,11 +121,13 @@ def _rounded(cents: int, channel: str) -> list[Move]:
 
 
 def _matched(facts: Facts) -> Effect:
-    """The payment is told that it was paid. What the amounts differ by goes to suspense."""
+    """The payment is told that it was paid, if that was not taken back. What the amounts differ by goes to suspense."""
     payment = facts.payment
     assert payment is not None
     signed = payment.amount if payment.type is Type.COLLECTION else -payment.amount
     rest = _booked(facts.exception.moved_cents - signed * 100, Account.SUSPENSE, facts)
+    if facts.is_taken_back:
+        return Effect(rest)
     if not payment.status.is_final:
         return Effect([*_ended(payment, is_paid=True), *rest])
     before = facts.correction or correction_moves.begin(payment)

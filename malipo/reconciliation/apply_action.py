@@ -18,7 +18,7 @@ from malipo.reconciliation.adopt_payment import adopt
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.payment_windows import NEAR
 from malipo.reconciliation.report_evidence import Reported, report
-from malipo.reconciliation.store import absence, booked_lines, evidence, open_days, payments
+from malipo.reconciliation.store import absence, booked_lines, evidence, matching, open_days, payments
 from malipo.reconciliation.undo_adoption import undo_adoption
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
@@ -42,7 +42,8 @@ class Decided:
 
 
 async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
-    """The line is that of a payment, which is told so. What the amounts differ by is booked to suspense."""
+    """The line is that of a payment, which is told so, unless the statement shows that the network has taken it back.
+    What the amounts differ by is booked to suspense."""
     line_id = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
@@ -52,6 +53,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     ):
         raise Conflict(_NO_PLACE)
     await _let_go_of_keys(tx, decided.exception)
+    await matching.match_reversals(tx, now=decided.now)
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
     await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)

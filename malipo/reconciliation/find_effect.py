@@ -25,7 +25,7 @@ from malipo.reconciliation.book_lines import move_of
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.lost_request import find_lost_request
 from malipo.reconciliation.statement_file import StatementFile
-from malipo.reconciliation.store import house_balances, payments, resolutions, withdrawal_effects, withdrawals
+from malipo.reconciliation.store import house_balances, matching, payments, resolutions, withdrawal_effects, withdrawals
 
 OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
 _OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
@@ -91,6 +91,7 @@ async def find_facts(
         undone_cents=0 if booking is None else booking.cents,
         cents=await booking_store.find_cents(connection, exception.channel, exception.account),
         credits_automatically=credits_automatically,
+        is_taken_back=action is Action.MATCH and await matching.has_open_reversal(connection, exception.line_id or 0),
     )
 
 

@@ -17,7 +17,9 @@ from malipo.payments import resolve
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.action_moves import effect_of
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.find_effect import find_facts
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.store import resolutions
 from malipo.reconciliation.suggest_payments import suggest_payments
@@ -25,7 +27,7 @@ from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, make_merchant
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
-from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, line_of, statements
+from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, line_of, reversal_of, statements
 
 __all__ = ["statements", "steps"]
 
@@ -169,6 +171,33 @@ async def test_an_open_payment_is_matched_by_two_operators_and_ends(statements: 
     done = await statements.match()
     assert done.payments == 0, "only operators decide again"
     assert await statements.kinds() == [("theirs_only", 1000)], "a line of that amount waits"
+    await statements.check_ledger()
+
+
+@pytest.mark.parametrize("type_", list(Type))
+async def test_a_line_that_the_network_has_taken_back_moves_nothing_when_it_is_matched(
+    statements: Statements, desk: Desk, type_: Type
+) -> None:
+    """A payment that FAILED is not told that it was paid: the merchant could spend it before the next matching."""
+    payment = await statements.steps.ended(type_, Status.FAILED)
+    line = line_of(payment, "QK1", key="", phone="255754***001")
+    await statements.take(line, reversal_of(line))
+    before = await statements.steps.balances()
+    [found] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    async with statements.database.read() as connection:
+        facts = await find_facts(connection, found, Action.MATCH, {"payment": payment.id}, credits_automatically=True)
+    assert effect_of(Action.MATCH, {"payment": payment.id}, facts).changes == {}
+    await desk.propose(found, Action.MATCH, {"payment": payment.id})
+    await desk.approve(found)
+    assert await statements.steps.balances() == before
+    done = await statements.match()
+    assert (done.contradicted, done.exceptions.count) == (0, 0)
+    assert await statements.kinds() == []
+    assert await statements.float_change() == await statements.statement_change() == 0
+
+    await desk.undo(found)
+    await desk.approve(found)
+    assert await statements.matches() == [], "neither of the line, nor of what takes it back"
     await statements.check_ledger()
 
 

@@ -209,6 +209,23 @@ async def match_reversals(tx: Tx, *, now: datetime) -> int:
     return int(await tx.fetchval(_REVERSALS, now))
 
 
+async def has_open_reversal(connection: Conn, line_id: int) -> bool:
+    """Whether a line that has no place yet takes exactly back what this one moved."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT EXISTS (
+                SELECT FROM statement_lines l
+                JOIN statement_lines r ON r.channel = l.channel AND r.account = l.account AND r.linked = l.receipt
+                  AND r.kind = 'reversal' AND (r.amount, r.cents) = (-l.amount, -l.cents)
+                JOIN open_statement_lines o ON o.line_id = r.id
+                WHERE l.id = $1 AND l.receipt <> '')
+            """,
+            line_id,
+        )
+    )
+
+
 async def attach_fees(tx: Tx, *, now: datetime) -> int:
     """A fee has the receipt of its payment. Its payment may have come first, or later."""
     return int(
