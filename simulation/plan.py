@@ -200,7 +200,8 @@ KINDS: dict[str, tuple[int, Any]] = {
 # What this network does with a repeated key is not published. In half of the runs it pays again, as long as they last.
 _UNSAFE = "TIGO_PESA"
 _PAYS_AGAIN = Fault("network-pays-again", 0, _UNSAFE, 200)
-_CANNOT_BE_ONCE = "network-request-twice"  # What the way to such a network doubles, no service can make one again.
+# What the way to a network doubles that takes a key again, no service can make one again.
+_CANNOT_BE_ONCE = "network-request-twice"
 
 
 def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None, has_restore: bool = False) -> Plan:
@@ -219,6 +220,8 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None, has_
     plan = Plan(seed, channels, chance.choice((1, 1, 2)), wanted, ())
     if _UNSAFE in channels and random.Random(f"unsafe {seed}").random() < 0.5:
         faults = [_PAYS_AGAIN, *(each for each in faults if each.kind != _CANNOT_BE_ONCE)]
+    if any(each.kind == "network-forgets" for each in faults):
+        faults = [each for each in faults if each.kind != _CANNOT_BE_ONCE]
     held = random.Random(f"hold {seed}")
     if held.random() < _HELD:
         faults.append(Fault("hold", round(held.uniform(*_HELD_FROM), 2), seconds=round(held.uniform(2, 5), 2)))

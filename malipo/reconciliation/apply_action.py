@@ -47,6 +47,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     line_id = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
+    require_own_amount(decided.exception, payment)
     await require_only_one_like_it(tx, decided.exception, payment)
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
@@ -151,6 +152,17 @@ async def require_no_line(tx: Tx, payment: Transaction) -> None:
         raise Conflict(f"{payment.reference} was adopted from a line, and that was undone. Adopt the line again.")
     if payment.network_key == payment.id:
         raise Conflict(f"{payment.reference} was never sent to a network, so the line is that of another payment.")
+
+
+def require_own_amount(exception: ReconciliationException, payment: Transaction) -> None:
+    """A network refunds exactly what it was asked for. A refund that is lost may have left its key to another one of
+    the collection: that one was not paid by the line."""
+    is_another = payment.amount * 100 != abs(exception.moved_cents) and payment.status is not Status.COMPLETED
+    if payment.refund_of is not None and is_another:
+        raise Conflict(
+            f"{payment.reference} is a refund of TZS {payment.amount:,}, and the line is of another amount: it is of "
+            "another refund. If that is lost, book the line to suspense, and settle it with the merchant."
+        )
 
 
 async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:

@@ -235,6 +235,15 @@ def fits(number: str, masked: str) -> bool:
     return any(way.startswith(first) and way.endswith(last) for way in ways)
 
 
+def _why_not_new(known: Transaction, exception: ReconciliationException) -> str:
+    if known.amount == abs(exception.line_amount or 0):
+        return f"{known.reference} has this key. If it is this payment, match the line with it."
+    return (
+        f"{known.reference} has this key, and another amount, TZS {known.amount:,}: the line is of a payment that was "
+        "lost, and whose key it was given again. Book the line to suspense, and settle it with the merchant."
+    )
+
+
 async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:
     """Refused if a payment has this key or this receipt, or may be the repeat of the request."""
     for key in {lost.network_key, exception.key or ""} - {""}:
@@ -243,7 +252,7 @@ async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequ
             # The line may have been withdrawn and imported again: its receipt says that it is the same.
             is_of_line = known.provider_reference == exception.receipt
             if adopted is None or not adopted.is_undone or not is_of_line:
-                raise Conflict(f"{known.reference} has this key. If it is this payment, match the line with it.")
+                raise Conflict(_why_not_new(known, exception))
     assert exception.moved_at is not None
     assert exception.receipt is not None
     if (known := await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)) is not None:

@@ -372,6 +372,7 @@ async def _require(
         case Action.MATCH:
             payment = await apply_action.find_payment(tx, _term(terms, "payment"))
             apply_action.require_direction(exception, payment)
+            apply_action.require_own_amount(exception, payment)
             await apply_action.require_no_line(tx, payment)
             await apply_action.require_only_one_like_it(tx, exception, payment)
         case Action.BOOK:

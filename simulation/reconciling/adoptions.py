@@ -43,7 +43,9 @@ _WITH_KEY = 0.5
 _MOST_REFUSALS = 8
 _PATIENCE_SECONDS = 3.0  # after a refusal: its network may tell meanwhile how a payment ended
 # A refusal that names the payment with which the line is to be matched.
-_NAMED = re.compile(r"(\S+) (?:has the same number and amount|has this key|has this receipt|was made with that)")
+_NAMED = re.compile(r"(\S+) (?:has the same number and amount|has this key\.|has this receipt|was made with that)")
+# A refusal after which the line stays open: its payment is lost, and what has its key is of another amount.
+_OF_ANOTHER_AMOUNT = re.compile(r"\S+ (?:has this key, and another amount|is a refund of)")
 _WRONGLY = 0.2  # A file is given to another account.
 _WITHDRAWALS = (0, 0, 1, 1, 2)
 
@@ -329,8 +331,13 @@ class Adoptions:
         return ResolvedOutcome.SEND if is_another else ResolvedOutcome.FAILED
 
     def given_up(self) -> dict[str, str]:
-        """Receipts of lines for which operators could find no place, and why it was refused last."""
-        return {receipt: line.last_refusal for receipt, line in self._lines.items() if line.refusals >= _MOST_REFUSALS}
+        """Receipts of lines for which operators could find no place, and why it was refused last. Not those that they
+        leave open until the merchant has settled it."""
+        return {
+            receipt: line.last_refusal
+            for receipt, line in self._lines.items()
+            if line.refusals >= _MOST_REFUSALS and not _OF_ANOTHER_AMOUNT.match(line.last_refusal)
+        }
 
     def _note(self, what: str) -> None:
         self.acts.append((self._time, what))

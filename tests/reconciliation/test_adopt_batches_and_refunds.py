@@ -304,6 +304,45 @@ async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_h
     assert (await refunds.ask(collection, 3_000, key="rest-1")).transaction.network_key == second
 
 
+@pytest.mark.parametrize("shows_key", [True, False])
+async def test_the_line_of_a_lost_refund_is_not_matched_with_one_of_another_amount_that_has_its_key(
+    statements: Statements, desk: Desk, shows_key: bool
+) -> None:
+    """Seed 320461: a part was refunded and lost, and the refund of all of it has the key of the part. It was told as
+    paid, and what the amounts differ by was booked to suspense: the customer lacked it."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    key = (await keys_of(statements)).key_of(collection, 1)
+    whole = (await refunds.ask(collection, 5_000, key="once-1")).transaction
+    assert whole.network_key == key
+    await statements.steps.claim()
+    line = Entry("QK1", -2_000, clock.now(), key=key if shows_key else "", phone=PHONE)
+    await statements.take(Entry("QK0", 5_000, clock.now(), key=collection.network_key), line)
+    [found] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    with pytest.raises(Conflict, match="another refund"):
+        await desk.propose(found, Action.MATCH, {"payment": whole.reference})
+    assert await statements.status(whole) is Status.PROCESSING
+    await statements.check_ledger()
+
+
+async def test_a_lost_refund_whose_key_another_one_was_given_meanwhile_is_not_adopted(
+    statements: Statements, desk: Desk
+) -> None:
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    key = (await keys_of(statements)).key_of(collection, 1)
+    await statements.take(
+        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
+        Entry("QK1", -2_000, clock.now(), key=key, phone=PHONE),
+    )
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=2_000)
+    await lost.propose(found, phone=collection.phone)
+    await refunds.ask(collection, 5_000, key="once-1")
+    with pytest.raises(Conflict, match="this key, and another amount, TZS 5,000"):
+        await desk.approve(found)
+
+
 async def test_an_item_whose_line_is_adopted_again_after_the_approval_shows_that_payment(
     statements: Statements, desk: Desk
 ) -> None:
