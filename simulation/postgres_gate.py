@@ -19,6 +19,7 @@ from simulation import backends
 from simulation import postgres_messages as protocol
 from simulation.blocking_connection import LockMonitor
 from simulation.postgres_connection import Exchange, PostgresConnection
+from simulation.safeguard_list.taking_out import reached
 
 if TYPE_CHECKING:
     from simulation.event_loop import SimulatedLoop
@@ -27,6 +28,7 @@ EPOCH = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # when every run begins
 
 _NOTIFIED = re.compile(rb"SELECT (\d+)\x00")
 _CHANNEL = b"malipo\x00"
+_VIOLATED = b"C23"  # the code of an error: a row would break a constraint
 _LONG_SECONDS = 1.0  # After that it is looked who waits for whom, also if nobody seems to have a lock.
 
 
@@ -176,6 +178,8 @@ class PostgresGate:
         else:
             said = protocol.without_tables(answer) if exchange.is_flush else protocol.without_numbers(answer)
             self._note("got", connection.number, data=said)
+        if _VIOLATED in answer and (name := protocol.constraint_in(answer)) is not None:
+            reached.add(name)
         if answer[-6:-5] == protocol.READY:
             connection.is_in_transaction = answer[-1:] != b"I"
         if b"LISTEN\x00" in answer:  # Done, and not only prepared.

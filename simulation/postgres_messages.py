@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterator
 
 READY = b"Z"
+ERROR = b"E"
 CANCEL_REQUEST = 80877102
 SSL_REQUEST = 80877103
 STARTUP = 196608
@@ -82,6 +83,16 @@ def without_tables(answer: bytes) -> bytes:
             struct.pack_into("!i", whole, at, 0)
             at += _COLUMN_LENGTH
     return bytes(whole)
+
+
+def constraint_in(answer: bytes) -> str | None:
+    """The constraint that an error names, which a row would have broken."""
+    for kind, begin, end in messages(answer):
+        if kind == ERROR:
+            for each in answer[begin:end].split(b"\0"):
+                if each.startswith(b"n"):
+                    return each[1:].decode()
+    return None
 
 
 def rows(data: bytes) -> list[list[str | None]]:

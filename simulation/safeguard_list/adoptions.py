@@ -11,7 +11,7 @@ from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 _KEY_LOOKED_UP = InFunction(
-    lost_request.require_new, 'for key in {lost.network_key, exception.key or ""} - {""}:', "for key in ():"
+    lost_request.require_new, "if adopted is None or not adopted.is_undone or not is_of_line:", "if False:"
 )
 _RECEIPT_LOOKED_UP = InFunction(
     lost_request.require_new,

@@ -58,7 +58,7 @@ SAFEGUARDS = (
     Safeguard(
         "unsigned-is-a-hint",
         "A callback without a signature only makes a query due.",
-        (InFunction(credibility.is_believed, "return received.is_trusted or", "return True or"),),
+        (InFunction(credibility.is_believed, "received.is_trusted", "True"),),
         note="not simulated: nobody forges callbacks",
     ),
     Safeguard(
@@ -66,7 +66,7 @@ SAFEGUARDS = (
         "A report about another amount ends nothing.",
         (
             InFunction(
-                credibility.differs, "or (answer.amount is not None and answer.amount != transaction.amount)", ""
+                credibility.differs, "answer.amount is not None and answer.amount != transaction.amount", "False"
             ),
         ),
         note="not simulated: no network reports another amount",
@@ -74,7 +74,7 @@ SAFEGUARDS = (
     Safeguard(
         "answer-counts-once",
         "An answer that was stored by a COMMIT that was not confirmed has its effects once.",
-        (InFunction(settle.Settle.__call__, "is_new=report.id in new", "is_new=True"),),
+        (InFunction(settle.Settle.__call__, "report.id in new", "True"),),
         note="covered by final-is-final: the second time the payment has ended",
     ),
     Safeguard(

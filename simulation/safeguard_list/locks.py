@@ -13,9 +13,7 @@ _UNSORTED = (
     InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
     InConstant(batch_read, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
 )
-_CONTENTION_RETRIED = InFunction(
-    errors.meaning_of, "if state in _CONTENTION:", "if state in _CONTENTION - {'40P01', '40001'}:"
-)
+_CONTENTION_RETRIED = InFunction(errors.meaning_of, "state in _CONTENTION", "state in _CONTENTION - {'40P01', '40001'}")
 SAFEGUARDS = (
     Safeguard(
         "wallet-locked",
@@ -71,5 +69,6 @@ SAFEGUARDS = (
         (),
         ("ALTER TABLE moves DROP CONSTRAINT moves_pkey",),
         note="covered by payment-locked: it is there for a bug of the code",
+        checks=("moves_pkey",),
     ),
 )

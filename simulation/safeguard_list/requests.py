@@ -6,20 +6,20 @@ from malipo.payments.transaction import Cause, Status
 from simulation.safeguard_list.taking_out import InFunction, InTable, Safeguard
 
 _KEY_LOOKED_UP = InFunction(initiate._Decision.on, "if key is not None and key in self._used:", "if False:")
-_BALANCE_CHECKED = InFunction(
-    initiate._Decision._open, "if not wallet.can_spend(posting.moves):", "if wallet.merchant_id is None:"
-)
+_BALANCE_CHECKED = InFunction(initiate._Decision._open, "if not wallet.can_spend(posting.moves):", "if False:")
 # The reference is made of the same key.
 NETWORK_KEY_IS_UNIQUE = (
     "ALTER TABLE transactions DROP CONSTRAINT transactions_network_key_is_unique",
     "ALTER TABLE transactions DROP CONSTRAINT transactions_reference_is_unique",
 )
+_WALLET_CHECKS = ("wallets_available_is_never_negative", "moves_balance_after_check")
 _WALLET_IS_NOT_NEGATIVE = (
-    "ALTER TABLE wallets DROP CONSTRAINT wallets_available_is_never_negative",
-    "ALTER TABLE moves DROP CONSTRAINT moves_balance_after_check",
+    f"ALTER TABLE wallets DROP CONSTRAINT {_WALLET_CHECKS[0]}",
+    f"ALTER TABLE moves DROP CONSTRAINT {_WALLET_CHECKS[1]}",
 )
 _CANCEL_BEFORE_CLAIM = InTable(transaction.TRANSITIONS, (Status.PROCESSING, Cause.WITHDRAWN), Status.CANCELLED)
-_CANCELLED_WAS_NOT_PROCESSING = "ALTER TABLE transactions DROP CONSTRAINT transactions_processing_has_a_time"
+_CANCELLED_CHECK = "transactions_processing_has_a_time"
+_CANCELLED_WAS_NOT_PROCESSING = f"ALTER TABLE transactions DROP CONSTRAINT {_CANCELLED_CHECK}"
 
 SAFEGUARDS = (
     Safeguard(
@@ -67,12 +67,14 @@ SAFEGUARDS = (
         (),
         _WALLET_IS_NOT_NEGATIVE,
         note="covered by balance-checked",
+        checks=_WALLET_CHECKS,
     ),
     Safeguard(
         "balance-checked+wallet-never-negative",
         "Both together: no wallet pays more than it has.",
         (_BALANCE_CHECKED,),
         _WALLET_IS_NOT_NEGATIVE,
+        checks=_WALLET_CHECKS,
     ),
     Safeguard("cancel-before-claim", "Only what no worker has claimed can be cancelled.", (_CANCEL_BEFORE_CLAIM,)),
     Safeguard(
@@ -81,6 +83,7 @@ SAFEGUARDS = (
         (),
         (_CANCELLED_WAS_NOT_PROCESSING,),
         note="covered by cancel-before-claim",
+        checks=(_CANCELLED_CHECK,),
     ),
     Safeguard(
         "cancel-before-claim+cancelled-was-not-processing",

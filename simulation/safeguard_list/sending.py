@@ -63,7 +63,7 @@ SAFEGUARDS = (
             InFunction(
                 claim_for_sending.ClaimForSending._take,
                 "if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):",
-                "if ours := ():",
+                "if False:",
             ),
         ),
         note="not needed for safety: without it the payment is queried after the lease, which is slower",

@@ -21,14 +21,28 @@ from typing import Any
 # What functions look like that were changed before: their files do not say it.
 _changed: dict[FunctionType, str] = {}
 
-reached: set[str] = set()  # of the watched changes, in this process
-_REACH = "_simulation_reach"  # among the builtins, so that every module of the service finds it
+reached: set[str] = set()  # of the watched changes, in this process; and the constraints that the server named
+# Among the builtins, so that every module of the service finds them.
+_REACH = "_simulation_reach"
+_COMPARE = "_simulation_compare"
 
 
 def _reach(mark: str, condition: Any = True) -> Any:
     if condition:
         reached.add(mark)
     return condition
+
+
+def _compare(mark: str, value: Any, find_instead: Callable[[], Any]) -> Any:
+    """The value that the service has. It is noted if it would be another one, or none. Of two lists, which one counts."""
+    try:
+        instead = find_instead()
+    except Exception:
+        reached.add(mark)
+        return value
+    is_same = value is instead or (value == instead and not isinstance(value, list))
+    _reach(mark, not is_same)
+    return value
 
 
 @dataclass(frozen=True)
@@ -49,19 +63,56 @@ class InFunction:
 
     def watch(self) -> None:
         """Note in `reached` when a run comes to where the change would matter: a condition that would be gone and is
-        true, or else any call of the function."""
+        true, a value that would be another one, or else any call of the function."""
         setattr(builtins, _REACH, _reach)
+        setattr(builtins, _COMPARE, _compare)
         call = f"{_REACH}({self.mark!r}"
         if self.instead.endswith("if False:") and self.text.endswith(":"):
             head, _, condition = self.text.partition("if ")
-            _compile(_checked(self.function), self._replaced(f"{head}if {call}, {condition[:-1]}):"))
+            watched = self._replaced(f"{head}if {call}, {condition[:-1]}):")
+        elif (compared := self._compared()) is not None:
+            watched = compared
         else:
-            _compile(_checked(self.function), _with_first_statement(_source_of(_checked(self.function)), f"{call})"))
+            watched = _with_first_statement(_source_of(_checked(self.function)), f"{call})")
+        _compile(_checked(self.function), watched)
+
+    def _compared(self) -> str | None:
+        """The function with both values where one was, if the change is one of a value in Python. In a text, such as an
+        SQL statement, it is not; and what is awaited would be done twice."""
+        values = _values_of(self.text, self.instead)
+        if values is None:
+            return None
+        head, value, instead, tail = values
+        call = f"{_COMPARE}({self.mark!r}, {value}, lambda: {instead})"
+        source = self._replaced(f"{head}{call}{tail}")
+        calls = (ast.unparse(each) for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Call))
+        return source if any(each.startswith(f"{_COMPARE}({self.mark!r}") for each in calls) else None
 
     def _replaced(self, instead: str) -> str:
         source = _source_of(_checked(self.function))
         assert source.count(self.text) == 1, f"not there exactly once: {self.text!r} in {self.function.__qualname__}"
         return source.replace(self.text, instead)
+
+
+def _values_of(text: str, instead: str) -> tuple[str, str, str, str] | None:
+    """Two values, with what stands before and after both: of `x = 1` and `x = 2`, of `return 1` and `return 2`, of
+    `if a:` and `if b:`, or just `1` and `2`."""
+    if all(each.startswith("if ") and each.endswith(":") and "\n" not in each for each in (text, instead)):
+        values = _values_of(f"bool({text[3:-1]})", f"bool({instead[3:-1]})")
+        return values and ("if ", values[1], values[2], ":")
+    try:
+        before, after = (ast.parse(each.replace("return ", "_return = ", 1)) for each in (text, instead))
+    except SyntaxError:
+        return None
+    if any(isinstance(each, ast.Await | ast.NamedExpr) for both in (before, after) for each in ast.walk(both)):
+        return None
+    match before.body, after.body:
+        case [[ast.Expr(value)], [ast.Expr(other)]]:
+            return "", ast.unparse(value), ast.unparse(other), ""
+        case [[ast.Assign([target], value)], [ast.Assign([same], other)]] if ast.dump(target) == ast.dump(same):
+            name = ast.unparse(target)
+            return "return " if name == "_return" else f"{name} = ", ast.unparse(value), ast.unparse(other), ""
+    return None
 
 
 def _checked(function: object) -> FunctionType:
@@ -134,6 +185,7 @@ class Safeguard:
     changes: tuple[Change, ...]
     sql: tuple[str, ...] = ()  # what takes it out of the database
     note: str = ""  # why no seed notices, where none does
+    checks: tuple[str, ...] = ()  # the constraints of `sql`, if all that they do is to refuse a row
 
     def take_out(self) -> None:
         """From this process. What is in the database is taken out of the template."""
@@ -142,7 +194,8 @@ class Safeguard:
 
     def is_reached(self, marks: Collection[str]) -> bool:
         """Whether a run may go otherwise without it; `marks` is what the run with it has reached. What is in SQL may
-        always matter."""
-        if self.sql or not all(isinstance(change, InFunction) for change in self.changes):
+        always matter, but for constraints that the server never named."""
+        if (self.sql and not self.checks) or not all(isinstance(change, InFunction) for change in self.changes):
             return True
-        return any(isinstance(change, InFunction) and change.mark in marks for change in self.changes)
+        of_changes = (change.mark for change in self.changes if isinstance(change, InFunction))
+        return any(mark in marks for mark in (*of_changes, *self.checks))

@@ -66,14 +66,20 @@ def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() ->
 def test_a_watched_safeguard_is_reached_where_it_would_matter() -> None:
     def watch() -> None:
         of_condition = InFunction(_halved, "if number % 2:", "if False:")
-        of_function = InFunction(_halved, "number // 2", "number / 2")
-        for each in (of_condition, of_function):
+        of_value = InFunction(_halved, "return number // 2", "return min(number // 2, 10)")
+        of_text = InFunction(_halved, "odd", "even")
+        for each in (of_condition, of_value):
             each.watch()
         assert _halved(4) == 2
-        assert taking_out.reached == {of_function.mark}
+        assert taking_out.reached == set()
+        assert _halved(40) == 20
+        assert taking_out.reached == {of_value.mark}
         with pytest.raises(ValueError, match="odd"):
             _halved(5)
-        assert taking_out.reached == {of_function.mark, of_condition.mark}
+        assert taking_out.reached == {of_value.mark, of_condition.mark}
+        of_text.watch()
+        assert _halved(4) == 2
+        assert of_text.mark in taking_out.reached, "in a text, any call of the function counts"
 
     assert _in_a_fork(watch)
 
@@ -90,7 +96,9 @@ def test_all_safeguards_in_functions_can_be_watched_at_once() -> None:
 
 
 def test_what_is_in_sql_or_in_a_table_may_always_matter() -> None:
-    assert SAFEGUARDS["step-unique"].is_reached([])
+    assert SAFEGUARDS["network-key-unique"].is_reached([])
+    assert not SAFEGUARDS["step-unique"].is_reached([])
+    assert SAFEGUARDS["step-unique"].is_reached(["moves_pkey"])
     assert SAFEGUARDS["cancel-before-claim"].is_reached([])
     assert not SAFEGUARDS["overtaken"].is_reached([])
     [change] = SAFEGUARDS["overtaken"].changes
