@@ -34,7 +34,7 @@ def _reach(mark: str, condition: Any = True) -> Any:
 
 
 def _compare(mark: str, value: Any, find_instead: Callable[[], Any]) -> Any:
-    """The value that the service has. It is noted if it would be another one, or none. Of two lists, which one counts."""
+    """The value that the service has. It is noted if it would be another one, or none; of two lists, which it is."""
     try:
         instead = find_instead()
     except Exception:
