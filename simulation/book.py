@@ -38,13 +38,21 @@ class Book:
         """What moved for a payment: under its key; for one that was adopted, what its line says.
 
         A line without a key may have been adopted under another one. Then what moved is not that of its key's payment.
+        But where operators have matched it with another payment of the same number and amount, the two have changed
+        places: what moved under the other's key is this one's.
         """
         if row.is_undone:
             return []
         if row.is_adopted:
             return self.of_receipt(row.receipt)
         adopted = {each.receipt for each in rows if each.is_adopted and not each.is_undone}
-        return self.under_key(row.key, without=adopted)
+        return self.under_key(row.key, without=adopted) + self._of_exchanged(row, rows, adopted)
+
+    def _of_exchanged(self, row: PaymentRow, rows: Sequence[PaymentRow], adopted: Collection[str]) -> list[Movement]:
+        lines = {self._receipt_of(each) for each in self._of(row.key)}
+        has_line = [each for each in rows if each.is_adopted and not each.is_undone and each.receipt in lines]
+        alike = [each for each in has_line if each.key != row.key and _terms_of(each) == _terms_of(row)]
+        return [movement for other in alike for movement in self.under_key(other.key, without=adopted)]
 
     def under_key(self, reference: str, *, without: Collection[str] = ()) -> list[Movement]:
         """What moved under a key, except on lines with these receipts."""
@@ -81,3 +89,7 @@ class Book:
 
     def _of(self, reference: str) -> list[Movement]:
         return [each for each in self.movements if each.reference.endswith(reference)]
+
+
+def _terms_of(row: PaymentRow) -> tuple[str, str, str, str, int]:
+    return row.merchant_id, row.type, row.channel, row.phone, row.amount

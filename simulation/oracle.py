@@ -149,10 +149,11 @@ class Oracle:
             if times > wishes and not self._is_approved_again(payment.type, payment.channel):
                 what = f"{payment.key}: {payment.phone} {times} times"
                 self._find("paid-twice", what, made[0] if made else None)
+            refunds = self._merchants.refunds.told[payment.number]
             refund_oracle.check(
                 payment,
-                self._merchants.refunds.told[payment.number],
-                refund_oracle.given_to(payment.phone, rows, networks, reports),
+                refunds,
+                refund_oracle.given_to(payment.phone, rows, networks, reports, refunds.failed),
                 ids=ids,
                 mistaken=self._operators.mistaken,
                 lateness=refund_oracle.lateness(self._plan),

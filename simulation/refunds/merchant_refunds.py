@@ -34,6 +34,7 @@ class Refunds:
     troubles: list[int] = field(default_factory=list)
     made: set[str] = field(default_factory=set)  # the words of those that were acknowledged
     refused: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)  # ids of those that they saw FAILED, and their references
     asked: dict[str, dict[str, Any] | None] = field(default_factory=dict)  # the word in a key, and the body
 
 
@@ -81,7 +82,9 @@ class MerchantRefunds:
         """Whether a payment gets there, or is corrected so, as far as the merchant has the patience to look."""
         for _ in range(_LOOKS):
             status, answer = await self._call(payment, 0, "GET", f"/v1/payments/{id_}", None, None)
-            if status == 200 and _outcome_of(answer["transaction"]) in statuses:
+            if status == 200 and (outcome := _outcome_of(answer["transaction"])) in statuses:
+                if outcome == "FAILED":
+                    self.told[payment.number].failed[id_] = answer["transaction"]["reference"]
                 return True
             await asyncio.sleep(seconds)
         return False

@@ -3,9 +3,12 @@
 A network may call a refund FAILED and pay it all the same. The merchant may have made another one by then, and both are
 paid: no service can keep that from happening. But once the service has recorded that the first was paid, the second
 must not reach the network any more.
+
+If a restore loses the first, its merchant has still seen that it FAILED. That excuses only what had left for the
+network before the network paid the first.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from malipo_simulator.state import State
@@ -30,6 +33,8 @@ class Given:
     reached_at: float  # when the network first had the request
     is_failed: bool = False  # its merchant was told that it FAILED
     known_at: float | None = None  # when the service recorded that it was paid
+    # Its merchant was told that it FAILED, and a restore has lost it since: when the network paid it.
+    lost_and_paid_at: float | None = None
 
 
 def find_reports(database: SimulatedDatabase) -> dict[str, float]:
@@ -40,25 +45,35 @@ def find_reports(database: SimulatedDatabase) -> dict[str, float]:
     return {str(id_): float(at or 0) - EPOCH.timestamp() for id_, at in rows}
 
 
-def given_to(phone: str, rows: Iterable[PaymentRow], networks: State, reports: dict[str, float]) -> list[Given]:
+def given_to(
+    phone: str, rows: Sequence[PaymentRow], networks: State, reports: dict[str, float], seen_failed: dict[str, str]
+) -> list[Given]:
     """What the networks have paid to a customer, and not taken back."""
     refunds = [row for row in rows if row.phone == phone and row.is_refund]
+    there = {row.id for row in rows}
+    # A reference ends with the network key, after the prefix of the installation.
+    lost = tuple(reference.rpartition("-")[2] for id_, reference in seen_failed.items() if id_ not in there)
     found = []
     for each in networks.by_id.values():
-        moved = sum(
-            -movement.amount if movement.is_reversal else movement.amount
+        movements = [
+            movement
             for movement in networks.book
             if movement.transaction_id == each.id and (movement.kind == "paid") != movement.is_reversal
-        )
+        ]
+        moved = sum(-movement.amount if movement.is_reversal else movement.amount for movement in movements)
         if each.phone != phone or moved <= 0:
             continue
         row = next((row for row in refunds if each.reference.endswith(row.key)), None)
-        reached_at = each.taken_at - EPOCH.timestamp()
-        if row is None:
-            found.append(Given(moved, reached_at))
-        else:
-            known_at = reports.get(row.id) if row.status == "FAILED" else row.ended_at
-            found.append(Given(moved, reached_at, is_failed=row.status == "FAILED", known_at=known_at))
+        is_failed = row is not None and row.status == "FAILED"
+        found.append(
+            Given(
+                moved,
+                each.taken_at - EPOCH.timestamp(),
+                is_failed=is_failed,
+                known_at=None if row is None else reports.get(row.id) if is_failed else row.ended_at,
+                lost_and_paid_at=movements[0].at - EPOCH.timestamp() if each.reference.endswith(lost) else None,
+            )
+        )
     return found
 
 
@@ -94,7 +109,7 @@ def check(
     if not payment.refund or given_back <= most:
         return
     knew = any(_is_known_to_be_too_much(each, given, most, lateness) for each in given)
-    excused = sum(each.amount for each in given if each.is_failed)
+    excused = sum(each.amount for each in given if each.is_failed or _is_lost_and_paid_later(each, given, lateness))
     if knew or given_back - most > excused:
         what = f"{payment.phone} paid {payment.amount} and got {given_back} back"
         find("refunded", f"{what}{', and the service knew' if knew else ''}", told.ids[0] if told.ids else None)
@@ -108,3 +123,9 @@ def _is_known_to_be_too_much(one: Given, given: Sequence[Given], most: int, late
         if each is not one and each.known_at is not None and each.known_at + lateness < one.reached_at
     )
     return known > 0 and one.amount + known > most
+
+
+def _is_lost_and_paid_later(one: Given, given: Sequence[Given], lateness: float) -> bool:
+    """Whether a restore has lost that it FAILED, and its network paid it when all others had left for the network."""
+    paid_at = one.lost_and_paid_at
+    return paid_at is not None and all(each.reached_at - lateness <= paid_at for each in given if each is not one)

@@ -1,11 +1,16 @@
 """The oracle of refunds: what counts as too much given back. A grid, by hand."""
 
+from dataclasses import replace
+
 import pytest
 
+from simulation.database import PaymentRow
 from simulation.plan import Fault, Payment, Plan
+from simulation.postgres_gate import EPOCH
 from simulation.refunds import refund_oracle
 from simulation.refunds.merchant_refunds import Refunds
 from simulation.refunds.refund_oracle import Given
+from tests.simulation.test_book import FIRST, PHONE, SECOND, network_of, row_of
 
 _LOST_TIME = (20.0, 30.0)
 
@@ -41,6 +46,11 @@ def paid(amount: int, at: float = 1.0) -> Given:
 def failed(amount: int, at: float = 1.0, *, known_at: float | None = None) -> Given:
     """The merchant was told that it FAILED, and the network has paid it."""
     return Given(amount, at, is_failed=True, known_at=known_at)
+
+
+def lost(amount: int, at: float = 1.0, *, paid_at: float, known_at: float | None = None) -> Given:
+    """The merchant was told that it FAILED, a restore has lost it, and the network has paid it."""
+    return Given(amount, at, known_at=known_at, lost_and_paid_at=paid_at)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +98,49 @@ def test_a_refund_that_was_called_failed_excuses_the_next_one_only_until_the_ser
     given: list[Given], expected: list[str]
 ) -> None:
     assert found(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # The second had left when the network paid the first. It arrives as much later as requests may.
+        ([lost(1000, paid_at=9.0), Given(1000, 5)], []),
+        ([lost(1000, paid_at=9.0), Given(1000, 9.9)], []),
+        ([lost(1000, paid_at=9.0), lost(1000, 5, paid_at=12.0)], []),
+        # Operators have adopted the first since.
+        ([lost(1000, paid_at=9.0, known_at=17.0), Given(1000, 5)], []),
+        # The first was paid before the second left.
+        ([lost(1000, paid_at=9.0), Given(1000, 10.1)], ["refunded"]),
+        ([lost(1000, paid_at=9.0), Given(1000, 25)], ["refunded"]),
+        ([lost(1000, paid_at=9.0, known_at=17.0), Given(1000, 25)], ["refunded"]),
+        # The second, and a third that left later.
+        ([lost(1000, paid_at=9.0), Given(1000, 5), Given(1000, 25)], ["refunded"]),
+        # It excuses itself, and nothing beyond.
+        ([lost(500, paid_at=9.0), Given(1000, 5)], []),
+        ([lost(500, paid_at=9.0), Given(1001, 5)], ["refunded"]),
+    ],
+)
+def test_a_refund_that_was_called_failed_and_then_lost_excuses_what_left_before_it_was_paid(
+    given: list[Given], expected: list[str]
+) -> None:
+    assert found(given) == expected
+
+
+def test_a_refund_is_called_failed_by_what_its_merchant_saw_if_a_restore_has_lost_it() -> None:
+    """By the reference that the merchant saw: the row of that key may be another one since, which was adopted."""
+    networks = network_of((FIRST, 1005), (SECOND, 1005)).memory
+    seen = {"txn-lost": f"MLP-{FIRST}"}
+    adopted = replace(row_of(FIRST), is_refund=True, status="COMPLETED", is_adopted=True)
+
+    def paid_at(*rows: PaymentRow, seen_failed: dict[str, str]) -> list[float | None]:
+        given = refund_oracle.given_to(PHONE, rows, networks, {}, seen_failed)
+        return [each.lost_and_paid_at for each in given]
+
+    moment = 2.0 - EPOCH.timestamp()
+    assert paid_at(seen_failed=seen) == [moment, None]
+    assert paid_at(adopted, seen_failed=seen) == [moment, None]
+    assert paid_at(replace(adopted, id="txn-lost"), seen_failed=seen) == [None, None], "It is not lost."
+    assert paid_at(adopted, seen_failed={}) == [None, None]
 
 
 def test_what_a_restore_has_lost_is_not_excused() -> None:
