@@ -23,6 +23,7 @@ class Act(StrEnum):
     RESOLVE_REPORTED = "resolve_reported"  # failed although paid was reported; or sent before a restore, perhaps
     RESOLVE_ENDED = "resolve_ended"
     IMPORT = "import"  # a statement's file that an operator brings
+    REJECT_IMPORT = "reject_import"  # or take one's own back: what the file says of payments is then dropped
     TOP_UP = "top_up"
     SETTLEMENT = "settlement"
     TRANSFER = "transfer"  # between a network and the bank
@@ -78,6 +79,7 @@ ACTS: dict[Act, Rule] = {
         Two.ABOVE,
         may_be_alone=True,
     ),
+    Act.REJECT_IMPORT: Rule(_NOTHING, Two.NEVER),
     Act.TOP_UP: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.SETTLEMENT: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.TRANSFER: Rule("the amount", Two.ABOVE, may_be_alone=True),

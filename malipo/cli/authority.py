@@ -121,7 +121,8 @@ AUTHORITY = {
 }
 
 
-# Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it.
+# Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it,
+# but for a list of payments: each of its lines is an exception from then on.
 DOES: dict[str, tuple[Act, ...]] = {
     "key create": (Act.MAKE_KEY,),
     "key revoke": (Act.MAKE_KEY,),
@@ -147,6 +148,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "statements undo": STATEMENT_UNDOS,
     "statements approve": STATEMENT_UNDOS,
     "statements approve-import": (Act.IMPORT,),
+    "statements reject-import": (Act.REJECT_IMPORT,),
     "exceptions propose": EXCEPTION_ACTIONS,
     "exceptions undo": EXCEPTION_UNDOS,
     "exceptions approve": (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS),

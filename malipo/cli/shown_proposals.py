@@ -29,6 +29,9 @@ from malipo.restore import release, status
 from malipo.restore.store import ReleaseTerms
 from malipo.settings import Settings
 
+# The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.
+_NO_DIFFERENCES = "An earlier version has proposed it: see what differs at /operator/close/{day}"
+
 
 class Shown(NamedTuple):
     code: str
@@ -166,7 +169,7 @@ def _close(proposal: Proposal) -> Shown:
     proposed = proposed_close(proposal)
     day: date = proposed.day
     terms = {"day": str(day), "without": ", ".join(proposed.without), "hash": proposed.hash}
-    return Shown(decide.code_of(proposal), terms)
+    return Shown(decide.code_of(proposal), terms, proposed.differences or [_NO_DIFFERENCES.format(day=day)])
 
 
 async def _release(connection: Conn, proposal: Proposal) -> Shown:

@@ -55,6 +55,8 @@ def _given(command: str, case: Case) -> list[str]:
             return [payment.channel]
         case ["statements", "approve-import"]:
             return [case.file_id, "--here"]
+        case ["statements", "reject-import"]:
+            return [case.file_id]
         case ["statements", "withdraw"]:
             return [case.file_id, *WHY]
         case ["statements", "undo"]:

@@ -94,6 +94,11 @@ class Cases:
             case Act.IMPORT:
                 case.payment = await self._declined(steps)
                 case.file = statements.write(line_of(case.payment), name=f"{mark}.csv")
+            case Act.REJECT_IMPORT:
+                case.payment = await steps.ended(COLLECTION, Status.FAILED, MORE)
+                file = statements.write(line_of(case.payment), name=f"{mark}.csv")
+                case.file_id = (await statements.load(file, by=ASHA)).file.id
+                await statements.match(LIMIT)
             case Act.TOP_UP:
                 case.booking = Booking(Kind.TOP_UP, merchant.id, MORE, f"NMB-{mark}")
             case Act.SETTLEMENT:

@@ -61,6 +61,9 @@ GRID: dict[str, Row] = {
         Door(("/operator/statements/new/{upload}/import",), ("/operator/statements/{id}/approve-import",)),
         Door(("statements import", "statements fetch"), ("statements approve-import",)),
     ),
+    "reject_import": Row(
+        SINGLE, Door(("/operator/statements/{id}/reject-import",)), Door(("statements reject-import",))
+    ),
     "top_up": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("wallet top-up",), ("wallet approve",))),
     "settlement": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("wallet settle",), ("wallet approve",))),
     "transfer": Row(

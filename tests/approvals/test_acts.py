@@ -17,6 +17,7 @@ BY_HAND = {
     "resolve_reported": ("always", A, False),
     "resolve_ended": ("always", A, False),
     "import": ("above", A, ALONE),
+    "reject_import": ("never", A, False),
     "top_up": ("above", A, ALONE),
     "settlement": ("above", A, ALONE),
     "transfer": ("above", A, ALONE),

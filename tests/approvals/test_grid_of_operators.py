@@ -30,6 +30,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
@@ -163,6 +164,11 @@ class World:
                 return self.resolving(await steps.contradicted(COLLECTION, Status.COMPLETED, 500), "failed")
             case Act.IMPORT:
                 return await self._import(await steps.ended(COLLECTION, Status.FAILED, MORE))
+            case Act.REJECT_IMPORT:
+                file_id, _ = await ImportDesk(statements).take(
+                    await steps.ended(COLLECTION, Status.FAILED, MORE), amount=LIMIT
+                )
+                return self.single(lambda tx, by: import_approval.reject(tx, file_id, actor=by, now=clock.now()))
             case Act.TOP_UP:
                 return self.booking(Booking(Kind.TOP_UP, merchant_id, MORE, "NMB-1"))
             case Act.SETTLEMENT:

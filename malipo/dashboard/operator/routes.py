@@ -99,7 +99,7 @@ PAGES = [
     Page("POST", f"{statements.PATH}/{{id}}/approve", withdraw_statement.approve, does=STATEMENT_UNDOS),
     Page("POST", f"{statements.PATH}/{{id}}/reject", withdraw_statement.reject),
     Page("POST", f"{statements.PATH}/{{id}}/approve-import", decide_import.approve, does=(Act.IMPORT,)),
-    Page("POST", f"{statements.PATH}/{{id}}/reject-import", decide_import.reject),
+    Page("POST", f"{statements.PATH}/{{id}}/reject-import", decide_import.reject, does=(Act.REJECT_IMPORT,)),
     Page("GET", floats.PATH, floats.show),
     Page("POST", f"{floats.PATH}/read", floats.note_reading),
     Page("POST", f"{floats.PATH}/transfer", floats.transfer, does=(Act.TRANSFER,)),
