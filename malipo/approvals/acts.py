@@ -41,6 +41,7 @@ class Act(StrEnum):
     RELEASE = "release"  # after a restore
     END_HOLD = "end_hold"
     CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
+    CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports what it carries
     SET_TARIFF = "set_tariff"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
@@ -98,6 +99,7 @@ ACTS: dict[Act, Rule] = {
     Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
     # What was set aside for it goes back to the wallet that it came from.
     Act.CANCEL_PAYMENT: Rule(_NOTHING, Two.NEVER),
+    Act.CANCEL_UNREPORTED: Rule("the amount", Two.ALWAYS, may_be_alone=True),
     Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
@@ -109,7 +111,14 @@ ACTS: dict[Act, Rule] = {
 }
 
 # Which of several acts a form or a command does is known only when the payment or the exception is read.
-RESOLUTIONS = (Act.RESOLVE_OPEN_COLLECTION, Act.RESOLVE_OPEN_PAYOUT, Act.RESOLVE_REPORTED, Act.RESOLVE_ENDED)
+RESOLUTIONS = (
+    Act.RESOLVE_OPEN_COLLECTION,
+    Act.RESOLVE_OPEN_PAYOUT,
+    Act.RESOLVE_REPORTED,
+    Act.RESOLVE_ENDED,
+    Act.CANCEL_UNREPORTED,
+)
+CANCELS = (Act.CANCEL_PAYMENT, Act.CANCEL_UNREPORTED)
 EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.NOTE, *RESOLUTIONS)
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
 STATEMENT_UNDOS = (Act.WITHDRAW_STATEMENT, Act.UNDO_STATEMENT_BOOKING)

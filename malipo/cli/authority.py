@@ -8,6 +8,7 @@ from typing import Any
 from malipo.access.reauthentication import SensitiveAct
 from malipo.approvals.acts import (
     BOOKINGS,
+    CANCELS,
     CLOSES,
     EXCEPTION_ACTIONS,
     EXCEPTION_UNDOS,
@@ -136,7 +137,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "merchant activate": (Act.SWITCH_MERCHANT,),
     "merchant deactivate": (Act.SWITCH_MERCHANT,),
     "tariff set": (Act.SET_TARIFF,),
-    "payments cancel": (Act.CANCEL_PAYMENT,),
+    "payments cancel": CANCELS,
     "wallet top-up": (Act.TOP_UP,),
     "wallet settle": (Act.SETTLEMENT,),
     "wallet approve": BOOKINGS,

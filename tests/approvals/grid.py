@@ -91,6 +91,10 @@ GRID: dict[str, Row] = {
     ),
     "end_hold": Row(SINGLE, Door(("/operator/restore/end-hold",)), Door(("hold",))),
     "cancel_payment": Row(SINGLE, Door(("/operator/cases/{payment}/cancel",)), Door(("payments cancel",))),
+    # No worker reports what it carries, so a command's own environment could say anything.
+    "cancel_unreported": Row(
+        TWO, Door(("/operator/cases/{payment}/cancel",), _CASES.approves), Door(("payments cancel",), _RESOLVE.approves)
+    ),
     "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch",))),
     "set_tariff": Row(SINGLE, NO_PAGE, Door(("tariff set",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),

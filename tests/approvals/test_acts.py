@@ -35,6 +35,7 @@ BY_HAND = {
     "release": ("always", A, ALONE),
     "end_hold": ("never", A, False),
     "cancel_payment": ("never", A, False),
+    "cancel_unreported": ("always", A, ALONE),
     "set_tariff": ("never", A, False),
     "switch_merchant": ("never", A, False),
     "vouch": ("never", A, False),

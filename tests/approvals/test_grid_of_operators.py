@@ -17,6 +17,7 @@ from malipo.approvals.acts import Act
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
+from malipo.installation.store import send_counts
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -88,6 +89,18 @@ class World:
 
         async def approve(actor: Actor) -> object:
             return await self.write(lambda tx: resolve.approve(tx, payment.reference, **self.approving(actor)))
+
+        return begin, approve
+
+    def cancelling(self, payout: Transaction) -> tuple[Begin, Approve]:
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            how["unconnected"] = [(payout.channel, payout.type)]
+            done = await self.write(lambda tx: operator_cancel.cancel(tx, payout.id, **how))
+            return bool(done.is_done)
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: resolve.approve(tx, payout.reference, **self.approving(actor)))
 
         return begin, approve
 
@@ -213,12 +226,10 @@ class World:
                 return self.single(lambda tx, actor: hold.end(tx, [], actor=actor, now=clock.now()))
             case Act.CANCEL_PAYMENT:
                 payout = await steps.open(PAYOUT, 500)
-                unconnected = [(payout.channel, payout.type)]
-                return self.single(
-                    lambda tx, by: operator_cancel.cancel(
-                        tx, payout.id, actor=by, now=clock.now(), unconnected=unconnected
-                    )
-                )
+                await self.write(lambda tx: send_counts.note_running(tx, "wrk_1", "till", routes=[]))
+                return self.cancelling(payout)
+            case Act.CANCEL_UNREPORTED:
+                return self.cancelling(await steps.open(PAYOUT, 500))
             case Act.SET_TARIFF:  # The command itself writes it.
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
             case Act.SWITCH_MERCHANT:
@@ -352,6 +363,7 @@ ALONE = {
     "undo_of_two": "refused",
     "undo_statement_booking": "done",
     "release": "done",
+    "cancel_unreported": "done",
 }
 
 
