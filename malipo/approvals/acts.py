@@ -45,7 +45,8 @@ class Act(StrEnum):
     SET_TARIFF = "set_tariff"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
-    MAKE_KEY = "make_key"  # an API key of a merchant; revoking one too
+    MAKE_KEY = "make_key"  # an API key of a merchant that cannot pay out; revoking one too
+    MAKE_PAYING_KEY = "make_paying_key"
     ADD_PERSON = "add_person"
     MAKE_PASSWORD_LINK = "make_password_link"  # noqa: S105 - the name of an act
     RESET_SECOND_FACTOR = "reset_second_factor"  # of a merchant's person, or of an operator
@@ -104,6 +105,9 @@ ACTS: dict[Act, Rule] = {
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
+    Act.MAKE_PAYING_KEY: Rule(
+        "what the wallet holds, up to the key's daily limit", Two.ABOVE, SensitiveAct.API_KEYS, may_be_alone=True
+    ),
     Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
     Act.MAKE_PASSWORD_LINK: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
     Act.RESET_SECOND_FACTOR: Rule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
@@ -118,6 +122,7 @@ RESOLUTIONS = (
     Act.RESOLVE_ENDED,
     Act.CANCEL_UNREPORTED,
 )
+KEYS = (Act.MAKE_KEY, Act.MAKE_PAYING_KEY)
 CANCELS = (Act.CANCEL_PAYMENT, Act.CANCEL_UNREPORTED)
 EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.NOTE, *RESOLUTIONS)
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)

@@ -12,6 +12,7 @@ from malipo.approvals.acts import (
     CLOSES,
     EXCEPTION_ACTIONS,
     EXCEPTION_UNDOS,
+    KEYS,
     RESOLUTIONS,
     STATEMENT_UNDOS,
     Act,
@@ -45,6 +46,8 @@ AUTHORITY = {
     "merchant reset-second-factor": Authority.INSTALLER,
     "key create": Authority.INSTALLER,
     "key revoke": Authority.INSTALLER,
+    "key reject": Authority.OPERATOR,
+    "key approve": Authority.SECOND_OPERATOR,
     "tariff set": Authority.INSTALLER,
     "operators add": Authority.INSTALLER,
     "operators password": Authority.INSTALLER,
@@ -125,7 +128,8 @@ AUTHORITY = {
 # Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it,
 # but for a list of payments: each of its lines is an exception from then on.
 DOES: dict[str, tuple[Act, ...]] = {
-    "key create": (Act.MAKE_KEY,),
+    "key create": KEYS,
+    "key approve": (Act.MAKE_PAYING_KEY,),
     "key revoke": (Act.MAKE_KEY,),
     "merchant add-person": (Act.ADD_PERSON,),
     "merchant password-link": (Act.MAKE_PASSWORD_LINK,),

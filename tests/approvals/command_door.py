@@ -104,6 +104,8 @@ def _of_access(command: str, case: Case) -> list[str]:
         case ["operators", _]:
             return [case.name]
         case ["key", "create"]:
+            return [case.merchant_id, *(["--permissions", "payments.read"] if case.act == "make_key" else [])]
+        case ["key", "approve"]:
             return [case.merchant_id]
         case ["key", "revoke"]:
             return [case.merchant_id, case.key_id]

@@ -132,7 +132,7 @@ class Cases:
             case Act.SWITCH_MERCHANT if form == "merchant activate":
                 async with self.database.begin() as tx:
                     await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
-            case Act.SET_TARIFF | Act.SWITCH_MERCHANT:
+            case Act.SET_TARIFF | Act.SWITCH_MERCHANT | Act.MAKE_PAYING_KEY:
                 pass
             case Act.END_HOLD:
                 async with self.database.begin() as tx:

@@ -100,6 +100,7 @@ GRID: dict[str, Row] = {
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
     # No page makes access for others.
     "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),
+    "make_paying_key": Row(TWO, NO_PAGE, Door(("key create",), ("key approve",))),
     "add_person": Row(SINGLE, NO_PAGE, Door(("merchant add-person", "operators add"))),
     "make_password_link": Row(SINGLE, NO_PAGE, Door(("merchant password-link",))),
     "reset_second_factor": Row(

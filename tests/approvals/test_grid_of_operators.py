@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.approvals import booking_approval
+from malipo.approvals import booking_approval, key_approval
 from malipo.approvals.acts import Act
+from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
@@ -22,7 +23,7 @@ from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
@@ -101,6 +102,21 @@ class World:
 
         async def approve(actor: Actor) -> object:
             return await self.write(lambda tx: resolve.approve(tx, payout.reference, **self.approving(actor)))
+
+        return begin, approve
+
+    def paying_key(self, merchant_id: str) -> tuple[Begin, Approve]:
+        permissions = (Permission.PAYMENTS_CREATE,)
+        terms = KeyTerms(name="Till", permissions=permissions, environment=Environment.LIVE, brand="mlp")
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "approval_amount": LIMIT, "now": clock.now()}
+            how["is_single_operator"] = self.alone
+            done = await self.write(lambda tx: key_approval.request(tx, merchant_id, terms, **how))
+            return isinstance(done, NewKey)
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: key_approval.approve(tx, merchant_id, **self.approving(actor)))
 
         return begin, approve
 
@@ -240,9 +256,11 @@ class World:
                 await give_password(self.database, "neema", by=JUMA)
                 return self.single(lambda tx, actor: vouching.vouch(tx, "neema", actor=actor, now=clock.now()))
             case Act.MAKE_KEY:
-                how: dict[str, Any] = {"name": "Till", "permissions": list(Permission), "brand": "mlp"}
+                how: dict[str, Any] = {"name": "Till", "permissions": [Permission.PAYMENTS_READ], "brand": "mlp"}
                 how |= {"environment": Environment.LIVE, "now": clock.now()}
                 return self.single(lambda tx, actor: issue_api_keys.create_key(tx, merchant_id, actor=actor, **how))
+            case Act.MAKE_PAYING_KEY:
+                return self.paying_key(merchant_id)
             case Act.RESET_SECOND_FACTOR:
                 await enrolled(self.database, "opr_neema", secret_key=SECRET_KEY)
                 return self.single(lambda tx, by: login.reset_second_factor(tx, "neema", actor=by, now=clock.now()))
@@ -364,6 +382,7 @@ ALONE = {
     "undo_statement_booking": "done",
     "release": "done",
     "cancel_unreported": "done",
+    "make_paying_key": "done",
 }
 
 
