@@ -21,7 +21,7 @@ READS, CREATES, APPROVES = Permission.PAYMENTS_READ, Permission.PAYMENTS_CREATE,
 LIMIT = 1_000_000
 
 
-def key(*permissions: Permission, **limits: int) -> KeyTerms:
+def key(*permissions: Permission, **limits: Any) -> KeyTerms:
     named = permissions or UNNAMED_PERMISSIONS
     return KeyTerms(name="Till", permissions=tuple(named), environment=Environment.LIVE, brand="mlp", **limits)
 
