@@ -42,7 +42,7 @@ RECEIVER_PORT = 9000
 HASH_SEED = "0"
 
 _NOBODY = Actor("simulation", "simulation")
-_APPROVER = Actor("approver", "simulation")
+_APPROVER = Actor("approver@duka.example", "simulation")
 _DAY_BEFORE = EPOCH - timedelta(days=1)
 
 _SETTINGS = {

@@ -23,6 +23,7 @@ class Act(StrEnum):
     RESOLVE_REPORTED = "resolve_reported"  # failed although paid was reported; or sent before a restore, perhaps
     RESOLVE_ENDED = "resolve_ended"
     IMPORT = "import"  # a statement's file that an operator brings
+    REJECT_IMPORT = "reject_import"  # or take one's own back: what the file says of payments is then dropped
     TOP_UP = "top_up"
     SETTLEMENT = "settlement"
     TRANSFER = "transfer"  # between a network and the bank
@@ -40,10 +41,12 @@ class Act(StrEnum):
     RELEASE = "release"  # after a restore
     END_HOLD = "end_hold"
     CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
+    CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports what it carries
     SET_TARIFF = "set_tariff"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
-    MAKE_KEY = "make_key"  # an API key of a merchant; revoking one too
+    MAKE_KEY = "make_key"  # an API key of a merchant that cannot pay out; revoking one too
+    MAKE_PAYING_KEY = "make_paying_key"
     ADD_PERSON = "add_person"
     MAKE_PASSWORD_LINK = "make_password_link"  # noqa: S105 - the name of an act
     RESET_SECOND_FACTOR = "reset_second_factor"  # of a merchant's person, or of an operator
@@ -78,6 +81,7 @@ ACTS: dict[Act, Rule] = {
         Two.ABOVE,
         may_be_alone=True,
     ),
+    Act.REJECT_IMPORT: Rule(_NOTHING, Two.NEVER),
     Act.TOP_UP: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.SETTLEMENT: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.TRANSFER: Rule("the amount", Two.ABOVE, may_be_alone=True),
@@ -96,10 +100,14 @@ ACTS: dict[Act, Rule] = {
     Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
     # What was set aside for it goes back to the wallet that it came from.
     Act.CANCEL_PAYMENT: Rule(_NOTHING, Two.NEVER),
+    Act.CANCEL_UNREPORTED: Rule("the amount", Two.ALWAYS, may_be_alone=True),
     Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
+    Act.MAKE_PAYING_KEY: Rule(
+        "what the wallet holds, up to the key's daily limit", Two.ABOVE, SensitiveAct.API_KEYS, may_be_alone=True
+    ),
     Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
     Act.MAKE_PASSWORD_LINK: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
     Act.RESET_SECOND_FACTOR: Rule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
@@ -107,7 +115,15 @@ ACTS: dict[Act, Rule] = {
 }
 
 # Which of several acts a form or a command does is known only when the payment or the exception is read.
-RESOLUTIONS = (Act.RESOLVE_OPEN_COLLECTION, Act.RESOLVE_OPEN_PAYOUT, Act.RESOLVE_REPORTED, Act.RESOLVE_ENDED)
+RESOLUTIONS = (
+    Act.RESOLVE_OPEN_COLLECTION,
+    Act.RESOLVE_OPEN_PAYOUT,
+    Act.RESOLVE_REPORTED,
+    Act.RESOLVE_ENDED,
+    Act.CANCEL_UNREPORTED,
+)
+KEYS = (Act.MAKE_KEY, Act.MAKE_PAYING_KEY)
+CANCELS = (Act.CANCEL_PAYMENT, Act.CANCEL_UNREPORTED)
 EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.NOTE, *RESOLUTIONS)
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
 STATEMENT_UNDOS = (Act.WITHDRAW_STATEMENT, Act.UNDO_STATEMENT_BOOKING)

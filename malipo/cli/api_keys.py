@@ -4,10 +4,17 @@ import argparse
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from malipo import clock
-from malipo.cli.database import with_database, write
+from malipo import clock, money
+from malipo.approvals import key_approval
+from malipo.approvals.key_approval import KeyTerms
+from malipo.approvals.limits import with_limits
+from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import Actor
+from malipo.cli.authority import add_alone
+from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.db import Database
+from malipo.cli.seen import add_seen
+from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import (
@@ -53,6 +60,13 @@ def add_commands(commands: Any) -> None:
         metavar="TZS",
         help="the most for all payouts of a day in Dar es Salaam (default: no limit)",
     )
+    add_alone(create)
+    approval = add_subcommand(acts, "approve", _approve, "make a key that another operator has proposed")
+    rejection = add_subcommand(acts, "reject", _reject, "reject that proposal, or take your own back")
+    for each in (approval, rejection):
+        each.add_argument("merchant", help="the merchant's id or name")
+    add_alone(approval)
+    add_seen(approval)
     revoke = add_subcommand(acts, "revoke", _revoke, "take a key back; it stops working at once")
     revoke.add_argument("merchant", help="the merchant's id or name")
     revoke.add_argument("key", help="the key's id")
@@ -90,23 +104,62 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
     name = fields.required_text("name", most=100, is_line=True)
     fields.check()
 
-    async def act(tx: Any, actor: Any, now: Any) -> NewKey:
-        return await issue_api_keys.create_key(
+    terms = KeyTerms(
+        name=name,
+        permissions=tuple(permissions),
+        environment=Environment(arguments.environment),
+        brand=settings.key_prefix,
+        expires_at=expires_at,
+        ip_allowlist=tuple(str(each) for each in ip_allowlist),
+        payout_limit=payout_limit,
+        daily_payout_limit=daily_payout_limit,
+    )
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> NewKey | Proposal:
+        return await key_approval.request(
             tx,
             await onboard.find_merchant(tx, arguments.merchant),
-            name=name,
-            permissions=permissions,
-            environment=Environment(arguments.environment),
-            brand=settings.key_prefix,
+            terms,
+            approval_amount=(await with_limits(tx, settings)).booking_approval_amount,
             actor=actor,
             now=now,
-            expires_at=expires_at,
-            ip_allowlist=ip_allowlist,
-            payout_limit=payout_limit,
-            daily_payout_limit=daily_payout_limit,
+            is_single_operator=arguments.alone,
         )
 
-    key = write(arguments, settings, act)
+    made = write(arguments, settings, act)
+    if isinstance(made, NewKey):
+        return _tell(arguments, made)
+    shown = {"id": made.id, "merchantId": made.subject, "name": name, "isProposed": True, "amount": made.amount}
+    sentence = (
+        f"Proposed: this key can pay out {money.display(made.amount)}. Another operator approves it, and is shown the "
+        f"key: malipo key approve {made.subject}. A person of the merchant can make one in the dashboard at once."
+    )
+    return tell(arguments, shown, sentence)
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def find(tx: Tx) -> Proposal:
+        return await key_approval.lock_open(tx, await onboard.find_merchant(tx, arguments.merchant))
+
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> NewKey:
+        merchant_id = await onboard.find_merchant(tx, arguments.merchant)
+        return await key_approval.approve(
+            tx, merchant_id, actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
+        )
+
+    return _tell(arguments, approve(arguments, settings, find, act))
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
+        merchant_id = await onboard.find_merchant(tx, arguments.merchant)
+        return await key_approval.reject(tx, merchant_id, actor=actor, now=now)
+
+    rejected = write(arguments, settings, act)
+    return tell(arguments, {"id": rejected.id, "approved": False}, "Rejected: no key was made.")
+
+
+def _tell(arguments: argparse.Namespace, key: NewKey) -> int:
     shown = {
         "id": key.id,
         "merchantId": key.merchant_id,

@@ -8,9 +8,11 @@ from typing import Any
 from malipo.access.reauthentication import SensitiveAct
 from malipo.approvals.acts import (
     BOOKINGS,
+    CANCELS,
     CLOSES,
     EXCEPTION_ACTIONS,
     EXCEPTION_UNDOS,
+    KEYS,
     RESOLUTIONS,
     STATEMENT_UNDOS,
     Act,
@@ -44,6 +46,8 @@ AUTHORITY = {
     "merchant reset-second-factor": Authority.INSTALLER,
     "key create": Authority.INSTALLER,
     "key revoke": Authority.INSTALLER,
+    "key reject": Authority.OPERATOR,
+    "key approve": Authority.SECOND_OPERATOR,
     "tariff set": Authority.INSTALLER,
     "operators add": Authority.INSTALLER,
     "operators password": Authority.INSTALLER,
@@ -121,9 +125,11 @@ AUTHORITY = {
 }
 
 
-# Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it.
+# Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it,
+# but for a list of payments: each of its lines is an exception from then on.
 DOES: dict[str, tuple[Act, ...]] = {
-    "key create": (Act.MAKE_KEY,),
+    "key create": KEYS,
+    "key approve": (Act.MAKE_PAYING_KEY,),
     "key revoke": (Act.MAKE_KEY,),
     "merchant add-person": (Act.ADD_PERSON,),
     "merchant password-link": (Act.MAKE_PASSWORD_LINK,),
@@ -135,7 +141,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "merchant activate": (Act.SWITCH_MERCHANT,),
     "merchant deactivate": (Act.SWITCH_MERCHANT,),
     "tariff set": (Act.SET_TARIFF,),
-    "payments cancel": (Act.CANCEL_PAYMENT,),
+    "payments cancel": CANCELS,
     "wallet top-up": (Act.TOP_UP,),
     "wallet settle": (Act.SETTLEMENT,),
     "wallet approve": BOOKINGS,
@@ -147,6 +153,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "statements undo": STATEMENT_UNDOS,
     "statements approve": STATEMENT_UNDOS,
     "statements approve-import": (Act.IMPORT,),
+    "statements reject-import": (Act.REJECT_IMPORT,),
     "exceptions propose": EXCEPTION_ACTIONS,
     "exceptions undo": EXCEPTION_UNDOS,
     "exceptions approve": (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS),

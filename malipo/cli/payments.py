@@ -22,7 +22,6 @@ from malipo.payments.store import cases, creators, network_answers, unknown_call
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 
 _MOST_CALLBACKS = 200
@@ -63,12 +62,13 @@ def add_commands(commands: Any) -> None:
     add_alone(propose)
     add_approval(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
-    _of_payment(
+    cancel = _of_payment(
         acts,
         "cancel",
         _cancel,
         "take back a payout that nobody sends: of a closed merchant, or on a channel that is not connected",
     )
+    add_alone(cancel)
     add_subcommand(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
 
 
@@ -188,12 +188,20 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Transaction:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
         return await operator_cancel.cancel(
-            tx, arguments.payment, actor=actor, now=now, unconnected=find_unconnected(settings)
+            tx,
+            arguments.payment,
+            actor=actor,
+            now=now,
+            unconnected=find_unconnected(settings),
+            is_single_operator=arguments.alone,
         )
 
-    cancelled = write(arguments, settings, act)
+    done = write(arguments, settings, act)
+    if not done.is_done:
+        return _tell(arguments, done)
+    cancelled = done.transaction
     shown = {"payment": cancelled.id, "reference": cancelled.reference, "status": cancelled.status}
     back = money.display(cancelled.amount + cancelled.fee)
     return tell(arguments, shown, f"Cancelled: {told.named(cancelled)}. {back} is back in the wallet.")

@@ -9,6 +9,7 @@ from malipo import clock, money
 from malipo.approvals import decide
 from malipo.approvals.acts import BOOKINGS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
+from malipo.approvals.key_approval import KeyTerms, find_available
 from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
@@ -28,6 +29,9 @@ from malipo.reconciliation.store.evidence import Waiting
 from malipo.restore import release, status
 from malipo.restore.store import ReleaseTerms
 from malipo.settings import Settings
+
+# The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.
+_NO_DIFFERENCES = "An earlier version has proposed it: see what differs at /operator/close/{day}"
 
 
 class Shown(NamedTuple):
@@ -57,6 +61,8 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
             return await _import(connection, proposal)
         case Act.CLOSE_WITH_DIFFERENCE:
             return _close(proposal)
+        case Act.MAKE_PAYING_KEY:
+            return await _key(connection, proposal)
         case Act.RELEASE:
             return await _release(connection, proposal)
     if proposal.subject.startswith("exc_"):
@@ -75,6 +81,22 @@ async def _booking(connection: Conn, proposal: Proposal) -> Shown:
         "merchant": whose,
         "channel": booking.channel,
         "account": booking.account,
+    }
+    return Shown(decide.code_of(proposal), terms)
+
+
+async def _key(connection: Conn, proposal: Proposal) -> Shown:
+    key = proposal.terms_as(KeyTerms)
+    names = {each.id: each.name for each in await merchants.find_all(connection)}
+    terms = {
+        "API key": key.name,
+        "merchant": f"{names[proposal.subject]} ({proposal.subject})",
+        "permissions": ", ".join(key.permissions),
+        "addresses": ", ".join(key.ip_allowlist) or "any",
+        "works until": None if key.expires_at is None else clock.iso(key.expires_at),
+        "payout limit": "none" if key.payout_limit is None else money.display(key.payout_limit),
+        "daily payout limit": "none" if key.daily_payout_limit is None else money.display(key.daily_payout_limit),
+        "the wallet holds": money.display(await find_available(connection, proposal.subject)),
     }
     return Shown(decide.code_of(proposal), terms)
 
@@ -166,7 +188,7 @@ def _close(proposal: Proposal) -> Shown:
     proposed = proposed_close(proposal)
     day: date = proposed.day
     terms = {"day": str(day), "without": ", ".join(proposed.without), "hash": proposed.hash}
-    return Shown(decide.code_of(proposal), terms)
+    return Shown(decide.code_of(proposal), terms, proposed.differences or [_NO_DIFFERENCES.format(day=day)])
 
 
 async def _release(connection: Conn, proposal: Proposal) -> Shown:

@@ -8,7 +8,7 @@ without a mark that finds no other worker running cannot know what was sent, so 
 
 import asyncio
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -37,12 +37,19 @@ class RestoreDetector:
     """Without a `state_dir` nothing is compared: the operator has switched it off."""
 
     def __init__(
-        self, database: Database, state_dir: Path | None, *, fence: Fence, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        database: Database,
+        state_dir: Path | None,
+        *,
+        fence: Fence,
+        patience_seconds: float = PATIENCE_SECONDS,
+        routes: Sequence[str] | None = None,
     ) -> None:
         self._database = database
         self._state_dir = state_dir
         self._fence = fence
         self._patience_seconds = patience_seconds
+        self._routes = routes  # what this worker carries, which each look reports
         self._high_water_mark: HighWaterMark | None = None
         self._first: DatabaseState | None = None  # of the server that we look at
         self._first_at = 0.0
@@ -85,7 +92,7 @@ class RestoreDetector:
         ):
             return False
         async with self._database.begin() as tx:
-            looks = await send_counts.note_running(tx, self.worker_id, socket.gethostname())
+            looks = await send_counts.note_running(tx, self.worker_id, socket.gethostname(), self._routes)
         self._is_seen = True
         if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
             await asyncio.to_thread(self._high_water_mark.write, counted._replace(looks=looks))

@@ -1,6 +1,6 @@
 """Issues API keys and takes them back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from malipo import ids
@@ -49,7 +49,9 @@ async def create_key(
     ip_allowlist: Sequence[AddressRange] = (),
     payout_limit: int | None = None,
     daily_payout_limit: int | None = None,
+    noted: Mapping[str, object] | None = None,
 ) -> NewKey:
+    """`noted` is for the audit log: who has proposed it, if that was another."""
     if await api_keys.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyKeys
     prefix = prefix_of(brand, environment)
@@ -82,6 +84,7 @@ async def create_key(
         permissions=key.permissions,
         last4=key.last4,
         **{name: limit for name, limit in limits.items() if limit is not None},
+        **(noted or {}),
     )
     return key
 

@@ -3,7 +3,8 @@ else has reset: they are neither of the two people whom a payout takes, until an
 until the cooling time is over. The rule itself is in `access/vouching.py`.
 
 It names people by their emails, as batches and keys do, and outlives them: somebody who was invited, made a batch and
-was removed again is no second person either. An API key counts as the person who made it.
+was removed again is no second person either. An API key counts as the person who made it; those of operators, all of
+them together, as one person who is not of the merchant.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from malipo.access import vouching
 from malipo.access.credential_reset_store import CredentialReset
 from malipo.access.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import Actor, is_person
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden
 from malipo.merchants.people import Person
@@ -53,6 +54,12 @@ async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, n
 async def find_open(connection: Conn, merchant_id: str, *, now: datetime) -> list[CredentialReset]:
     """Resets that nobody has vouched for, of the cooling time; the oldest first."""
     return await resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
+
+
+def is_one_of_merchant(*makers: str | None) -> bool:
+    """Whether one of the two is of the merchant. Operators are no two people to it, however many they are: one of them
+    may have set the other's password, and a merchant does not see who has vouched for that."""
+    return any(each is not None and is_person(each) for each in makers)
 
 
 def may_vouch(

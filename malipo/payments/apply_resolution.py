@@ -39,6 +39,10 @@ async def apply(
         )
         await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
         resolved = Resolved(case.transaction, outcome, is_done=True)
+    elif outcome is ResolvedOutcome.CANCEL:
+        transaction = await withdraw(tx, case.transaction, now=now)
+        await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
+        resolved = Resolved(transaction, outcome, is_done=True)
     elif case.transaction.status.is_final:
         resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
     else:
@@ -48,6 +52,14 @@ async def apply(
     details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
     await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
     return replace(resolved, is_alone=is_alone)
+
+
+async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
+    """End a payment of which nothing was sent: the wallet gets back what was set aside."""
+    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
+    [outcome] = await status_writer.advance(tx, [change], now=now)
+    assert outcome is not None
+    return outcome.transaction
 
 
 async def _end(

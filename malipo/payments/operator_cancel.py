@@ -1,20 +1,27 @@
-"""Operators cancel a PENDING payout that nobody sends: its merchant is closed, or its channel is not connected."""
+"""Operators cancel a PENDING payout that nobody sends: its merchant is closed, or its channel is not connected.
+
+Whether a channel is connected is not for one operator to say, whose command has an environment of its own: workers
+report what they carry. While none does, it takes two operators.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
 
+from malipo.approvals import moved_alone
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden
+from malipo.errors import Forbidden
 from malipo.installation.store import installation
+from malipo.installation.worker_reports import Served
 from malipo.networks.connector import Channel, Type
-from malipo.payments import status_writer
+from malipo.payments import resolve
+from malipo.payments.apply_resolution import withdraw
+from malipo.payments.cancellable import ITS_MERCHANT_CAN, find_served, require_cancellable
 from malipo.payments.case_reason import is_unconnected
-from malipo.payments.resolution import may_have_been_sent
-from malipo.payments.resolve import lock_case
-from malipo.payments.status_writer import Change
-from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
+
+UNREPORTED = "No worker reports which networks are connected, and the proposer's settings do not connect this one."
 
 
 async def cancel(
@@ -24,27 +31,28 @@ async def cancel(
     actor: Actor,
     now: datetime,
     unconnected: Collection[tuple[Channel, Type]] = (),
-) -> Transaction:
-    """Nothing was sent, so the wallet gets the money back.
-
-    After a restore that is not certain until the network was queried.
-    """
+    is_single_operator: bool = False,
+) -> Resolved:
+    """Nothing was sent, so the wallet gets the money back. `unconnected` is what the caller's settings say: they may be
+    stricter than the workers, never laxer."""
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed
-    case = await lock_case(tx, id_or_reference)
-    transaction = case.transaction
+    await moved_alone.lock(tx, actor.name)
+    case = await resolve.lock_case(tx, id_or_reference)
     if case.is_merchant_active and not is_unconnected(case, unconnected):
-        raise Forbidden("Its merchant is active, and can cancel it.")
-    if transaction.status is not Status.PENDING:
-        raise Conflict(f"Only a PENDING payment can be cancelled; this one is {transaction.status}.")
-    if may_have_been_sent(case):
-        raise Conflict(
-            "Its network is being asked whether it was sent before the service was restored. "
-            "If the network cannot say, propose what became of it."
+        raise Forbidden(ITS_MERCHANT_CAN)
+    await require_cancellable(tx, case)
+    if case.is_merchant_active and await find_served(tx, case) is Served.UNKNOWN:
+        return await resolve.propose(
+            tx,
+            id_or_reference,
+            Finding(ResolvedOutcome.CANCEL, UNREPORTED),
+            actor=actor,
+            approval_amount=0,
+            now=now,
+            is_single_operator=is_single_operator,
         )
-    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
-    [outcome] = await status_writer.advance(tx, [change], now=now)
-    assert outcome is not None
+    transaction = await withdraw(tx, case.transaction, now=now)
     await audit_log.append(
         tx,
         actor,
@@ -54,4 +62,4 @@ async def cancel(
         transaction=transaction.id,
         amount=transaction.amount,
     )
-    return outcome.transaction
+    return Resolved(transaction, ResolvedOutcome.CANCEL, is_done=True)

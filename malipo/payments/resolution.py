@@ -26,10 +26,13 @@ class ResolvedOutcome(StrEnum):
     COMPLETED = "completed"  # the money moved
     FAILED = "failed"  # it did not, or it came back
     SEND = "send"  # it is no repeat of the adopted payment that it resembles: it is sent
+    CANCEL = "cancel"  # nothing was sent of it, and nobody will: `payments/operator_cancel.py` proposes it
 
     @property
     def cause(self) -> Cause:
         assert self is not ResolvedOutcome.SEND, "what is sent has not ended"
+        if self is ResolvedOutcome.CANCEL:
+            return Cause.WITHDRAWN
         return Cause.CONFIRMED if self is ResolvedOutcome.COMPLETED else Cause.REFUSED
 
     @property
@@ -134,6 +137,8 @@ def require_debt(case: Case, finding: Finding) -> None:
 
 def act_of(case: Case, outcome: ResolvedOutcome) -> Act:
     """Which act of the table it is."""
+    if outcome is ResolvedOutcome.CANCEL:
+        return Act.CANCEL_UNREPORTED
     if case.transaction.status.is_final:
         return Act.RESOLVE_ENDED
     if case.transaction.type is Type.DISBURSEMENT:

@@ -19,6 +19,7 @@ from malipo.errors import Conflict
 from malipo.installation.store import installation
 from malipo.ledger.store import wallets
 from malipo.payments.apply_resolution import apply, audit_details
+from malipo.payments.cancellable import require_cancellable
 from malipo.payments.resolution import (
     Finding,
     NoSuchCase,
@@ -219,6 +220,9 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
     """A case that operators may resolve now, held until the commit."""
     case = await lock_case(tx, id_or_reference)
     transaction = case.transaction
+    if outcome is ResolvedOutcome.CANCEL:
+        await require_cancellable(tx, case)
+        return case
     if case.is_sending:
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if transaction.status is Status.PENDING and not may_have_been_sent(case):

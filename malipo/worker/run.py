@@ -15,6 +15,7 @@ from malipo.db.notify import listen
 from malipo.db.wait_at_start import wait_for_database
 from malipo.file_limit import raise_file_limit
 from malipo.installation.restore_detector import RestoreDetector
+from malipo.installation.worker_reports import route_of
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
 from malipo.service import Service
@@ -172,7 +173,8 @@ async def _work_on_served_schema(
     on_started: Callable[[], None],
 ) -> None:
     seconds = step_seconds(service.settings)
-    detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence)
+    routes = [route_of(channel, type_) for channel, type_ in service.networks.routes]
+    detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence, routes=routes)
     circuits: list[CircuitBreaker] = []
     parts: list[_Part] = []
     for connector in service.networks.connectors.values():

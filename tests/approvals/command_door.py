@@ -55,6 +55,8 @@ def _given(command: str, case: Case) -> list[str]:
             return [payment.channel]
         case ["statements", "approve-import"]:
             return [case.file_id, "--here"]
+        case ["statements", "reject-import"]:
+            return [case.file_id]
         case ["statements", "withdraw"]:
             return [case.file_id, *WHY]
         case ["statements", "undo"]:
@@ -102,6 +104,8 @@ def _of_access(command: str, case: Case) -> list[str]:
         case ["operators", _]:
             return [case.name]
         case ["key", "create"]:
+            return [case.merchant_id, *(["--permissions", "payments.read"] if case.act == "make_key" else [])]
+        case ["key", "approve"]:
             return [case.merchant_id]
         case ["key", "revoke"]:
             return [case.merchant_id, case.key_id]

@@ -12,6 +12,7 @@ from malipo import clock
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
+from malipo.installation.store import send_counts
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -94,6 +95,11 @@ class Cases:
             case Act.IMPORT:
                 case.payment = await self._declined(steps)
                 case.file = statements.write(line_of(case.payment), name=f"{mark}.csv")
+            case Act.REJECT_IMPORT:
+                case.payment = await steps.ended(COLLECTION, Status.FAILED, MORE)
+                file = statements.write(line_of(case.payment), name=f"{mark}.csv")
+                case.file_id = (await statements.load(file, by=ASHA)).file.id
+                await statements.match(LIMIT)
             case Act.TOP_UP:
                 case.booking = Booking(Kind.TOP_UP, merchant.id, MORE, f"NMB-{mark}")
             case Act.SETTLEMENT:
@@ -118,12 +124,15 @@ class Cases:
                 async with self.database.read() as connection:
                     epoch = await connection.fetchval("SELECT epoch FROM installation")
                 await self.service.fence("A test says that it was restored.", epoch=epoch)
-            case Act.CANCEL_PAYMENT:  # No network is connected here, so nothing was sent.
+            case Act.CANCEL_PAYMENT | Act.CANCEL_UNREPORTED:  # No network is connected here, so nothing was sent.
                 case.payment = await steps.open(PAYOUT, 500)
+                async with self.database.begin() as tx:
+                    routes: list[str] | None = [] if act is Act.CANCEL_PAYMENT else None
+                    await send_counts.note_running(tx, "wrk_grid", "till", routes)
             case Act.SWITCH_MERCHANT if form == "merchant activate":
                 async with self.database.begin() as tx:
                     await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
-            case Act.SET_TARIFF | Act.SWITCH_MERCHANT:
+            case Act.SET_TARIFF | Act.SWITCH_MERCHANT | Act.MAKE_PAYING_KEY:
                 pass
             case Act.END_HOLD:
                 async with self.database.begin() as tx:

@@ -61,6 +61,9 @@ GRID: dict[str, Row] = {
         Door(("/operator/statements/new/{upload}/import",), ("/operator/statements/{id}/approve-import",)),
         Door(("statements import", "statements fetch"), ("statements approve-import",)),
     ),
+    "reject_import": Row(
+        SINGLE, Door(("/operator/statements/{id}/reject-import",)), Door(("statements reject-import",))
+    ),
     "top_up": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("wallet top-up",), ("wallet approve",))),
     "settlement": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("wallet settle",), ("wallet approve",))),
     "transfer": Row(
@@ -88,11 +91,16 @@ GRID: dict[str, Row] = {
     ),
     "end_hold": Row(SINGLE, Door(("/operator/restore/end-hold",)), Door(("hold",))),
     "cancel_payment": Row(SINGLE, Door(("/operator/cases/{payment}/cancel",)), Door(("payments cancel",))),
+    # No worker reports what it carries, so a command's own environment could say anything.
+    "cancel_unreported": Row(
+        TWO, Door(("/operator/cases/{payment}/cancel",), _CASES.approves), Door(("payments cancel",), _RESOLVE.approves)
+    ),
     "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch",))),
     "set_tariff": Row(SINGLE, NO_PAGE, Door(("tariff set",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
     # No page makes access for others.
     "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),
+    "make_paying_key": Row(TWO, NO_PAGE, Door(("key create",), ("key approve",))),
     "add_person": Row(SINGLE, NO_PAGE, Door(("merchant add-person", "operators add"))),
     "make_password_link": Row(SINGLE, NO_PAGE, Door(("merchant password-link",))),
     "reset_second_factor": Row(

@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.approvals import booking_approval
+from malipo.approvals import booking_approval, key_approval
 from malipo.approvals.acts import Act
+from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
+from malipo.installation.store import send_counts
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
@@ -30,6 +32,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
@@ -87,6 +90,33 @@ class World:
 
         async def approve(actor: Actor) -> object:
             return await self.write(lambda tx: resolve.approve(tx, payment.reference, **self.approving(actor)))
+
+        return begin, approve
+
+    def cancelling(self, payout: Transaction) -> tuple[Begin, Approve]:
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            how["unconnected"] = [(payout.channel, payout.type)]
+            done = await self.write(lambda tx: operator_cancel.cancel(tx, payout.id, **how))
+            return bool(done.is_done)
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: resolve.approve(tx, payout.reference, **self.approving(actor)))
+
+        return begin, approve
+
+    def paying_key(self, merchant_id: str) -> tuple[Begin, Approve]:
+        permissions = (Permission.PAYMENTS_CREATE,)
+        terms = KeyTerms(name="Till", permissions=permissions, environment=Environment.LIVE, brand="mlp")
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "approval_amount": LIMIT, "now": clock.now()}
+            how["is_single_operator"] = self.alone
+            done = await self.write(lambda tx: key_approval.request(tx, merchant_id, terms, **how))
+            return isinstance(done, NewKey)
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: key_approval.approve(tx, merchant_id, **self.approving(actor)))
 
         return begin, approve
 
@@ -163,6 +193,11 @@ class World:
                 return self.resolving(await steps.contradicted(COLLECTION, Status.COMPLETED, 500), "failed")
             case Act.IMPORT:
                 return await self._import(await steps.ended(COLLECTION, Status.FAILED, MORE))
+            case Act.REJECT_IMPORT:
+                file_id, _ = await ImportDesk(statements).take(
+                    await steps.ended(COLLECTION, Status.FAILED, MORE), amount=LIMIT
+                )
+                return self.single(lambda tx, by: import_approval.reject(tx, file_id, actor=by, now=clock.now()))
             case Act.TOP_UP:
                 return self.booking(Booking(Kind.TOP_UP, merchant_id, MORE, "NMB-1"))
             case Act.SETTLEMENT:
@@ -207,12 +242,10 @@ class World:
                 return self.single(lambda tx, actor: hold.end(tx, [], actor=actor, now=clock.now()))
             case Act.CANCEL_PAYMENT:
                 payout = await steps.open(PAYOUT, 500)
-                unconnected = [(payout.channel, payout.type)]
-                return self.single(
-                    lambda tx, by: operator_cancel.cancel(
-                        tx, payout.id, actor=by, now=clock.now(), unconnected=unconnected
-                    )
-                )
+                await self.write(lambda tx: send_counts.note_running(tx, "wrk_1", "till", routes=[]))
+                return self.cancelling(payout)
+            case Act.CANCEL_UNREPORTED:
+                return self.cancelling(await steps.open(PAYOUT, 500))
             case Act.SET_TARIFF:  # The command itself writes it.
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
             case Act.SWITCH_MERCHANT:
@@ -223,9 +256,11 @@ class World:
                 await give_password(self.database, "neema", by=JUMA)
                 return self.single(lambda tx, actor: vouching.vouch(tx, "neema", actor=actor, now=clock.now()))
             case Act.MAKE_KEY:
-                how: dict[str, Any] = {"name": "Till", "permissions": list(Permission), "brand": "mlp"}
+                how: dict[str, Any] = {"name": "Till", "permissions": [Permission.PAYMENTS_READ], "brand": "mlp"}
                 how |= {"environment": Environment.LIVE, "now": clock.now()}
                 return self.single(lambda tx, actor: issue_api_keys.create_key(tx, merchant_id, actor=actor, **how))
+            case Act.MAKE_PAYING_KEY:
+                return self.paying_key(merchant_id)
             case Act.RESET_SECOND_FACTOR:
                 await enrolled(self.database, "opr_neema", secret_key=SECRET_KEY)
                 return self.single(lambda tx, by: login.reset_second_factor(tx, "neema", actor=by, now=clock.now()))
@@ -346,6 +381,8 @@ ALONE = {
     "undo_of_two": "refused",
     "undo_statement_booking": "done",
     "release": "done",
+    "cancel_unreported": "done",
+    "make_paying_key": "done",
 }
 
 

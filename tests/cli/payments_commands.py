@@ -6,6 +6,7 @@ import pytest
 
 from malipo import clock, ids
 from malipo.audit_log import store as audit_log
+from malipo.installation.store import send_counts
 from malipo.networks.connector import Verdict
 from malipo.operators import store as operators
 from malipo.payments.transaction import Status, Transaction, Type
@@ -50,6 +51,11 @@ class Desk:
         said = await self(*arguments, "--json", by=by)
         assert (said.code, said.err) == (0, ""), said
         return said.json
+
+    async def worker_reports(self, *routes: str) -> None:
+        """A worker runs, and carries these."""
+        async with self.steps.database.begin() as tx:
+            await send_counts.note_running(tx, "wrk_1", "till", routes)
 
     async def audit(self) -> list[dict[str, Any]]:
         """What was done to payments, newest first, as the command says it."""

@@ -263,7 +263,7 @@ GIVEN_BY = {
     Authority.OPERATOR: {
         *("wallet top-up", "wallet settle", "wallet reject"),
         *("payments resolve", "payments reject", "payments cancel"),
-        *("close day", "close reject"),
+        *("close day", "close reject", "key reject"),
         *("floats read", "floats transfer", "floats reject"),
         *("statements import", "statements fetch", "statements match", "statements charge"),
         *("statements layout", "statements withdraw", "statements undo", "statements reject"),
@@ -273,7 +273,7 @@ GIVEN_BY = {
     },
     Authority.SECOND_OPERATOR: {
         *("wallet approve", "floats approve", "close approve", "payments approve", "exceptions approve"),
-        *("statements approve", "statements approve-import", "operators vouch"),
+        *("statements approve", "statements approve-import", "operators vouch", "key approve"),
     },
 }
 

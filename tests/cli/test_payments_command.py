@@ -151,6 +151,7 @@ async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -
 
 async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_an_operator_may_cancel_it(desk: Desk) -> None:
     steps, desk.settings = desk.steps, {}
+    await desk.worker_reports("AIRTEL_MONEY DISBURSEMENT")
     payout, collection = await steps.open(PAYOUT, 5000), await steps.open(COLLECTION)
 
     rows = await desk.json("unsettled")
@@ -163,6 +164,40 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_an_oper
     assert text == f"Cancelled: {payout.reference}, TZS 5,000. TZS 5,030 is back in the wallet.\n"
     assert await desk.json("unsettled") == []
     await database_facts.assert_clean(steps.database)
+
+
+async def test_a_command_without_a_network_cancels_nothing_that_a_worker_sends(desk: Desk) -> None:
+    """asha's own environment lacks MALIPO_MPESA_…; the worker has it."""
+    desk.settings = {}
+    pending = await desk.steps.open(PAYOUT, 5000)
+    await desk.worker_reports("MPESA COLLECTION", "MPESA DISBURSEMENT")
+    refused = await desk.refused("cancel", pending.id, by="asha")
+    assert refused == "Its merchant is active, and can cancel it."
+    assert await desk.steps.status(pending) is Status.PENDING
+
+
+async def test_while_no_worker_reports_its_networks_two_operators_cancel(desk: Desk) -> None:
+    steps, desk.settings = desk.steps, {}
+    pending = await steps.open(PAYOUT, 5000)
+    proposed = await desk.told("cancel", pending.id, by="asha")
+    assert proposed.startswith(f"Proposed: {pending.reference}, TZS 5,000, cancel. Another operator must")
+    assert await steps.status(pending) is Status.PENDING
+    assert "it takes two operators" in (await desk("approve", pending.id, "--here", by="asha")).err
+
+    done = await desk.told("approve", pending.id, "--here", by="juma")
+    assert done == f"Resolved: {pending.reference}, TZS 5,000, is CANCELLED.\n"
+    assert await steps.status(pending) is Status.CANCELLED
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_two_operators_cancel_nothing_that_a_worker_has_reported_to_send_meanwhile(desk: Desk) -> None:
+    desk.settings = {}
+    pending = await desk.steps.open(PAYOUT, 5000)
+    await desk.told("cancel", pending.id, by="asha")
+    await desk.worker_reports("MPESA DISBURSEMENT")
+    refused = await desk.refused("approve", pending.id, "--here", by="juma")
+    assert refused == "Its merchant is active, and can cancel it."
+    assert await desk.steps.status(pending) is Status.PENDING
 
 
 async def test_callbacks_about_payments_that_we_do_not_have_are_listed(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.payments.batches.approve import SecondPersonRequired, SecondPersonWaits
+from malipo.payments.batches.approve import MerchantsPersonRequired, SecondPersonRequired, SecondPersonWaits
 from malipo.payments.batches.batch import Requester
 from malipo.service import Service
 from tests.conftest import Merchant, make_merchant
@@ -210,6 +210,47 @@ async def test_a_key_counts_as_who_made_it_also_here(shop: Shop) -> None:
     batch = await shop.make(2, requester=shop.requester("asha"))
     with pytest.raises(SecondPersonWaits):
         await shop.approve(batch, Requester(key.id, key.created_by))
+
+
+async def key_of(shop: Shop, actor: Actor) -> Requester:
+    """A key that may do everything, made by this one."""
+    async with shop.database.begin() as tx:
+        key = await issue_api_keys.create_key(
+            tx,
+            shop.merchant_id,
+            name="everything",
+            permissions=list(Permission),
+            environment=Environment.LIVE,
+            brand="mlp",
+            actor=actor,
+            now=clock.now(),
+        )
+    return Requester(key.id, key.created_by)
+
+
+@pytest.mark.parametrize("maker", [OPERATOR, Actor("user root", "test")])
+async def test_keys_that_operators_made_are_no_two_people_to_a_merchant(shop: Shop, maker: Actor) -> None:
+    """Operator asha has set juma's password, and makes a key with each name. The merchant sees two names."""
+    one, other = await key_of(shop, maker), await key_of(shop, Actor("operator asha", "test"))
+    for made, approves in ((one, other), (other, one)):
+        batch = await shop.make(2, requester=made)
+        with pytest.raises(MerchantsPersonRequired):
+            await shop.approve(batch, approves)
+        assert (await shop.look(batch)).batch.approved_at is None
+        await shop.approve(batch, shop.requester("neema"))
+
+
+async def test_an_operators_key_and_one_of_the_merchants_are_two(shop: Shop) -> None:
+    ours, theirs = await key_of(shop, OPERATOR), await key_of(shop, shop.actor("neema"))
+    for made, approves in ((ours, theirs), (theirs, ours), (shop.requester("asha"), ours)):
+        await shop.approve(await shop.make(2, requester=made), approves)
+
+
+async def test_an_operators_key_and_a_person_whom_an_operator_has_reset_are_not_two(shop: Shop) -> None:
+    await give_link(shop, "baraka", by=OPERATOR)
+    batch = await shop.make(2, requester=shop.requester("baraka"))
+    with pytest.raises(SecondPersonWaits):
+        await shop.approve(batch, await key_of(shop, OPERATOR))
 
 
 async def test_the_same_person_is_never_two_whoever_vouches(shop: Shop) -> None:

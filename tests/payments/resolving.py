@@ -98,4 +98,4 @@ async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str,
 
 async def cancel(steps: PaymentSteps, payment: str) -> Transaction:
     async with steps.database.begin() as tx:
-        return await operator_cancel.cancel(tx, payment, actor=ASHA, now=clock.now())
+        return (await operator_cancel.cancel(tx, payment, actor=ASHA, now=clock.now())).transaction

@@ -57,9 +57,9 @@ class Desk:
                 now=clock.now(),
             )
 
-    async def take(self, *payments: Transaction, by: Actor = ASHA) -> tuple[str, Matched]:
+    async def take(self, *payments: Transaction, by: Actor = ASHA, amount: int = 1_000_000) -> tuple[str, Matched]:
         done = await self.bring(self.statements.write(*(line_of(each) for each in payments)), by)
-        return done.file.id, await self.statements.match()
+        return done.file.id, await self.statements.match(amount)
 
     async def waiting(self) -> list[WaitingList]:
         async with self.database.read() as connection:

@@ -4,16 +4,11 @@ from typing import Any
 
 import msgspec
 
-from malipo import clock, money
-from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Row
-from malipo.reconciliation.close.differences import REASONS, title_of
-from malipo.reconciliation.close.differences import in_words as item_in_words
+from malipo.reconciliation.close.differences import balance_lines, channel_lines
 from malipo.reconciliation.close.report import verdict_of
 from malipo.reconciliation.close.signature import ClosedDay, message_of
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.close.verification import line_of, pem_of
-
-_MOST_ITEMS = 10
 
 
 def as_json(closed: ClosedDay, public_key: bytes) -> dict[str, Any]:
@@ -77,37 +72,7 @@ def in_words(closed: ClosedDay, public_key: bytes) -> str:
     close = closed.close
     lines = [f"{close.day} is closed. {verdict_of(closed)}"]
     for channel in close.channels:
-        lines += ["", *_channel(channel)]
-    lines += ["", *_balances(close), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
+        lines += ["", *channel_lines(channel)]
+    lines += ["", *balance_lines(close), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
     lines.append(f"Public key {line_of(public_key)} ({closed.key_id}). To check it elsewhere: --signed FOLDER")
     return "\n".join(lines)
-
-
-def _channel(channel: ChannelClose) -> list[str]:
-    lines = [f"{channel.channel:<14}{'statement':>16}{'ledger':>16}{'difference':>16}"]
-    lines += [_line(row) for row in channel.rows if row.statement or row.ledger or row.name in ("opening", "closing")]
-    for account, read in channel.last_readings:
-        at = "" if read.read_at is None else f" at {read.read_at.astimezone(clock.ZONE):%H:%M}"
-        told = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
-        lines.append(f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {told}")
-    for reason, total in channel.open.items():
-        lines.append(f"  open: {money.display(total.amount)}, {total.count:,} {REASONS[reason]}")
-    lines += [f"    {item_in_words(each)}" for each in channel.items[:_MOST_ITEMS]]
-    if len(channel.items) > _MOST_ITEMS:
-        lines.append("    and more: see --csv")
-    return lines
-
-
-def _line(row: Row) -> str:
-    statement = "-" if row.statement is None else f"{row.statement:,}"
-    difference = "" if row.difference is None else f"{row.difference:,}"
-    return f"  {row.name:<12}{statement:>16}{row.ledger:>16,}{difference:>16}".rstrip()
-
-
-def _balances(close: DayClose) -> list[str]:
-    lines = [f"{'balances':<30}{'in the day':>16}{'at its end':>16}"]
-    for name, balance in close.balances.items():
-        lines.append(f"  {title_of(name):<28}{close.changes.get(name, 0):>16,}{balance:>16,}")
-    lines.append(f"  {'trial balance':<44}{close.trial_balance:>16,}")
-    lines.append(f"  {'owed by merchants':<44}{close.owed:>16,}")
-    return lines

@@ -17,6 +17,7 @@ from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
+from malipo.installation.worker_reports import Served
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.store import merchants
@@ -25,6 +26,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
 from malipo.payments import case_reason, resolve
+from malipo.payments.cancellable import find_served
 from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
 from malipo.payments.resolution import may_be_sent as may_be_sent_by_decision
 from malipo.payments.store import cases, creators, network_answers
@@ -56,6 +58,7 @@ class Dossier(NamedTuple):
     creator: Creator | None
     code: str  # of what an approver is shown
     may_be_alone: bool
+    served: Served
 
 
 async def show_all(request: OperatorRequest) -> Response:
@@ -117,11 +120,11 @@ async def page(
 ) -> Response:
     """One case; with what was wrong about a form, if something was."""
     dossier = await request.service.write(lambda tx: _read(tx, payment_in(request)))
-    case, proposal, heard, merchant, wallet, creator, code, is_offered_alone = dossier
+    case, proposal, heard, merchant, wallet, creator, code, is_offered_alone, served = dossier
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
-    is_unconnected = case_reason.is_unconnected(case, _unconnected(request))
+    is_unconnected = case_reason.is_unconnected(case, _unconnected(request)) and served is not Served.YES
     # The database was restored: what it calls PENDING may have been sent before.
     may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
@@ -141,6 +144,7 @@ async def page(
         "limit": request.service.settings.booking_approval_amount,
         "may_cancel": is_pending and (not case.is_merchant_active or is_unconnected) and not may_be_sent,
         "is_unconnected": is_unconnected,
+        "is_unreported": served is Served.UNKNOWN,
         "may_be_sent": may_be_sent,
         "resembles_adopted": is_held_for_adopted(case),
         "may_send": may_be_sent_by_decision(case),
@@ -180,6 +184,7 @@ async def _read(tx: Tx, payment: str) -> Dossier:
         await creators.find(tx, transaction.merchant_id, transaction.id),
         "" if proposal is None else await resolve.find_code(tx, proposal),
         proposal is not None and may_be_alone(proposal.action, operators=await operators.count(tx)),
+        await find_served(tx, case),
     )
 
 

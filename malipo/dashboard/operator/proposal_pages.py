@@ -17,5 +17,7 @@ def page_of(proposal: Proposal) -> str:
         return f"/operator/close/{proposal.subject}"
     if proposal.action is Act.RELEASE:
         return "/operator/restore"
+    if proposal.action is Act.MAKE_PAYING_KEY:
+        return "/operator"  # It lists what waits. A key is shown at a terminal only; the reason names the command.
     is_case = proposal.action in RESOLUTIONS and not proposal.subject.startswith("exc_")
     return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"

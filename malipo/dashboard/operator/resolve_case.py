@@ -31,6 +31,7 @@ from malipo.service import EVENTS_TOPIC
 
 Act = Callable[[Tx], Awaitable[Resolved | None]]
 
+_FOUND = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED, ResolvedOutcome.SEND)  # a form of its own cancels
 _LEAST_EVIDENCE = 10
 _MOST_EVIDENCE = 1000
 _MOST_REFERENCE = 100
@@ -132,16 +133,17 @@ async def cancel(request: OperatorRequest) -> Response:
     """Cancel an unsent payout of a deactivated merchant, which only operators can, or of a channel not connected."""
     form = await request.form()
 
-    async def act(tx: Tx) -> None:
-        await operator_cancel.cancel(
+    async def act(tx: Tx) -> Resolved | None:
+        done = await operator_cancel.cancel(
             tx,
             pages.payment_in(request),
             actor=request.actor,
             now=request.service.clock(),
             unconnected=unconnected_routes(request.service.networks.routes),
         )
+        return None if done.is_done else done
 
-    return await _done(request, form, act, "payment-cancelled")
+    return await _done(request, form, act, "case-proposed")
 
 
 async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
@@ -164,7 +166,7 @@ def _when(request: OperatorRequest) -> dict[str, Any]:
 def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:
     words, wrong = request.words, {}
     reference = form.text("providerReference")
-    if form.text("outcome") not in (*ResolvedOutcome, resolution_effects.WAIVED):
+    if form.text("outcome") not in (*_FOUND, resolution_effects.WAIVED):
         wrong["outcome"] = words(_OUTCOME)
     if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
         wrong["evidence"] = words(_EVIDENCE)
@@ -186,6 +188,8 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> 
         return await pages.page(request, status=HTTPStatus.SERVICE_UNAVAILABLE, problem=problem, values=form.values())
     if resolved is None or resolved.is_done:
         request.service.notifier.notify(EVENTS_TOPIC)
-    if resolved is not None and resolved.is_done:
+    if resolved is None:
+        notice = "payment-cancelled"
+    elif resolved.is_done:
         notice = "case-settled"
     return request.go(f"/operator/cases/{pages.payment_in(request)}", notice)

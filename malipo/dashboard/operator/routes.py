@@ -8,6 +8,7 @@ from starlette.responses import Response
 from malipo.access.reauthentication import SensitiveAct
 from malipo.approvals.acts import (
     BOOKINGS,
+    CANCELS,
     CLOSES,
     EXCEPTION_ACTIONS,
     EXCEPTION_UNDOS,
@@ -82,7 +83,7 @@ PAGES = [
     Page("POST", "/operator/cases/{payment}/propose", resolve_case.propose, does=RESOLUTIONS),
     Page("POST", "/operator/cases/{payment}/approve", resolve_case.approve, does=RESOLUTIONS),
     Page("POST", "/operator/cases/{payment}/reject", resolve_case.reject),
-    Page("POST", "/operator/cases/{payment}/cancel", resolve_case.cancel, does=(Act.CANCEL_PAYMENT,)),
+    Page("POST", "/operator/cases/{payment}/cancel", resolve_case.cancel, does=CANCELS),
     Page("GET", "/operator/callbacks", unknown_callbacks.show),
     Page("GET", "/operator/bookings", bookings.show),
     Page("POST", "/operator/bookings/approve", bookings.approve, does=BOOKINGS),
@@ -99,7 +100,7 @@ PAGES = [
     Page("POST", f"{statements.PATH}/{{id}}/approve", withdraw_statement.approve, does=STATEMENT_UNDOS),
     Page("POST", f"{statements.PATH}/{{id}}/reject", withdraw_statement.reject),
     Page("POST", f"{statements.PATH}/{{id}}/approve-import", decide_import.approve, does=(Act.IMPORT,)),
-    Page("POST", f"{statements.PATH}/{{id}}/reject-import", decide_import.reject),
+    Page("POST", f"{statements.PATH}/{{id}}/reject-import", decide_import.reject, does=(Act.REJECT_IMPORT,)),
     Page("GET", floats.PATH, floats.show),
     Page("POST", f"{floats.PATH}/read", floats.note_reading),
     Page("POST", f"{floats.PATH}/transfer", floats.transfer, does=(Act.TRANSFER,)),

@@ -1,5 +1,6 @@
 """The SQL of worker_send_counts: the batches that each worker has sent, its looks, and the server that it looked at."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ from malipo.db import Conn, Tx
 from malipo.db.schema import SERVES
 from malipo.installation.high_water_mark import Counted
 from malipo.installation.mark_comparison import DatabaseState, Worker
+from malipo.installation.worker_reports import REMEMBERED, RUNNING, WorkerReport
 
 # Which server and database this is. A restart, a fail-over and a restore each give it another id.
 _SERVER_ID = """
@@ -41,19 +43,35 @@ async def find_database_state(connection: Conn) -> DatabaseState:
     return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
-async def note_running(tx: Tx, worker_id: str, host: str) -> int:
-    """Note that a worker has looked. How often it has."""
+async def note_running(tx: Tx, worker_id: str, host: str, routes: Sequence[str] | None = None) -> int:
+    """Note that a worker has looked, and what it carries; None: it does not report that. How often it has looked."""
     looks: int = await tx.fetchval(
         f"""
-        INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count) VALUES ($1, $2, {_SERVER_ID}, 1)
+        INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count, routes, routes_at)
+        VALUES ($1, $2, {_SERVER_ID}, 1, $3::text[], CASE WHEN $3::text[] IS NOT NULL THEN now() END)
         ON CONFLICT (worker_id) DO UPDATE
-        SET seen_at = now(), host = excluded.host, server_id = excluded.server_id, look_count = w.look_count + 1
+        SET seen_at = now(), host = excluded.host, server_id = excluded.server_id, look_count = w.look_count + 1,
+            routes = excluded.routes, routes_at = excluded.routes_at
         RETURNING look_count
         """,
         worker_id,
         host,
+        None if routes is None else list(routes),
     )
     return looks
+
+
+async def find_reports(connection: Conn) -> list[WorkerReport]:
+    """What workers have reported that they carry, also those that have ended since a short time."""
+    rows = await connection.fetch(
+        """
+        SELECT routes, routes_at > now() - $1::interval AND seen_at > '-infinity' FROM worker_send_counts
+        WHERE routes_at > now() - $2::interval
+        """,
+        RUNNING,
+        REMEMBERED,
+    )
+    return [WorkerReport(frozenset(routes), is_running) for routes, is_running in (row.values() for row in rows)]
 
 
 async def count_look(tx: Tx, worker_id: str) -> int | None:

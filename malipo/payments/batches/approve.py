@@ -49,6 +49,16 @@ class SecondPersonWaits(Forbidden):
         )
 
 
+class MerchantsPersonRequired(Forbidden):
+    code = "second_person_required"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Both API keys were made by operators of the service. One of the two must be a person of the merchant, or "
+            "a key that one of them made."
+        )
+
+
 class NotApprovable(Conflict):
     code = "batch_not_approvable"
 
@@ -103,6 +113,8 @@ class ApproveBatch:
             return Approved(batch)  # They have what they want.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
+        if takes_two and not vouching.is_one_of_merchant(batch.maker, approval.requester.person):
+            return MerchantsPersonRequired()
         if takes_two and await self._is_one_waiting(tx, batch, approval.requester):
             return SecondPersonWaits()
         return await self._open(tx, batch, approval.requester)

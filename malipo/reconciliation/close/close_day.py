@@ -18,7 +18,7 @@ from malipo.ledger.store import closed_days
 from malipo.reconciliation.close.compute_close import Computed, compute
 from malipo.reconciliation.close.day import can_be_closed_at
 from malipo.reconciliation.close.day_close import DayClose, encode, hash_of
-from malipo.reconciliation.close.differences import sentences_of
+from malipo.reconciliation.close.differences import lines_of, sentences_of
 from malipo.reconciliation.close.signature import ClosedDay, signed
 from malipo.reconciliation.close.signing_key import find_or_make
 from malipo.reconciliation.close.store import closes, open_items
@@ -190,12 +190,15 @@ async def _propose(
     actor: Actor,
     now: datetime,
 ) -> ProposedClose:
+    terms = CloseTerms(
+        hash=_hash(close, before).hex(), without=tuple(sorted(without)), differences=tuple(lines_of(close))
+    )
     proposal = Proposal(
         id=ids.mint("dcp_", now),
         action=Act.CLOSE_WITH_DIFFERENCE,
         subject=close.day.isoformat(),
         amount=0,
-        terms=decide.encode(CloseTerms(hash=_hash(close, before).hex(), without=tuple(sorted(without)))),
+        terms=decide.encode(terms),
         reason=reason,
         requested_by=actor.name,
         requested_at=now,

@@ -1,7 +1,7 @@
-"""Where a day does not add up, in shillings, in sentences. Pure."""
+"""Where a day does not add up, in shillings, in sentences; and its statements and its ledger side by side. Pure."""
 
-from malipo import money
-from malipo.reconciliation.close.day_close import ChangeKind, ChannelClose, DayClose, Item, Reason
+from malipo import clock, money
+from malipo.reconciliation.close.day_close import ChangeKind, ChannelClose, DayClose, Item, Reason, Row
 
 _MOST_ITEMS = 10
 
@@ -77,3 +77,39 @@ def in_words(item: Item) -> str:
     noted = f" ({item.kind} {item.exception})" if item.exception else ""
     change = -item.amount if item.side == "ledger" else item.amount
     return f"{money.display(change)} {side}: {name}, {item.day}{noted}"
+
+
+def lines_of(close: DayClose) -> list[str]:
+    """Each channel, and each account of the ledger: what the page of the day shows."""
+    lines = [line for channel in close.channels for line in channel_lines(channel)]
+    return [*lines, *balance_lines(close)]
+
+
+def channel_lines(channel: ChannelClose) -> list[str]:
+    lines = [f"{channel.channel:<14}{'statement':>16}{'ledger':>16}{'difference':>16}"]
+    lines += [_line(row) for row in channel.rows if row.statement or row.ledger or row.name in ("opening", "closing")]
+    for account, read in channel.last_readings:
+        at = "" if read.read_at is None else f" at {read.read_at.astimezone(clock.ZONE):%H:%M}"
+        told = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
+        lines.append(f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {told}")
+    for reason, total in channel.open.items():
+        lines.append(f"  open: {money.display(total.amount)}, {total.count:,} {REASONS[reason]}")
+    lines += [f"    {in_words(each)}" for each in channel.items[:_MOST_ITEMS]]
+    if len(channel.items) > _MOST_ITEMS:
+        lines.append("    and more: see the page of the day, or --csv once it is closed")
+    return lines
+
+
+def _line(row: Row) -> str:
+    statement = "-" if row.statement is None else f"{row.statement:,}"
+    difference = "" if row.difference is None else f"{row.difference:,}"
+    return f"  {row.name:<12}{statement:>16}{row.ledger:>16,}{difference:>16}".rstrip()
+
+
+def balance_lines(close: DayClose) -> list[str]:
+    lines = [f"{'balances':<30}{'in the day':>16}{'at its end':>16}"]
+    for name, balance in close.balances.items():
+        lines.append(f"  {title_of(name):<28}{close.changes.get(name, 0):>16,}{balance:>16,}")
+    lines.append(f"  {'trial balance':<44}{close.trial_balance:>16,}")
+    lines.append(f"  {'owed by merchants':<44}{close.owed:>16,}")
+    return lines

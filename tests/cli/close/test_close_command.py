@@ -13,7 +13,7 @@ from malipo import clock
 from malipo.db import Database
 from malipo.operators import store as operators
 from tests.conftest import SECRET_KEY
-from tests.journeys.operator_commands import Said, malipo
+from tests.journeys.operator_commands import Said, malipo, malipo_unseen
 from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at
 
 
@@ -97,6 +97,30 @@ async def _require_checked_by_openssl(
     signed.write_text(shown["signed"].replace("5000", "5001"))
     assert run() == "Signature Verification Failure\n"
     assert (await close("key", "--id", "csk_none")).code == 2
+
+
+async def test_who_approves_is_shown_what_differs_before_they_are_asked(books: Books, database_url: str) -> None:
+    """All that the page of the day shows: the two columns, what is open, and each account of the ledger."""
+
+    async def close(*arguments: str, by: str) -> Said:
+        return await malipo(*arguments, database_url=database_url, secret_key=SECRET_KEY, operator=by)
+
+    await books.paid("R1", 5000, at(MONDAY))
+    await books.statement(MONDAY, [("R1", 5000, "11:59", "money"), ("X", 700, "15:00", "money")])
+    await books.match("R1")
+    why = ("--accept-difference", "--reason", "the network looks for it")
+    assert (await close("close", "2026-11-02", *why, by="asha")).code == 0
+    looks: dict[str, Any] = {"database_url": database_url, "secret_key": SECRET_KEY, "operator": "juma"}
+    asked = await malipo_unseen("close", "approve", "2026-11-02", "--here", **looks)
+    assert asked.code == 2
+    shown = [" ".join(line.split()) for line in asked.err.splitlines()]
+    for line in ("MPESA statement ledger difference", "closing 5,700 5,000 700", "balances in the day at its end"):
+        assert line in shown
+    assert any("TZS 700 only in the statement: line X" in line for line in shown)
+    [waiting] = (await close("approvals", "--json", by="juma")).json
+    assert f"--seen {waiting['seen']}" in shown[-1]
+    closed = await close("close", "approve", "2026-11-02", "--here", "--seen", waiting["seen"], "--json", by="juma")
+    assert (closed.json["isClosed"], closed.json["addsUp"]) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
+from malipo.installation.store import send_counts
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.resolution import Effect, effect_of
@@ -17,7 +18,7 @@ from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Running, make_merchant
-from tests.dashboard.operator.operator_pages import Operator, OperatorPages
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
 from tests.dashboard.operator.own_database import database as database
 from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
@@ -273,6 +274,8 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_cancell
     asha = await room.operator("asha")
     pending = await room.steps.open(PAYOUT, 5000)
     path = f"/operator/cases/{pending.reference}/cancel"
+    async with room.service.database.begin() as tx:
+        await send_counts.note_running(tx, "wrk_1", "till", routes=[])
 
     listed = await asha.surfer.get("/operator")
     assert "No network is connected that could take it, so nobody sends it." in listed.words
@@ -280,6 +283,32 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_cancell
     assert (await asha.surfer.post(path)).status == 303
 
     assert (await room.status(pending), await room.available()) == (Status.CANCELLED, 10_000)
+
+
+async def test_while_no_worker_reports_its_networks_a_second_operator_approves_it(room: Room) -> None:
+    asha, juma = await room.operator("asha"), await room.operator("juma")
+    pending = await room.steps.open(PAYOUT, 5000)
+    assert "No worker reports which networks are connected" in (await asha.look(pending)).words
+    assert (await asha.surfer.post(f"/operator/cases/{pending.reference}/cancel")).status == 303
+    assert await room.status(pending) is Status.PENDING
+
+    seen = await juma.look(pending)
+    assert "It is cancelled" in seen.words
+    assert "Make sure that no worker sends payments of this network" in seen.words
+    assert (await juma.decide("approve", pending, proposal_on(seen))).status == 303
+    assert (await room.status(pending), await room.available()) == (Status.CANCELLED, 10_000)
+
+
+async def test_a_payout_that_a_worker_sends_is_not_offered(room: Room) -> None:
+    """The worker has a network that the process of the pages lacks."""
+    asha = await room.operator("asha")
+    pending = await room.steps.open(PAYOUT, 5000)
+    async with room.service.database.begin() as tx:
+        await send_counts.note_running(tx, "wrk_1", "till", routes=["MPESA DISBURSEMENT"])
+    path = f"/operator/cases/{pending.reference}/cancel"
+    assert path not in (await asha.look(pending)).text
+    assert (await asha.surfer.post(path)).status == 403
+    assert await room.status(pending) is Status.PENDING
 
 
 async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room) -> None:

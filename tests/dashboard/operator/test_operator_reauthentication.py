@@ -27,6 +27,7 @@ ACTS = {
     ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/approve-import"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/{id}/reject-import"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/exceptions/{id}/undo"): SensitiveAct.APPROVAL,

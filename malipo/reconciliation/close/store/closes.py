@@ -19,6 +19,7 @@ class CloseTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     hash: str  # of what was seen: if it is another one by then, it is proposed again
     without: tuple[str, ...]  # channels without a statement
+    differences: tuple[str, ...] = ()  # what the proposer was shown, in lines; empty: an earlier version proposed it
 
 
 class ProposedClose(CloseTerms, frozen=True, kw_only=True):

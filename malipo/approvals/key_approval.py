@@ -1,0 +1,146 @@
+"""API keys that operators make for a merchant. A key that can pay out is money: above the amount it is only proposed,
+and whoever approves it is shown the key.
+
+What merchants' own people make is theirs. Before any operator has a password, the installer makes keys at once.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from malipo import ids, money
+from malipo.approvals import decide, moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import Deciders
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.ledger.store import wallets
+from malipo.merchants import issue_api_keys
+from malipo.merchants.api_keys import Environment, NewKey, Permission, address_range_of
+
+PAYING = frozenset({Permission.PAYMENTS_CREATE, Permission.PAYOUTS_APPROVE})
+NOTHING_WAITS = "No API key of this merchant waits for a second operator."
+
+
+class KeyTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a proposal of a key keeps; its merchant is the subject."""
+
+    name: str
+    permissions: tuple[Permission, ...]
+    environment: Environment
+    brand: str
+    expires_at: datetime | None = None
+    ip_allowlist: tuple[str, ...] = ()
+    payout_limit: int | None = None
+    daily_payout_limit: int | None = None
+
+
+def amount_of(terms: KeyTerms, *, available: int) -> int:
+    """What the key can pay out in a day, as the wallet is now. Pure."""
+    if not PAYING & set(terms.permissions):
+        return 0
+    return max(0, available if terms.daily_payout_limit is None else min(available, terms.daily_payout_limit))
+
+
+async def request(
+    tx: Tx,
+    merchant_id: str,
+    terms: KeyTerms,
+    *,
+    approval_amount: int,
+    actor: Actor,
+    now: datetime,
+    is_single_operator: bool = False,
+) -> NewKey | Proposal:
+    """Make it, or propose it if it can pay out more than one operator may move alone."""
+    if not actor.is_operator or not PAYING & set(terms.permissions):
+        return await _make(tx, merchant_id, terms, {}, actor=actor, now=now)
+    await moved_alone.lock(tx, actor.name)
+    await decide.require_none_open(tx, [Act.MAKE_PAYING_KEY], merchant_id)
+    amount = amount_of(terms, available=await find_available(tx, merchant_id))
+    deciders = await moved_alone.deciders_of(
+        tx,
+        Act.MAKE_PAYING_KEY,
+        amount,
+        operator=actor.name,
+        subject=merchant_id,
+        approval_amount=approval_amount,
+        now=now,
+        is_single_operator=is_single_operator,
+    )
+    if deciders is Deciders.TWO:
+        return await _propose(tx, merchant_id, terms, amount, actor=actor, now=now)
+    return await _make(tx, merchant_id, terms, audit_log.alone(deciders is Deciders.ONLY), actor=actor, now=now)
+
+
+async def approve(
+    tx: Tx,
+    merchant_id: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    is_single_operator: bool = False,
+) -> NewKey:
+    """Agree with what another operator has proposed, and make it; `seen` is the code of what they were shown."""
+    found = await lock_open(tx, merchant_id)
+    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
+    decide.require_seen(seen, decide.code_of(found))
+    noted = {"proposed_by": found.requested_by} | audit_log.alone(decided.is_single_operator)
+    return await _make(tx, merchant_id, found.terms_as(KeyTerms), noted, actor=actor, now=now)
+
+
+async def reject(tx: Tx, merchant_id: str, *, actor: Actor, now: datetime) -> Proposal:
+    """Disagree with a proposal, or take one's own back."""
+    found = await lock_open(tx, merchant_id)
+    details = _details(merchant_id, found.terms_as(KeyTerms))
+    return await decide.reject(tx, found, "api_key.rejected", details, actor=actor, now=now)
+
+
+async def lock_open(tx: Tx, merchant_id: str) -> Proposal:
+    return await decide.lock_open(tx, [Act.MAKE_PAYING_KEY], merchant_id, NOTHING_WAITS)
+
+
+async def find_available(connection: Conn, merchant_id: str) -> int:
+    wallet, _ = await wallets.get(connection, merchant_id)
+    return wallet.available
+
+
+async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, actor: Actor, now: datetime) -> Proposal:
+    proposal = Proposal(
+        id=ids.mint("kpr_", now),
+        action=Act.MAKE_PAYING_KEY,
+        subject=merchant_id,
+        amount=amount,
+        terms=decide.encode(terms),
+        reason=f"An API key that can pay out {money.display(amount)}: malipo key approve {merchant_id}",
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    return await decide.propose(tx, proposal, "api_key.proposed", _details(merchant_id, terms), actor=actor)
+
+
+async def _make(
+    tx: Tx, merchant_id: str, terms: KeyTerms, noted: dict[str, object], *, actor: Actor, now: datetime
+) -> NewKey:
+    return await issue_api_keys.create_key(
+        tx,
+        merchant_id,
+        name=terms.name,
+        permissions=terms.permissions,
+        environment=terms.environment,
+        brand=terms.brand,
+        actor=actor,
+        now=now,
+        expires_at=terms.expires_at,
+        ip_allowlist=[address_range_of(each) for each in terms.ip_allowlist],
+        payout_limit=terms.payout_limit,
+        daily_payout_limit=terms.daily_payout_limit,
+        noted=noted,
+    )
+
+
+def _details(merchant_id: str, terms: KeyTerms) -> dict[str, object]:
+    return {"merchant_id": merchant_id, "name": terms.name, "permissions": terms.permissions}

@@ -1,0 +1,35 @@
+"""What workers report that they carry, and what that says of a channel. Pure.
+
+A command, and each API process, has settings of its own; only a worker sends payments.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import Enum
+from typing import NamedTuple
+
+# A worker reports about once a second. One that has ended may come back with what it carried.
+RUNNING, REMEMBERED = timedelta(minutes=1), timedelta(hours=1)
+
+
+class WorkerReport(NamedTuple):
+    routes: frozenset[str]
+    is_running: bool  # it has reported within RUNNING; else within REMEMBERED
+
+
+class Served(Enum):
+    """Whether workers send payments of a channel and type."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"  # no worker that runs has reported
+
+
+def route_of(channel: str, type_: str) -> str:
+    return f"{channel} {type_}"
+
+
+def served_by(reports: Sequence[WorkerReport], route: str) -> Served:
+    if any(route in each.routes for each in reports):
+        return Served.YES
+    return Served.NO if any(each.is_running for each in reports) else Served.UNKNOWN
