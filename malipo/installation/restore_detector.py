@@ -91,14 +91,24 @@ class RestoreDetector:
             self._high_water_mark, marks, first, standing, is_time_up=is_time_up
         ):
             return False
-        async with self._database.begin() as tx:
-            looks = await send_counts.note_running(tx, self.worker_id, socket.gethostname(), self._routes)
-        self._is_seen = True
-        if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
-            await asyncio.to_thread(self._high_water_mark.write, counted._replace(looks=looks))
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
-        self._may_send = is_time_up or awaited <= have_looked
+        may_send = is_time_up or awaited <= have_looked
+        async with self._database.begin() as tx:
+            looks = await send_counts.note_running(
+                tx,
+                self.worker_id,
+                socket.gethostname(),
+                self._routes,
+                server_id=standing.server_id,
+                is_waiting=not may_send,
+            )
+        if looks is None:  # The server was exchanged since it was read. The next look compares the new one.
+            self._may_send = False
+            return False
+        self._is_seen, self._may_send = True, may_send
+        if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
+            await asyncio.to_thread(self._high_water_mark.write, counted._replace(looks=looks))
         return False
 
     async def _open_mark(self, folder: Path) -> HighWaterMark:
@@ -159,25 +169,25 @@ class RestoreDetector:
         await asyncio.to_thread(self._high_water_mark.write, batch.counted)
         return True
 
-    async def count_numbering(self, tx: Tx) -> int | None:
+    async def count_numbering(self, tx: Tx) -> Counted | None:
         """Events are numbered in this transaction: count it as a look. Give the count to `note_numbering` afterwards.
 
         A database that was restored unnoticed would give these numbers to other events, which readers of the feed would
-        then miss. So a worker numbers only what it has looked at, and not if the database has lost looks of its own.
+        then miss. So a worker numbers only what it has looked at, and not if the database has lost looks of its own;
+        nor in an epoch that its mark does not know, where the mark would show no restore.
         """
         if self._state_dir is None:
             return None
-        looks = await send_counts.count_look(tx, self.worker_id) if self._is_seen else None
         counted = self.counted
-        if looks is None or counted is None or looks <= counted.looks:
+        now = await send_counts.count_look(tx, self.worker_id) if self._is_seen else None
+        if now is None or counted is None or now.epoch != counted.epoch or now.looks <= counted.looks:
             raise NotCompared
-        return looks
+        return now
 
-    async def note_numbering(self, looks: int | None) -> None:
-        """After the commit."""
-        mark = self._high_water_mark
-        if looks is not None and mark is not None and mark.counted is not None:
-            await asyncio.to_thread(mark.write, mark.counted._replace(looks=looks))
+    async def note_numbering(self, counted: Counted | None) -> None:
+        """After the commit. In a mark that is of a later epoch by now it is not noted."""
+        if counted is not None and self._high_water_mark is not None:
+            await asyncio.to_thread(self._high_water_mark.write, counted)
 
     async def leave(self) -> None:
         """Note that this worker has ended, and close its mark."""

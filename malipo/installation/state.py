@@ -50,7 +50,7 @@ class Restored(Closed):
 
 
 class NotComparedYet(Closed):
-    """The database has restarted, and no worker has compared it with its mark yet."""
+    """The database has restarted, and the workers have not compared it with their marks yet."""
 
     retry_after_seconds = 5
 

@@ -31,8 +31,8 @@ class FannedOut:
 async def fan_out(
     tx: Tx, *, most: int, claim_id: str, lease_seconds: float, may_take: MayTake, now: datetime
 ) -> FannedOut:
-    # Not on a server that no worker has compared: if it was restored, these numbers were other events', and readers of
-    # the feed would miss the new ones.
+    # Not on a server that the workers have not compared: if it was restored, these numbers were other events', and
+    # readers of the feed would miss the new ones.
     facts = await outbox.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not facts:
         return FannedOut(0, (), frozenset())

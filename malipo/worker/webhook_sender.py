@@ -94,7 +94,7 @@ class WebhookSender:
                     may_take=may_take,
                     now=now,
                 )
-                looks = await self._detector.count_numbering(tx) if done.facts else None
+                counted = await self._detector.count_numbering(tx) if done.facts else None
                 self._mark("fanning")
         except BaseException as error:
             for slot in slots:
@@ -109,7 +109,7 @@ class WebhookSender:
         if done.left:
             self._waiting |= dict.fromkeys(done.left)
             self._due.set()
-        await self._detector.note_numbering(looks)
+        await self._detector.note_numbering(counted)
         return done.facts == _MOST_FACTS
 
     async def _take_due(self) -> bool:

@@ -56,6 +56,11 @@ SAFEGUARDS = (
         (_CLAIMS_COMPARED, _WORKER_COMPARED, *_BATCH_COMPARED),
     ),
     Safeguard(
+        "compared-by-all",
+        "No event gets a place in the feed, and nothing is cancelled, before all workers have compared the database.",
+        (InFunction(send_counts.note_running, "server_id + _WAITS if is_waiting else server_id", "server_id"),),
+    ),
+    Safeguard(
         "fence",
         "A restored installation sends nothing until operators release it.",
         (InConstant(dispatch_claims, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),

@@ -12,7 +12,6 @@ from malipo import clock
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
-from malipo.installation.store import send_counts
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -32,6 +31,7 @@ from tests.approvals.grid import LIMIT, MORE
 from tests.authenticator_app import enrolled
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 from tests.dashboard.page_client import cheap_hash
+from tests.installation.reporting_worker import note_worker
 from tests.payments.payment_steps import PaymentSteps
 from tests.reconciliation.statement_days import Entry, Statements, line_of
 from tests.reconciliation.test_resolve_exceptions import Desk
@@ -128,7 +128,7 @@ class Cases:
                 case.payment = await steps.open(PAYOUT, 500)
                 async with self.database.begin() as tx:
                     routes: list[str] | None = [] if act is Act.CANCEL_PAYMENT else None
-                    await send_counts.note_running(tx, "wrk_grid", "till", routes)
+                    await note_worker(tx, routes, worker_id="wrk_grid")
             case Act.SWITCH_MERCHANT if form == "merchant activate":
                 async with self.database.begin() as tx:
                     await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())

@@ -18,7 +18,6 @@ from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
-from malipo.installation.store import send_counts
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -42,6 +41,7 @@ from malipo.restore import hold, release
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
+from tests.installation.reporting_worker import note_worker
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
@@ -242,7 +242,7 @@ class World:
                 return self.single(lambda tx, actor: hold.end(tx, [], actor=actor, now=clock.now()))
             case Act.CANCEL_PAYMENT:
                 payout = await steps.open(PAYOUT, 500)
-                await self.write(lambda tx: send_counts.note_running(tx, "wrk_1", "till", routes=[]))
+                await self.write(lambda tx: note_worker(tx, []))
                 return self.cancelling(payout)
             case Act.CANCEL_UNREPORTED:
                 return self.cancelling(await steps.open(PAYOUT, 500))

@@ -6,12 +6,12 @@ import pytest
 
 from malipo import clock, ids
 from malipo.audit_log import store as audit_log
-from malipo.installation.store import send_counts
 from malipo.networks.connector import Verdict
 from malipo.operators import store as operators
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant
+from tests.installation.reporting_worker import note_worker
 from tests.journeys.operator_commands import Said
 from tests.journeys.operator_commands import malipo as run
 from tests.payments.payment_steps import PaymentSteps
@@ -55,7 +55,7 @@ class Desk:
     async def worker_reports(self, *routes: str) -> None:
         """A worker runs, and carries these."""
         async with self.steps.database.begin() as tx:
-            await send_counts.note_running(tx, "wrk_1", "till", routes)
+            await note_worker(tx, routes)
 
     async def audit(self) -> list[dict[str, Any]]:
         """What was done to payments, newest first, as the command says it."""

@@ -1,4 +1,4 @@
-"""A restored database before a worker has compared it: nothing is sent, cancelled, lapses or is published."""
+"""A restored database before the workers have compared it: nothing is sent, cancelled, lapses or is published."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ import pytest
 
 from malipo import clock
 from malipo.errors import Conflict
+from malipo.installation import feed_cursors
+from malipo.installation.feed_cursors import CursorLost
 from malipo.installation.mark_comparison import DatabaseState
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.state import NotComparedYet
@@ -22,11 +24,16 @@ from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import ASHA, EVIDENCE, JUMA, fence
 from tests.restore.operators import steps as steps
 
+_BEFORE = "the one before"
 
-async def _restart_server(steps: PaymentSteps) -> None:
-    """As the rows look on a server that no worker has seen."""
+
+async def _restart_server(steps: PaymentSteps, *workers: RestoreDetector) -> None:
+    """As the rows look on a server that no worker has seen. These workers know the one before."""
     async with steps.database.begin() as tx:
-        await tx.execute("UPDATE worker_send_counts SET server_id = 'the one before'")
+        await tx.execute("UPDATE worker_send_counts SET server_id = $1", _BEFORE)
+    for each in workers:
+        assert each._first is not None
+        each._first = each._first._replace(server_id=_BEFORE)
 
 
 async def _worker(steps: PaymentSteps, folder: Path) -> RestoreDetector:
@@ -117,7 +124,7 @@ async def test_a_restore_that_lost_only_places_in_the_feed_is_noticed(steps: Pay
     """Less than a second was lost: no look and no batch of sends, but an event's number, which its reader has seen."""
     detector = await _worker(steps, tmp_path)
     await steps.open(Type.COLLECTION)
-    looks = await _looks(steps)
+    looks = await _looks(steps, detector)
     assert await _numbered(steps, detector) == 1
     async with steps.database.begin() as tx:  # As the rows were before.
         await tx.execute("UPDATE worker_send_counts SET look_count = $1", looks)
@@ -151,6 +158,146 @@ async def test_what_is_numbered_during_a_look_is_no_restore(steps: PaymentSteps,
         assert await connection.fetchval("SELECT fenced_at IS NULL FROM installation")
 
 
+async def _two_workers(
+    steps: PaymentSteps, folder: Path, *, patience_seconds: float = 60
+) -> tuple[RestoreDetector, RestoreDetector]:
+    """On hosts of their own, and both at work."""
+    first, second = [
+        RestoreDetector(steps.database, folder / name, fence=steps.service.fence, patience_seconds=patience_seconds)
+        for name in ("first", "second")
+    ]
+    for each in (first, second, first):
+        await each.look()
+    return first, second
+
+
+async def test_no_event_gets_a_place_in_the_feed_before_all_workers_have_looked_at_the_server(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """One worker hung from the backup to the restore, so that its mark shows nothing, and looks first. The other had
+    given an event a place since the backup. A reader who has read it must be told that it is lost."""
+    hung, busy = await _two_workers(steps, tmp_path)
+    await steps.open(Type.COLLECTION)
+    looks = await _looks(steps, busy)
+    assert await _numbered(steps, busy) == 1
+    await _restart_server(steps, hung, busy)
+    async with steps.database.begin() as tx:  # As the rows were before.
+        await tx.execute("UPDATE worker_send_counts SET look_count = $2 WHERE worker_id = $1", busy.worker_id, looks)
+        await tx.execute("UPDATE feeds SET last_number = 0")
+        await tx.execute("UPDATE events SET feed_number = NULL")
+
+    await hung.look()
+    assert await _numbered(steps, hung) == 0, "the place would be given twice"
+
+    await busy.look()
+    async with steps.database.read() as connection:
+        epoch = await feed_cursors.find_epoch(connection)
+        with pytest.raises(CursorLost):
+            await feed_cursors.require_kept(connection, steps.merchant_id, epoch=epoch, of_epoch=1, number=1)
+    for each in (hung, busy, hung):
+        await each.look()
+    assert await _numbered(steps, hung) == 1
+
+
+async def test_nothing_is_cancelled_before_all_workers_have_looked_at_the_server(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """What one of them has sent since the backup, and this database calls unsent, may be paid."""
+    first, second = await _two_workers(steps, tmp_path)
+    payout = await steps.open(Type.DISBURSEMENT)
+    await _restart_server(steps, first, second)
+    await first.look()
+    with pytest.raises(NotComparedYet):
+        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+    await second.look()
+    assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
+
+
+@pytest.mark.parametrize("type_", Type)
+async def test_nothing_is_sent_or_lapses_before_all_workers_have_looked_at_the_server(
+    steps: PaymentSteps, tmp_path: Path, type_: Type
+) -> None:
+    first, second = await _two_workers(steps, tmp_path)
+    old = await steps.open(type_)
+    await steps.wait(old, seconds=10_000)
+    await _restart_server(steps, first, second)
+    await first.look()
+
+    taken = await steps.claim(worker_id=first.worker_id)
+    await steps.service.lapse([old.channel], connector="mpesa")
+
+    assert (taken.to_send, taken.lapsed, await steps.status(old)) == ([], [], Status.PENDING)
+    await second.look()
+    taken = await steps.claim(worker_id=first.worker_id)
+    assert [each.id for each in (*taken.to_send, *taken.lapsed)] == [old.id]
+
+
+async def test_a_worker_that_never_comes_back_does_not_stop_the_feed(steps: PaymentSteps, tmp_path: Path) -> None:
+    first, second = await _two_workers(steps, tmp_path, patience_seconds=0)
+    await steps.open(Type.COLLECTION)
+    await _restart_server(steps, first, second)
+    await first.look()
+    assert await _numbered(steps, first) == 1
+
+
+class _ExchangedMeanwhile(RestoreDetector):
+    """The database is exchanged after it was compared, and before the look is noted."""
+
+    is_exchanged = False
+
+    async def _find_database_state(self) -> DatabaseState:
+        state = await super()._find_database_state()
+        return state._replace(server_id=_BEFORE) if self.is_exchanged else state
+
+
+async def test_a_look_at_one_server_is_not_noted_on_another(steps: PaymentSteps, tmp_path: Path) -> None:
+    detector = _ExchangedMeanwhile(steps.database, tmp_path, fence=steps.service.fence, patience_seconds=0)
+    await detector.look()
+    payout = await steps.open(Type.DISBURSEMENT)
+    await _restart_server(steps)
+    detector.is_exchanged = True
+    await detector.look()
+    assert not detector.may_send
+    with pytest.raises(NotComparedYet):
+        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+    detector.is_exchanged = False
+    await detector.look()
+    assert detector.may_send
+
+
+async def test_a_worker_gives_no_event_a_place_in_an_epoch_that_it_has_not_seen(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """Its mark is of the epoch before, and does not count in this one: a backup from just before would show nothing."""
+    detector = await _worker(steps, tmp_path)
+    await steps.open(Type.COLLECTION)
+    await fence(steps)
+    assert await _numbered(steps, detector) == 0
+    await detector.look()
+    assert await _numbered(steps, detector) == 1
+
+
+async def test_what_was_numbered_before_a_fence_is_not_in_the_mark_of_the_new_epoch(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """Its count is of the database before. In the new epoch it would look like another restore."""
+    detector = await _worker(steps, tmp_path)
+    async with steps.database.begin() as tx:
+        numbering = await detector.count_numbering(tx)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE worker_send_counts SET look_count = 0")
+    await detector.look()
+    await detector.note_numbering(numbering)
+    epoch = await _epoch(steps)
+    await detector.look()
+    assert await _epoch(steps) == epoch, "it was fenced once"
+
+
+async def _epoch(steps: PaymentSteps) -> int:
+    async with steps.database.read() as connection:
+        return await feed_cursors.find_epoch(connection)
+
+
 async def _numbered(steps: PaymentSteps, detector: RestoreDetector) -> int:
     """How many events have a number when a worker has fanned out."""
     await WebhookSender(steps.service, detector, lease_seconds=1, mark=lambda _: None)._fan_out()
@@ -158,9 +305,10 @@ async def _numbered(steps: PaymentSteps, detector: RestoreDetector) -> int:
         return int(await connection.fetchval("SELECT count(*) FROM events WHERE feed_number IS NOT NULL"))
 
 
-async def _looks(steps: PaymentSteps) -> int:
+async def _looks(steps: PaymentSteps, detector: RestoreDetector) -> int:
     async with steps.database.read() as connection:
-        return int(await connection.fetchval("SELECT look_count FROM worker_send_counts"))
+        query = "SELECT look_count FROM worker_send_counts WHERE worker_id = $1"
+        return int(await connection.fetchval(query, detector.worker_id))
 
 
 async def test_where_no_worker_ever_was_everything_can_be_cancelled(steps: PaymentSteps) -> None:

@@ -15,9 +15,12 @@ _SERVER_ID = """
     (SELECT floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '-' || oid
      FROM pg_database WHERE datname = current_database())
 """
-# Whether a worker has compared this server with its mark, as a condition. Before that, what the database calls unsent
-# may have been sent and paid: nothing is sent, lapses or is cancelled. A database that no worker has ever seen has sent
-# nothing.
+# Follows the server's id in the row of a worker that has compared it and waits for the others to do so.
+_WAITS = " waits"
+# Whether the workers have compared this server with their marks, as a condition: one of them has, and has waited for
+# those that ran beside it. Before that, what the database calls unsent may have been sent and paid, and the next number
+# of a feed may be another event's: nothing is sent, lapses, is cancelled or gets a number. A database that no worker
+# has ever seen has sent nothing.
 IS_COMPARED = f"""
     (NOT EXISTS (SELECT FROM worker_send_counts)
      OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER_ID}))
@@ -39,16 +42,22 @@ async def find_database_state(connection: Conn) -> DatabaseState:
     rows = await connection.fetch(
         "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count FROM worker_send_counts"
     )
-    workers = {worker_id: Worker(*rest) for worker_id, *rest in (each.values() for each in rows)}
+    workers = {
+        worker_id: Worker(batches, seen_at, compared.removesuffix(_WAITS), looks)
+        for worker_id, batches, seen_at, compared, looks in (each.values() for each in rows)
+    }
     return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
-async def note_running(tx: Tx, worker_id: str, host: str, routes: Sequence[str] | None = None) -> int:
-    """Note that a worker has looked, and what it carries; None: it does not report that. How often it has looked."""
-    looks: int = await tx.fetchval(
+async def note_running(
+    tx: Tx, worker_id: str, host: str, routes: Sequence[str] | None = None, *, server_id: str, is_waiting: bool
+) -> int | None:
+    """Note that a worker has compared this server, whether it waits for others to do so, and what it carries; None: it
+    does not report that. How often it has looked; None: this is another server, which it has not compared."""
+    looks: int | None = await tx.fetchval(
         f"""
         INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count, routes, routes_at)
-        VALUES ($1, $2, {_SERVER_ID}, 1, $3::text[], CASE WHEN $3::text[] IS NOT NULL THEN now() END)
+        SELECT $1, $2, $4, 1, $5::text[], CASE WHEN $5::text[] IS NOT NULL THEN now() END WHERE {_SERVER_ID} = $3
         ON CONFLICT (worker_id) DO UPDATE
         SET seen_at = now(), host = excluded.host, server_id = excluded.server_id, look_count = w.look_count + 1,
             routes = excluded.routes, routes_at = excluded.routes_at
@@ -56,6 +65,8 @@ async def note_running(tx: Tx, worker_id: str, host: str, routes: Sequence[str] 
         """,
         worker_id,
         host,
+        server_id,
+        server_id + _WAITS if is_waiting else server_id,
         None if routes is None else list(routes),
     )
     return looks
@@ -74,14 +85,17 @@ async def find_reports(connection: Conn) -> list[WorkerReport]:
     return [WorkerReport(frozenset(routes), is_running) for routes, is_running in (row.values() for row in rows)]
 
 
-async def count_look(tx: Tx, worker_id: str) -> int | None:
-    """Count a look of a worker that has compared this database before. How often it has; None: the database does not
-    know the worker."""
-    looks: int | None = await tx.fetchval(
-        "UPDATE worker_send_counts SET look_count = look_count + 1 WHERE worker_id = $1 RETURNING look_count",
+async def count_look(tx: Tx, worker_id: str) -> Counted | None:
+    """Count a look of a worker that has compared this database before. The epoch, and how often it has looked; None:
+    the database does not know the worker."""
+    row = await tx.fetchrow(
+        """
+        UPDATE worker_send_counts SET look_count = look_count + 1 WHERE worker_id = $1
+        RETURNING (SELECT epoch FROM installation), look_count
+        """,
         worker_id,
     )
-    return looks
+    return None if row is None else Counted(row[0], total=0, own=0, looks=row[1])
 
 
 async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:

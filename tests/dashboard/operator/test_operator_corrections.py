@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
-from malipo.installation.store import send_counts
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.resolution import Effect, effect_of
@@ -24,6 +23,7 @@ from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.page_client import Seen
+from tests.installation.reporting_worker import note_worker
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps, a_report
 
@@ -275,7 +275,7 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_cancell
     pending = await room.steps.open(PAYOUT, 5000)
     path = f"/operator/cases/{pending.reference}/cancel"
     async with room.service.database.begin() as tx:
-        await send_counts.note_running(tx, "wrk_1", "till", routes=[])
+        await note_worker(tx, [])
 
     listed = await asha.surfer.get("/operator")
     assert "No network is connected that could take it, so nobody sends it." in listed.words
@@ -304,7 +304,7 @@ async def test_a_payout_that_a_worker_sends_is_not_offered(room: Room) -> None:
     asha = await room.operator("asha")
     pending = await room.steps.open(PAYOUT, 5000)
     async with room.service.database.begin() as tx:
-        await send_counts.note_running(tx, "wrk_1", "till", routes=["MPESA DISBURSEMENT"])
+        await note_worker(tx, ["MPESA DISBURSEMENT"])
     path = f"/operator/cases/{pending.reference}/cancel"
     assert path not in (await asha.look(pending)).text
     assert (await asha.surfer.post(path)).status == 403

@@ -4,6 +4,7 @@ from tests.faults.fault import Fault
 
 _MARKS = ("installation/test_mark_comparison.py",)
 _DETECTOR = ("installation/test_restore_detector.py",)
+_BEFORE = ("restore/test_before_comparison.py",)
 _FENCE = ("restore/test_fence.py",)
 _GROUP = ("db/test_group_commit.py", "db/test_group_commit_retries.py")
 
@@ -51,18 +52,42 @@ FAULTS = (
     Fault(
         "a worker sends before the others have compared",
         "RestoreDetector.look",
-        "self._may_send = is_time_up or awaited <= have_looked",
-        "self._may_send = True",
+        "may_send = is_time_up or awaited <= have_looked",
+        "may_send = True",
         "A worker with an old mark sends what another has sent.",
         _DETECTOR,
     ),
     Fault(
         "events are numbered before the database is compared",
         "RestoreDetector.count_numbering",
-        "if looks is None or counted is None or looks <= counted.looks:",
-        "if looks is None or counted is None:",
+        "if now is None or counted is None or now.epoch != counted.epoch or now.looks <= counted.looks:",
+        "if now is None or counted is None or now.epoch != counted.epoch:",
         "Readers of the feed miss events after a restore.",
-        _DETECTOR,
+        _BEFORE,
+    ),
+    Fault(
+        "events are numbered in an epoch that the worker has not seen",
+        "RestoreDetector.count_numbering",
+        "if now is None or counted is None or now.epoch != counted.epoch or now.looks <= counted.looks:",
+        "if now is None or counted is None or now.looks <= counted.looks:",
+        "Readers of the feed miss events after a second restore.",
+        _BEFORE,
+    ),
+    Fault(
+        "one worker's comparison counts for all of them",
+        "note_running",
+        "server_id + _WAITS if is_waiting else server_id",
+        "server_id",
+        "A payout that another worker has sent is cancelled after a restore; readers of the feed miss events.",
+        _BEFORE,
+    ),
+    Fault(
+        "a look at one server is noted on another",
+        "note_running",
+        "SELECT $1, $2, $4, 1 WHERE {_SERVER_ID} = $3",
+        "SELECT $1, $2, $4, 1 WHERE $3 = $3",
+        "Others take a server for compared that was exchanged meanwhile.",
+        _BEFORE,
     ),
     Fault(
         "the same restore is fenced twice",
