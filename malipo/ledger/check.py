@@ -245,7 +245,10 @@ async def wrong_cents(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_cents_of_files(connection: Conn) -> list[Finding]:
-    """The fees or sweeps of a file and a day, shillings and cents, are those of its lines. Only of files with cents."""
+    """The fees or sweeps of a file and a day, shillings and cents, are those of its lines. Only of files with cents.
+
+    Lines that have no place, that are payments', or that operators have booked one by one are not in the sum.
+    """
     rows = await connection.fetch(
         """
         SELECT b.id, b.cents AS stored, l.cents AS computed
@@ -260,7 +263,9 @@ async def _wrong_cents_of_files(connection: Conn) -> list[Finding]:
             FROM statement_lines l
             WHERE file_id IN (SELECT file_id FROM statement_lines WHERE cents <> 0)
               AND (kind = 'sweep' OR kind = 'fee' AND amount < 0)
+              AND NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = l.id)
               AND NOT EXISTS (SELECT FROM statement_matches m WHERE m.line_id = l.id AND m.role = 'payment')
+              AND NOT EXISTS (SELECT FROM house_bookings h WHERE h.line_id = l.id)
             GROUP BY 1, 2, 3, 4
         ) l USING (file_id, account, kind, reference)
         WHERE b.cents <> l.cents ORDER BY 1 LIMIT 100

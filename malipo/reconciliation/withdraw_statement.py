@@ -29,6 +29,7 @@ from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.coverage import AFTER_SENDING
 from malipo.reconciliation.exception import ExceptionKind, FoundException
 from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
+from malipo.reconciliation.line_exceptions import exception_of_possible
 from malipo.reconciliation.payment_windows import BEFORE, ids_of
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import exceptions, matching, open_days, statements, withdrawal_effects, withdrawals
@@ -143,7 +144,9 @@ async def _apply(
         await _require_undecided(tx, file)
         for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
-        await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
+        payments = await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
+        # Its payment is in the float already, or was never paid: booked by its words, it would be there once more.
+        await _insert_exceptions(tx, [exception_of_possible(each, now) for each in payments], now=now)
         await import_approval.end_of_file(tx, file.id, now=now)
         for each in await approvals.find_with_term(tx, STATEMENT_UNDOS, "file_id", file.id):
             if each.decided_at is None:  # To undo one of its bookings: all of them are undone.
@@ -193,19 +196,23 @@ async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now
     kind = _LINE_KINDS[booking.kind]
     lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
     await withdrawals.reopen_lines(tx, [line_id for line_id, _ in lines])
-    for first in range(0, len(lines), _EXCEPTIONS_AT_ONCE):
-        found = [
-            FoundException(
-                id=ids.mint("exc_", now),
-                kind=ExceptionKind.UNKNOWN_LINE,
-                channel=file.channel,
-                account=file.account,
-                line_id=line_id,
-                amount=amount,
-            )
-            for line_id, amount in lines[first : first + _EXCEPTIONS_AT_ONCE]
-        ]
-        await exceptions.insert(tx, found, now=now)
+    found = [
+        FoundException(
+            id=ids.mint("exc_", now),
+            kind=ExceptionKind.UNKNOWN_LINE,
+            channel=file.channel,
+            account=file.account,
+            line_id=line_id,
+            amount=amount,
+        )
+        for line_id, amount in lines
+    ]
+    await _insert_exceptions(tx, found, now=now)
+
+
+async def _insert_exceptions(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> None:
+    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
+        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
 
 
 def _proposal(

@@ -11,9 +11,11 @@ from malipo.errors import Invalid
 from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import Kind
+from malipo.payments.transaction import Type
 from malipo.reconciliation.exception import Action
 from malipo.reconciliation.import_statement import DoesNotAddUp
 from tests.payments.payment_steps import steps
+from tests.reconciliation.lost_requests import Lost
 from tests.reconciliation.statement_days import ASHA, OPENING, Entry, Statements, fee_of, line_of, statements
 from tests.reconciliation.test_resolve_exceptions import Desk
 
@@ -136,3 +138,27 @@ async def test_the_check_finds_cents_that_were_not_booked(statements: Statements
         ("cents of an account", -60, -50),
         ("cents of a booking", -5960, -5940),
     ]
+
+
+async def test_the_check_counts_no_line_of_a_lost_payment_as_a_fee_whatever_operators_do_about_it(
+    statements: Statements,
+) -> None:
+    """A restore has lost a payout whose line has the words of a fee. The charges beside it are booked without it."""
+    lost = Lost(statements, Desk(statements.database), Type.DISBURSEMENT)
+    now, key = clock.now(), await lost.network_key()
+    line = Entry("QK1", -lost.amount, now, "Monthly fee, given back", key=key, phone="255754000001")
+    await statements.take(line, Entry("F1", Decimal("-59.40"), now, "Transaction fee"))
+    [found] = await statements.open_exceptions()
+    await statements.check_ledger()
+    await lost.desk.propose(found, Action.BOOK, {"account": "losses"})
+    assert await statements.float_change() == -lost.amount - 59
+    await statements.check_ledger()
+    await lost.desk.undo(found)
+    await statements.check_ledger()
+    await lost.adopt(found)
+    assert await statements.float_change() == -lost.amount - 59
+    await statements.check_ledger()
+    await lost.desk.undo(found)
+    await lost.desk.approve(found)
+    assert await statements.float_change() == -59
+    await statements.check_ledger()

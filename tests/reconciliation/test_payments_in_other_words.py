@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import WORKER, Entry, Statements, statements
 from tests.reconciliation.test_book_lines import book_transfer
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
+from tests.reconciliation.test_withdraw_statement import withdraw
 
 __all__ = ["desk", "statements", "steps"]
 
@@ -168,6 +170,40 @@ async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_it
     [found] = await statements.open_exceptions()
     await lost.adopt(found)
     await lost.check()
+
+
+@pytest.mark.parametrize("is_told_first", [True, False])
+@pytest.mark.parametrize("charges", [[], [Decimal("-40.40")]], ids=["alone", "beside a charge"])
+async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_that_told_its_key_is_withdrawn(
+    statements: Statements, charges: list[Decimal], is_told_first: bool
+) -> None:
+    """The network has confirmed the payout without a receipt, so the float has it. The fees of that day are booked."""
+    payout = await statements.steps.processing(OUT, 900)
+    await statements.steps.hear(payout, Verdict.CONFIRMED)
+    now = clock.now()
+    line = Entry("QK1", -900, now, "Monthly fee, given back")
+    others = [Entry("F1", each, now, "Transaction fee") for each in charges]
+    told = statements.write(replace(line, key=payout.network_key), *others, name="told.csv")
+    untold = statements.write(line, *others, name="untold.csv")
+    files = {}
+    for path in (told, untold) if is_told_first else (untold, told):
+        files[path] = (await statements.load(path, by=WORKER)).file
+        await statements.match()
+    assert await statements.matches() == [("QK1", payout.id, "payment")]
+    await withdraw(statements, files[told].id)
+    await statements.check_ledger()
+    booked = round(sum(charges))
+    for _ in range(2):
+        await statements.match()
+        assert await statements.kinds() == [("unknown_line", -900)], "which may be the line of the payout"
+        assert await statements.float_change() == -900 + booked
+        await statements.check_ledger()
+    await statements.load(told, by=WORKER)
+    await statements.match()
+    assert await statements.kinds() == []
+    assert await statements.matches() == [("QK1", payout.id, "payment")]
+    assert await statements.float_change() == -900 + booked
+    await statements.check_ledger()
 
 
 async def test_a_booked_line_whose_lost_request_is_repeated_a_week_later_is_its_payment(

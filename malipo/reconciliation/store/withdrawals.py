@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.statement_file import StatementFile
-from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED
+from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
 from malipo.reconciliation.store.evidence import TELLS
 from malipo.reconciliation.store.statement_lines import merge_copies
 
@@ -65,14 +65,15 @@ async def sort_lines(tx: Tx, file_id: str) -> None:
     await tx.execute(
         """
         CREATE TEMPORARY TABLE leaving_lines (
-            line_id bigint PRIMARY KEY, kind text, day date, heir text COLLATE "C", heir_row integer, heir_kind text
+            line_id bigint PRIMARY KEY, kind text, day date, heir text COLLATE "C", heir_row integer, heir_kind text,
+            is_payment boolean
         ) ON COMMIT DROP
         """
     )
     await tx.execute(
         f"""
         INSERT INTO leaving_lines
-        SELECT l.id, l.kind, {DAY}, heir.file_id, heir.row, heir.kind
+        SELECT l.id, l.kind, {DAY}, heir.file_id, heir.row, heir.kind, {IS_PAYMENT}
         FROM statement_lines l LEFT JOIN {HEIR} ON true
         WHERE l.file_id = $1
         """,
@@ -149,9 +150,12 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
     return [FileBooking(**dict(row)) for row in rows]
 
 
-async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> None:
+async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> list[UnbookedLine]:
     """Take the file's lines away. Fees and sweeps that another file has become new lines of that file, because they are
-    booked by file; others keep their places, unless only this file said what they were matched by."""
+    booked by file; others keep their places, unless only this file said what they were matched by.
+
+    The lines that stay, were payments', and would be booked by their words now.
+    """
     await _reopen_fees_of_heirs(tx)
     goes = "(g.heir IS NULL OR g.kind IN ('fee', 'sweep'))"
     await tx.execute(
@@ -186,16 +190,31 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         """
     )
     await tx.execute("INSERT INTO touched_lines SELECT line_id FROM statement_line_copies WHERE file_id = $1", file_id)
-    await _undo_untold(tx, file_id)
+    untold = await _undo_untold(tx, file_id)
     await tx.execute("DELETE FROM statement_line_copies WHERE file_id = $1", file_id)
     await tx.execute("DELETE FROM statement_lines l USING leaving_lines g WHERE l.id = g.line_id AND g.heir IS NULL")
     await merge_copies(tx, "SELECT line_id FROM touched_lines")
+    return await _find_payments_by_words(tx, untold)
 
 
-async def _undo_untold(tx: Tx, file_id: str) -> None:
+async def _find_payments_by_words(tx: Tx, untold: list[int]) -> list[UnbookedLine]:
+    """Of lines whose match was undone, and of those that other files got."""
+    rows = await tx.fetch(
+        f"""
+        SELECT l.id AS line_id, l.channel, l.account, l.amount FROM statement_lines l
+        WHERE {SUMMED} AND (l.id = ANY($1) OR l.id IN (
+            SELECT n.new_id FROM given_lines n JOIN leaving_lines g ON g.line_id = n.old_id WHERE g.is_payment))
+        ORDER BY l.id
+        """,
+        untold,
+    )
+    return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
+
+
+async def _undo_untold(tx: Tx, file_id: str) -> list[int]:
     """Lines that stay look for their places again, by what the other files say. So does the reversal of a payment
-    whose line does, because it found the payment through it."""
-    await tx.execute(
+    whose line does, because it found the payment through it. Which lines."""
+    rows = await tx.fetch(
         f"""
         WITH untold AS (
             SELECT m.line_id, m.role, m.merchant_id, m.transaction_id
@@ -210,9 +229,11 @@ async def _undo_untold(tx: Tx, file_id: str) -> None:
         )
         INSERT INTO open_statement_lines (line_id, channel)
         SELECT l.id, l.channel FROM gone JOIN statement_lines l ON l.id = gone.line_id ON CONFLICT DO NOTHING
+        RETURNING line_id
         """,
         file_id,
     )
+    return [row["line_id"] for row in rows]
 
 
 async def _reopen_fees_of_heirs(tx: Tx) -> None:
