@@ -30,6 +30,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.choose_profile import save_status_words
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
@@ -213,6 +214,9 @@ class World:
                         tx, payout.id, actor=by, now=clock.now(), unconnected=unconnected
                     )
                 )
+            case Act.SAVE_LAYOUT:
+                said: dict[str, Any] = {"moved": ["Bado"], "not_moved": [], "now": clock.now()}
+                return self.single(lambda tx, by: save_status_words(tx, "generic", actor=by, **said))
             case Act.SET_TARIFF:  # The command itself writes it.
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
             case Act.SWITCH_MERCHANT:

@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.store.statements import FETCHED_BY
+from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +46,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     is_paid: bool  # by the latest report, which may contradict the status
     payment_amount: int
+    authors: tuple[str, ...] = ()  # others by whose word the file says so: who said how it is read
+    word: str = ""  # of the status, if operators said that it means that money moved
 
 
 # Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
@@ -88,10 +90,11 @@ _IS_BY_TWO = """
               SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
 """
 # An operator who has matched a line alone answers for that, whoever brought the file.
-_WAITING = """
+_WAITING = f"""
     m.line_id, f.id AS file_id, CASE m.how WHEN 'operator' THEN m.matched_by ELSE f.imported_by END AS imported_by,
     m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
-    coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount
+    coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors,
+    coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
 """
 _JOINED = f"""
     statement_matches m JOIN statement_lines l ON l.id = m.line_id

@@ -18,7 +18,7 @@ from malipo.reconciliation.statement_file import StatementFile
 # In the order of the fields of a line.
 _COLUMNS = (
     *("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance"),
-    *("cents", "balance_cents"),
+    *("cents", "balance_cents", "word"),
 )
 _LINES_A_COPY = 20_000  # A line that is known is noticed at the end of each.
 _LINES_A_TURN = 1000  # Then other work of the process has its turn.
@@ -100,7 +100,7 @@ async def stage(tx: Tx, lines: Iterator[Line]) -> None:
         CREATE TEMPORARY TABLE staged_lines (
             row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
             details text, key text, phone text, linked text, balance bigint,
-            cents smallint, balance_cents smallint, line_id bigint
+            cents smallint, balance_cents smallint, word text, line_id bigint
         ) ON COMMIT DROP
         """
     )
@@ -184,11 +184,11 @@ _PAIR = """
 _INSERT_STAGED = """
     INSERT INTO statement_lines (
         file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
-        cents, balance_cents
+        cents, balance_cents, word
     )
     SELECT $1, row, $2, $3, s.receipt, s.moved_at, s.amount, s.kind,
            row_number() OVER (PARTITION BY s.receipt, s.moved_at, s.amount, s.kind ORDER BY row) + coalesce(k.nth, 0),
-           key, phone, linked, balance, details, cents, balance_cents
+           key, phone, linked, balance, details, cents, balance_cents, word
     FROM staged_lines s LEFT JOIN LATERAL (
         SELECT max(l.nth) AS nth FROM statement_lines l
         WHERE l.channel = $2 AND l.account = $3 AND l.receipt = s.receipt AND l.moved_at = s.moved_at
@@ -198,12 +198,12 @@ _INSERT_STAGED = """
 """
 _KEEP_FIRST_VERSION = """
     INSERT INTO statement_line_copies
-    SELECT l.id, l.file_id, l.row, l.moved_at, l.kind, l.key, l.phone, l.linked, l.balance, l.details
+    SELECT l.id, l.file_id, l.row, l.moved_at, l.kind, l.key, l.phone, l.linked, l.balance, l.details, l.word
     FROM staged_lines s JOIN statement_lines l ON l.id = s.line_id ON CONFLICT DO NOTHING
 """
 _KEEP_VERSION = """
     INSERT INTO statement_line_copies
-    SELECT line_id, $1, row, moved_at, kind, key, phone, linked, balance, details
+    SELECT line_id, $1, row, moved_at, kind, key, phone, linked, balance, details, word
     FROM staged_lines WHERE line_id IS NOT NULL ON CONFLICT DO NOTHING
 """
 
