@@ -228,13 +228,16 @@ async def lock_for_approval(
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
-    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked; each is an
-    exception."""
+    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked. Their
+    matches are undone, as a withdrawal does it: so they keep no payment from the network's own line. Each is an
+    exception, and is matched again by two operators only, or by the network's own statement."""
     held = await _lock(tx, file_id, seen)
-    unbooked = await booked_lines.find_summed(tx, file_id)
-    for first in range(0, len(unbooked), _EXCEPTIONS_AT_ONCE):
-        found = [_exception_of(each, now) for each in unbooked[first : first + _EXCEPTIONS_AT_ONCE]]
-        await exceptions.insert(tx, found, now=now)
+    found = [_exception_of(each, now) for each in await booked_lines.find_summed(tx, file_id)]
+    line_ids = await evidence.find_lines_of(tx, held.proposal.id)
+    found += [_exception_of(each, now) for each in await booked_lines.find_lines(tx, line_ids)]
+    await evidence.give_up_waiting(tx, line_ids, now=now, rejected_in=held.proposal.id)
+    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
+        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
     details = _details(held.proposal, len(held.lines))
     await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
     return held
@@ -246,6 +249,7 @@ async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
         await decide.end_by_system(tx, each, now=now)
     for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
         await evidence.look_again(tx, each.id)
+        await evidence.forget_rejections(tx, each.id)
 
 
 def code_of(held: WaitingList) -> str:

@@ -232,7 +232,8 @@ async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_
     await desk.statements.match()
     await desk.bring(desk.statements.write(line, reversal_of(line), ends=later()), ASHA)
     await desk.statements.match()
-    assert [each.proposal.requested_by for each in await desk.waiting()] == [ASHA.name]
+    assert await desk.waiting() == [], "the network's own word for it stands"
+    assert len(await desk.statements.open_exceptions()) == 1
 
 
 @pytest.mark.parametrize("is_fetched_a_reversal", [True, False])
@@ -417,3 +418,51 @@ async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: Des
     before = await desk.wallet()
     await statements.match()
     assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_the_networks_own_key_stands_before_that_of_an_operators_copy(desk: Desk, is_fetched_first: bool) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    copy = desk.statements.write(line_of(payment, "REAL0001", key=INVENTED))
+    own = desk.statements.write(line_of(payment, "REAL0001"), ends=later())
+    for path, by in [(own, WORKER), (copy, ASHA)] if is_fetched_first else [(copy, ASHA), (own, WORKER)]:
+        await desk.bring(path, by=by)
+        await desk.statements.match()
+    assert (await desk.wallet(), await desk.statements.kinds()) == (before + MILLIONS, [])
+    await desk.statements.check_ledger()
+
+
+async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operators_copy_names(desk: Desk) -> None:
+    """Asha's copy names another payment of the same amount, and waits. The network's line names the right one."""
+    right, wrong, before = await failed(desk), await failed(desk), await desk.wallet()
+    await desk.bring(desk.statements.write(line_of(right, "REAL0001", key=wrong.network_key)), ASHA)
+    await desk.statements.match()
+    assert len(await desk.waiting()) == 1
+    await desk.bring(desk.statements.write(line_of(right, "REAL0001"), ends=later()), WORKER)
+    await desk.statements.match()
+    assert [each[1] for each in await desk.statements.matches()] == [right.id]
+    assert (await desk.wallet(), await desk.waiting(), await desk.statements.kinds()) == (before + MILLIONS, [], [])
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: Desk, is_fetched_first: bool) -> None:
+    at = clock.now() - timedelta(hours=1)
+    own = Entry("REAL0001", -9_000_000, at, "Sent to customer", phone="255754***001")
+    copy = replace(own, details="Sent to customer of Duka la Juma, wages of November", phone="+255754000009")
+    files = [(desk.statements.write(own), WORKER), (desk.statements.write(copy, ends=later()), ASHA)]
+    for path, by in files if is_fetched_first else files[::-1]:
+        await desk.bring(path, by=by)
+        await desk.statements.match()
+    [found] = await desk.statements.open_exceptions()
+    assert (found.phone, found.details) == (own.phone, own.details)
+
+
+async def test_an_operators_copy_says_what_the_network_does_not(desk: Desk) -> None:
+    at = clock.now() - timedelta(hours=1)
+    own = Entry("REAL0001", -9_000_000, at, "Sent to customer")
+    await desk.bring(desk.statements.write(own), WORKER)
+    await desk.bring(desk.statements.write(replace(own, phone="+255754000009"), ends=later()), ASHA)
+    await desk.statements.match()
+    [found] = await desk.statements.open_exceptions()
+    assert found.phone == "+255754000009"

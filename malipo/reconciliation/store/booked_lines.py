@@ -162,6 +162,14 @@ async def find_summed(tx: Tx, file_id: str) -> list[UnbookedLine]:
     return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
 
 
+async def find_lines(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]:
+    rows = await tx.fetch(
+        "SELECT id AS line_id, channel, account, amount FROM statement_lines WHERE id = ANY($1) ORDER BY id",
+        list(line_ids),
+    )
+    return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
+
+
 # Payments whose lines an account's statement may have: those of its channel; of an aggregator's account, of all.
 _ACCOUNTS = """
     accounts AS MATERIALIZED (

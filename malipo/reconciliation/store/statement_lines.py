@@ -14,6 +14,7 @@ import msgspec
 from malipo.db import Tx
 from malipo.network_statements.statement_line import Line
 from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 # In the order of the fields of a line.
 _COLUMNS = (
@@ -211,22 +212,28 @@ _KEEP_VERSION = """
 async def merge_copies(tx: Tx, line_ids: str) -> None:
     """Have these lines, which a SELECT names, say what all files say of them together.
 
-    The first one that knows it counts; of phones and words the longest, which is the least masked. A line becomes a
-    reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
+    What the worker fetched stands before what operators brought, field by field: theirs is taken where the network
+    says nothing. Else the first one that knows it counts; of phones and words the longest, which is the least masked. A
+    line becomes a reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
     """
     await tx.execute(
         f"""
-        WITH merged AS MATERIALIZED (
-            SELECT c.line_id,
-                (array_agg(c.key ORDER BY c.key = '', f.imported_at, f.id))[1] AS key,
-                (array_agg(c.phone ORDER BY c.phone = '', c.phone ~ '[*xX]', length(c.phone) DESC, f.id))[1] AS phone,
-                (array_agg(c.linked ORDER BY c.linked = '', f.imported_at, f.id))[1] AS linked,
-                (array_agg(c.balance ORDER BY c.balance IS NULL, f.imported_at, f.id))[1] AS balance,
-                (array_agg(c.details ORDER BY length(c.details) DESC, f.imported_at, f.id))[1] AS details,
-                CASE WHEN bool_or(c.kind = 'reversal' AND c.linked <> '') THEN 'reversal'
-                     ELSE (array_agg(c.kind ORDER BY f.imported_at, f.id))[1] END AS kind
-            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
-            WHERE c.line_id IN ({line_ids}) GROUP BY 1
+        WITH copies AS (
+            SELECT c.*, f.imported_at, f.id, f.imported_by = '{FETCHED_BY}' AS is_own
+            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id WHERE c.line_id IN ({line_ids})
+        ), merged AS MATERIALIZED (
+            SELECT line_id,
+                (array_agg(key ORDER BY key = '', is_own DESC, imported_at, id))[1] AS key,
+                (array_agg(phone ORDER BY phone = '', is_own DESC, phone ~ '[*xX]', length(phone) DESC, id))[1]
+                    AS phone,
+                (array_agg(linked ORDER BY linked = '', is_own DESC, imported_at, id))[1] AS linked,
+                (array_agg(balance ORDER BY balance IS NULL, is_own DESC, imported_at, id))[1] AS balance,
+                (array_agg(details ORDER BY details = '', is_own DESC, length(details) DESC, imported_at, id))[1]
+                    AS details,
+                CASE WHEN bool_or(is_own AND kind = 'reversal' AND linked <> '')
+                       OR NOT bool_or(is_own) AND bool_or(kind = 'reversal' AND linked <> '') THEN 'reversal'
+                     ELSE (array_agg(kind ORDER BY is_own DESC, imported_at, id))[1] END AS kind
+            FROM copies GROUP BY 1
         )
         UPDATE statement_lines l
         SET key = m.key, phone = m.phone, linked = m.linked, balance = m.balance, details = m.details,

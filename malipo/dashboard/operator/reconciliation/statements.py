@@ -49,7 +49,7 @@ SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "held-afterwards": effect_words.HELD,
     "matches": effect_words.MATCHES,
     "stays": effect_words.STAYS,
-    **effect_words.AUTHORS,
+    **{f"said-{said}": words for said, words in effect_words.AUTHORS.items()},
 }
 
 _PER_PAGE = 50
