@@ -64,8 +64,9 @@ async def deciders_of(
         return Deciders.TWO
     if is_for_two:
         await require_single_operator(tx, act)
-    for each in people if amount else ():
-        await store.insert_moved_alone(tx, each, act, amount, subject=subject, now=now)
+    if amount:
+        for each in people:
+            await store.insert_moved_alone(tx, each, act, amount, subject=subject, now=now)
     return Deciders.ONLY if is_for_two else Deciders.ONE
 
 

@@ -51,13 +51,14 @@ class Statuses:
     def is_moved(self, word: str, row: int) -> bool:
         """Whether a row with this status counts. If not, it is noted why."""
         folded = word.casefold()
-        is_moved = folded in self._moved
-        if is_moved or folded in self._not_moved:
-            if folded in self._said_by:
-                self.said[word, is_moved] += 1
-            if not is_moved:
-                self.failed[word] += 1
-            return is_moved
+        is_moved, is_not_moved = folded in self._moved, folded in self._not_moved
+        if folded in self._said_by and (is_moved or is_not_moved):
+            self.said[word, is_moved] += 1
+        if is_moved:
+            return True
+        if is_not_moved:
+            self.failed[word] += 1
+            return False
         unknown = self._unknown.setdefault(folded, UnknownWord(word))
         unknown.count += 1
         if len(unknown.rows) < _FIRST_ROWS:

@@ -26,7 +26,7 @@ from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
-from malipo.reconciliation import doubt_statement
+from malipo.reconciliation import doubt_statement, withdraw_statement
 from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.statement_file import (
     LayoutAuthor,
@@ -159,6 +159,9 @@ async def import_statement(
         authors=sorted({each.by for each in file.authors}),
         **({} if elsewhere is None else {"elsewhere": elsewhere.id}),
     )
+    if elsewhere is not None:
+        reason = f"The worker has fetched its lines as {file.where}, in {file.name} ({file.id}). They count twice."
+        await withdraw_statement.propose_by_system(tx, elsewhere, reason=reason, now=now)
     uncovered = uncovered_before(file, before)
     return Imported(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
 

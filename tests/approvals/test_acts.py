@@ -34,6 +34,7 @@ BY_HAND = {
     "release": ("always", A, ALONE),
     "end_hold": ("never", A, False),
     "cancel_payment": ("never", A, False),
+    "save_layout": ("never", A, False),
     "set_tariff": ("never", A, False),
     "switch_merchant": ("never", A, False),
     "vouch": ("never", A, False),

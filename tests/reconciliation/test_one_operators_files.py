@@ -283,6 +283,18 @@ async def test_an_operators_file_of_another_account_does_not_keep_the_networks_o
     assert (done.is_repeat, done.file.new_count) == (False, 3)
     assert done.elsewhere is not None
     assert done.elsewhere.id == elsewhere.id, "and operators are told which file has the same lines"
+    await desk.statements.match()
+
+    async with desk.database.snapshot() as connection:
+        [proposal] = await proposals.find_open(connection, [Act.WITHDRAW_STATEMENT])
+        shown = "\n".join((await find_shown(connection, proposal, Settings())).lines)
+    assert (proposal.subject, proposal.requested_by) == (elsewhere.id, "malipo")
+    assert "They count twice." in shown
+    async with desk.database.begin() as tx:
+        await WithdrawStatements(1_000_000).approve(tx, elsewhere.id, actor=JUMA, now=clock.now())
+    await desk.statements.match()
+    assert await desk.statements.statement_change() == -2_700_000, "each line counts once"
+    await desk.statements.check_ledger()
 
 
 @pytest.mark.parametrize("words", [None, "Transaction fee"])

@@ -11,7 +11,7 @@ _FILES = ("reconciliation/test_one_operators_files.py",)
 FAULTS = (
     Fault(
         "a line is matched whatever its amount",
-        "_MATCH",
+        "_SINGLE",
         "HAVING count(*) = 1 AND bool_and(is_exact)",
         "HAVING count(*) = 1",
         "A payment of 500 shillings completes an order of a million.",
@@ -19,7 +19,7 @@ FAULTS = (
     ),
     Fault(
         "a line that fits two payments is matched with one",
-        "_MATCH",
+        "_SINGLE",
         "HAVING count(*) = 1 AND bool_and(is_exact)",
         "HAVING bool_and(is_exact)",
         "The money of one customer completes the payment of another.",
