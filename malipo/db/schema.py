@@ -17,7 +17,7 @@ from malipo.db.transaction import Conn
 from malipo.errors import Impossible
 
 # The oldest schema that this version runs on. Raise it with the first statement that needs a later migration.
-OLDEST_SCHEMA = 39
+OLDEST_SCHEMA = 41
 
 # The last migration of the oldest version that the schema serves, as a value for SQL. An older schema does not have the
 # column yet.

@@ -13,7 +13,7 @@ from malipo.approvals.acts import Act
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
-from malipo.network_statements.profile import built_in
+from malipo.network_statements.profile import Profile, built_in
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.choose_profile import find_profile, save_if_new, save_status_words, set_carrier
@@ -54,9 +54,13 @@ async def say(desk: Desk, *moved: str, by: Actor, not_moved: tuple[str, ...] = (
         await save_status_words(tx, name, moved=moved, not_moved=not_moved, actor=by, now=clock.now())
 
 
+def layout(name: str, **words: tuple[str, ...]) -> Profile:
+    return replace(built_in()["generic"], name=name, **words)
+
+
 async def save(desk: Desk, name: str, *, by: Actor) -> None:
     """A layout of this operator's own, by which failed rows have moved money."""
-    profile = replace(built_in()["generic"], name=name, completed=("Failed",), failed=("Completed",))
+    profile = layout(name, completed=("Failed",), failed=("Completed",))
     async with desk.database.begin() as tx:
         await save_if_new(tx, profile, actor=by, now=clock.now())
 

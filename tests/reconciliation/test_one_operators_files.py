@@ -478,3 +478,50 @@ async def test_an_operators_copy_says_what_the_network_does_not(desk: Desk) -> N
     await desk.statements.match()
     [found] = await desk.statements.open_exceptions()
     assert found.phone == "+255754000009"
+
+
+async def test_an_operators_copy_that_names_a_declined_collection_of_the_amount_of_a_sweep_credits_nothing(
+    desk: Desk,
+) -> None:
+    """The network's own file calls it a sweep, and it is booked. Asha's copy names exactly a payment that we have."""
+    payment, before = await failed(desk), await desk.wallet()
+    sweep = line_of(payment, "X1", key="", phone="", details=WORDS["sweep"])
+    await desk.bring(desk.statements.write(sweep), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(replace(sweep, key=payment.network_key), ends=later()), ASHA)
+    await desk.statements.match()
+    assert await desk.wallet() == before
+    [held] = await desk.waiting()
+    assert (held.answerable, held.amount) == ({ASHA.name}, MILLIONS)
+    with pytest.raises(Forbidden):
+        await desk.approve(held.proposal.subject, by=ASHA)
+    await desk.reject(held.proposal.subject, by=ASHA)
+    await desk.statements.match()
+    assert (await desk.wallet(), await desk.statements.kinds()) == (before, [("theirs_only", MILLIONS)])
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("words", ["fee", "sweep"])
+async def test_an_operators_copy_that_names_a_paid_payout_of_the_amount_of_a_fee_gives_nobody_anything(
+    desk: Desk, words: str
+) -> None:
+    """The payout has no line yet. Asha's copy makes the fee its line; the payout's own line is an exception then, which
+    takes two operators. No wallet has changed, and the float is what the statements say but for that line."""
+    payout = await desk.statements.completed(Type.DISBURSEMENT, 900_000)
+    before = await desk.wallet()
+    fee_line = Entry("X1", -900_000, clock.now() - timedelta(hours=1), WORDS[words])
+    await desk.bring(desk.statements.write(fee_line), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(replace(fee_line, key=payout.network_key), ends=later()), ASHA)
+    await desk.statements.match()
+    own = line_of(payout)
+    await desk.bring(desk.statements.write(fee_line, own, ends=later(4)), WORKER)
+    await desk.statements.match()
+    [found] = await desk.statements.open_exceptions()
+    assert found.amount == -900_000
+    exceptions = ExceptionsDesk(desk.database)
+    done = await exceptions.propose(found, Action.BOOK, {"account": "losses"}, by=ASHA)
+    assert done.state is ExceptionState.PROPOSED
+    assert await desk.wallet() == before
+    assert await desk.statements.float_change() == await desk.statements.statement_change() + 900_000
+    await desk.statements.check_ledger()
