@@ -42,6 +42,7 @@ class Act(StrEnum):
     END_HOLD = "end_hold"
     CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
     CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports what it carries
+    SAVE_LAYOUT = "save_layout"  # how statements are read: columns, words of the status, whose account it is
     SET_TARIFF = "set_tariff"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
@@ -101,6 +102,8 @@ ACTS: dict[Act, Rule] = {
     # What was set aside for it goes back to the wallet that it came from.
     Act.CANCEL_PAYMENT: Rule(_NOTHING, Two.NEVER),
     Act.CANCEL_UNREPORTED: Rule("the amount", Two.ALWAYS, may_be_alone=True),
+    # What a file that is read so does to payments counts for its author too, as the import's.
+    Act.SAVE_LAYOUT: Rule(_NOTHING, Two.NEVER),
     Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),

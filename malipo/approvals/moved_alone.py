@@ -1,5 +1,6 @@
 """Counts what each operator moves without a second one, and says whether the next act takes two."""
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
@@ -44,19 +45,28 @@ async def deciders_of(
     approval_amount: int,
     now: datetime,
     is_single_operator: bool = False,
+    authors: Collection[str] = (),
 ) -> Deciders:
     """Whether this act of theirs takes two operators. If it does not, what it moves is counted: the caller does it in
-    this transaction. Who got their password or second factor from another operator moves nothing alone until somebody
-    vouches for it: otherwise each operator that one makes has an amount of its own."""
+    this transaction. `authors` are others by whose word it is what it is, and it is counted for each of them too. Who
+    got their password or second factor from another operator moves nothing alone until somebody vouches for it:
+    otherwise each operator that one makes has an amount of its own."""
     amount = abs(amount)
-    await lock(tx, operator)
-    is_for_two = await would_take_two(tx, act, amount, operator=operator, approval_amount=approval_amount, now=now)
+    people = sorted({operator, *authors})
+    await lock(tx, *people)
+    is_for_two = any(
+        [
+            await would_take_two(tx, act, amount, operator=each, approval_amount=approval_amount, now=now)
+            for each in people
+        ]
+    )
     if is_for_two and not is_single_operator:
         return Deciders.TWO
     if is_for_two:
         await require_single_operator(tx, act)
     if amount:
-        await store.insert_moved_alone(tx, operator, act, amount, subject=subject, now=now)
+        for each in people:
+            await store.insert_moved_alone(tx, each, act, amount, subject=subject, now=now)
     return Deciders.ONLY if is_for_two else Deciders.ONE
 
 

@@ -148,6 +148,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "payments resolve": RESOLUTIONS,
     "payments approve": RESOLUTIONS,
     "statements import": (Act.IMPORT,),
+    "statements layout": (Act.SAVE_LAYOUT,),
     "statements fetch": (Act.IMPORT,),
     "statements withdraw": STATEMENT_UNDOS,
     "statements undo": STATEMENT_UNDOS,

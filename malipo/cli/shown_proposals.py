@@ -165,13 +165,28 @@ async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -
 
 async def _import(connection: Conn, proposal: Proposal) -> Shown:
     held = await import_approval.find_held(connection, proposal)
-    terms = {"import": proposal.subject, "payments": len(held.lines), "amount": money.display(held.amount)}
-    told = [
-        f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}"
+    file = await statements.get(connection, proposal.subject)
+    layout = "" if file is None else file.profile
+    terms = {
+        "import": proposal.subject,
+        "read as": layout,
+        "payments": len(held.lines),
+        "amount": money.display(held.amount),
+    }
+    told = []
+    for author in held.authors:
+        sentence, values = effect_words.author_of(author, layout)
+        told.append(f"  {sentence.format(**values)}")
+    told += [
+        f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}{_by_word(each)}"
         for each in held.lines
     ]
     told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in held.sums]
     return Shown(import_approval.code_of(held), terms, told)
+
+
+def _by_word(line: Waiting) -> str:
+    return f", which counts because of its status “{line.word}”" if line.word else ""
 
 
 def _way(line: Waiting) -> str:

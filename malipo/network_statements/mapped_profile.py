@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from malipo.network_statements.guess_profile import Guess
-from malipo.network_statements.profile import FAILED, Field, KindRule, Profile, built_in
+from malipo.network_statements.profile import DONE, FAILED, Field, KindRule, Profile, SaidBy, built_in
 from malipo.network_statements.statement_line import LineKind
 from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
@@ -47,12 +47,29 @@ def with_carrier(profile: Profile, carrier: str) -> Profile:
     return msgspec.structs.replace(profile, carrier=carrier, channels=channels)
 
 
-def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequence[str]) -> Profile:
-    """With words that mean that money moved, or that it did not; a word that meant the other is taken from there."""
+def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequence[str], by: str) -> Profile:
+    """With words that mean that money moved, or that it did not; a word that meant the other is taken from there. Who
+    says it last answers for it; nobody does for what malipo itself says of the word."""
     said_moved, said_not = folded_words(moved), folded_words(not_moved)
+    own = built_in().get(profile.name)
+    own_moved, own_not = (DONE, FAILED) if own is None else (own.completed, own.failed)
+    is_own = (said_moved & folded_words(own_moved)) | (said_not & folded_words(own_not))
+    words = {word: name for word, name in profile.said_by.words.items() if word not in said_moved | said_not}
+    words |= dict.fromkeys((said_moved | said_not) - is_own, by)
     completed = [each for each in profile.completed if each.casefold() not in said_moved | said_not]
     failed = [each for each in profile.failed if each.casefold() not in said_moved | said_not]
-    return msgspec.structs.replace(profile, completed=(*completed, *moved), failed=(*failed, *not_moved))
+    return msgspec.structs.replace(
+        profile,
+        completed=(*completed, *moved),
+        failed=(*failed, *not_moved),
+        said_by=msgspec.structs.replace(profile.said_by, words=words),
+    )
+
+
+def saved_by(profile: Profile, name: str) -> Profile:
+    """A new layout, of which this operator has said everything."""
+    own = msgspec.structs.replace(profile, said_by=SaidBy(columns=name, carrier=name if profile.carrier else ""))
+    return with_status_words(own, moved=own.completed, not_moved=own.failed, by=name)
 
 
 def with_current_words(saved: Profile) -> Profile:

@@ -78,6 +78,14 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to: tuple[str, ...] = ()
 
 
+class SaidBy(msgspec.Struct, frozen=True):
+    """Which operators said how a layout is read. Nothing: it is malipo's own."""
+
+    columns: str = ""  # who saved it
+    carrier: str = ""  # who last said whose account it is of
+    words: dict[str, str] = {}  # who last said what a word of the status means; words in small letters
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     name: str
     title: str
@@ -98,6 +106,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     labels: Labels = Labels()
     is_fetched: bool = False  # of what malipo itself wrote from a network's API; never chosen for a file of a person's
     carrier: str = ""  # of an aggregator's account, which has payments of all these channels: the connector's name
+    said_by: SaidBy = SaidBy()
 
     @property
     def is_aggregator(self) -> bool:

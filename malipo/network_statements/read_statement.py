@@ -66,11 +66,11 @@ def _lines(
 ) -> Iterator[Line | BadLine]:
     pick_cells, read = _cell_picker(where), _line_reader(statement.profile)
     has_status = bool(statement.profile.completed) and Field.STATUS in where
-    is_moved = statement.statuses.is_moved
+    is_moved, is_said = statement.statuses.is_moved, statement.statuses.is_said
     for number, row in enumerate(rows, first_row):
         if not any(row):
             continue
-        cells = pick_cells(row)
+        cells, word = pick_cells(row), ""
         if not text_of(cells.receipt) and _note_balances(statement, row, cells):
             continue
         if has_status:
@@ -82,7 +82,8 @@ def _lines(
             if not is_moved(word, number):
                 continue
         try:
-            yield read(number, cells)
+            line = read(number, cells)
+            yield msgspec.structs.replace(line, word=word) if is_said(word) else line
         except Unreadable as error:
             if any(text_of(cell) for cell in row):
                 yield BadLine(number, str(error))

@@ -30,6 +30,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     balance: int | None = None  # of the account, after this line
     cents: int = 0  # the network wrote amount * 100 + cents; the amount is the nearest, and never 0
     balance_cents: int = 0
+    word: str = ""  # of the status, if operators said that it means that money moved
 
 
 class BadLine(msgspec.Struct, frozen=True, gc=False):

@@ -31,11 +31,17 @@ class Statuses:
 
     profile: Profile
     failed: Counter[str] = field(default_factory=Counter)  # rows that moved nothing, and were passed over
+    said: Counter[tuple[str, bool]] = field(default_factory=Counter)  # rows by words that operators said; moved, or not
     _unknown: dict[str, UnknownWord] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._moved = folded_words(self.profile.completed)
         self._not_moved = folded_words(self.profile.failed)
+        self._said_by = self.profile.said_by.words
+
+    def is_said(self, word: str) -> bool:
+        """Whether operators said what it means."""
+        return word.casefold() in self._said_by
 
     @property
     def unknown(self) -> list[UnknownWord]:
@@ -45,9 +51,12 @@ class Statuses:
     def is_moved(self, word: str, row: int) -> bool:
         """Whether a row with this status counts. If not, it is noted why."""
         folded = word.casefold()
-        if folded in self._moved:
+        is_moved, is_not_moved = folded in self._moved, folded in self._not_moved
+        if folded in self._said_by and (is_moved or is_not_moved):
+            self.said[word, is_moved] += 1
+        if is_moved:
             return True
-        if folded in self._not_moved:
+        if is_not_moved:
             self.failed[word] += 1
             return False
         unknown = self._unknown.setdefault(folded, UnknownWord(word))

@@ -119,7 +119,7 @@ async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
     match undone.action:
         case Action.BOOK:
             line_id = _line(decided.exception)
-            if not await evidence.delete_match(tx, line_id):
+            if not await evidence.delete_matches(tx, [line_id]):
                 await booked_lines.reopen_line(tx, line_id)
             await absence.check_again(tx, line_id)
         case Action.MATCH | Action.ADOPT:
@@ -133,7 +133,7 @@ async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
                     actor=decided.actor,
                     now=decided.now,
                 )
-            await evidence.delete_match(tx, line_id)
+            await evidence.delete_matches(tx, [line_id])
             await absence.check_again(tx, line_id)
 
 

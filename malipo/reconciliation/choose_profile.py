@@ -6,17 +6,20 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Refusal
 from malipo.network_statements.cell_values import text_of
-from malipo.network_statements.mapped_profile import with_carrier, with_current_words, with_status_words
-from malipo.network_statements.profile import Profile, built_in, decode
+from malipo.network_statements.mapped_profile import saved_by, with_carrier, with_current_words, with_status_words
+from malipo.network_statements.profile import Profile, SaidBy, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
 from malipo.networks.connector import Channel
+from malipo.reconciliation.statement_file import LayoutAuthor, Said
 from malipo.reconciliation.store import statements as store
+from malipo.reconciliation.store.statements import SavedLayout
 from malipo.table_files.rows import Cell, rows_of
 
 
@@ -26,17 +29,31 @@ class NoProfileFits(Refusal):
 
 async def all_profiles(connection: Conn) -> dict[str, Profile]:
     """Those that operators saved come first: they know their network's files."""
-    texts, own = dict(await store.find_profiles(connection)), built_in()
-    saved = {name: with_current_words(decode(name, text)) for name, text in texts.items() if name not in own}
-    return saved | {name: _with_said_words(each, texts.get(name)) for name, each in own.items()}
+    found, own = {each.name: each for each in await store.find_profiles(connection)}, built_in()
+    saved = {name: _saved(each) for name, each in found.items() if name not in own}
+    return saved | {name: _with_said_words(each, found.get(name)) for name, each in own.items()}
 
 
-def _with_said_words(profile: Profile, text: str | None) -> Profile:
+def _saved(layout: SavedLayout) -> Profile:
+    """One that operators saved. Who last changed it has said what is not stored with a name: a process of an older
+    version stores none."""
+    profile = saved_by(with_current_words(decode(layout.name, layout.text)), layout.saved_by)
+    columns = layout.said_by.columns or layout.saved_by
+    carrier = (layout.said_by.carrier or layout.saved_by) if profile.carrier else layout.said_by.carrier
+    return replace(profile, said_by=SaidBy(columns=columns, carrier=carrier, words=_words_by(profile, layout)))
+
+
+def _with_said_words(profile: Profile, layout: SavedLayout | None) -> Profile:
     """One of malipo's own, with what operators said about words of its status column."""
-    if text is None:
+    if layout is None:
         return profile
-    said = msgspec.toml.decode(text, type=_SaidWords)
-    return with_status_words(profile, moved=said.completed, not_moved=said.failed)
+    said = msgspec.toml.decode(layout.text, type=_SaidWords)
+    changed = with_status_words(profile, moved=said.completed, not_moved=said.failed, by=layout.saved_by)
+    return replace(changed, said_by=SaidBy(words=_words_by(changed, layout)))
+
+
+def _words_by(profile: Profile, layout: SavedLayout) -> dict[str, str]:
+    return {word: layout.said_by.words.get(word, name) for word, name in profile.said_by.words.items()}
 
 
 class _SaidWords(msgspec.Struct):
@@ -48,7 +65,9 @@ async def save_status_words(
     tx: Tx, name: str, *, moved: Sequence[str], not_moved: Sequence[str], actor: Actor, now: datetime
 ) -> Profile:
     """Save what words of a layout's status column mean; the layout as it is then."""
-    profile = with_status_words(await find_profile(tx, name), moved=moved, not_moved=not_moved)
+    await store.lock_profile(tx, name)
+    before = await find_profile(tx, name)
+    profile = with_status_words(before, moved=moved, not_moved=not_moved, by=actor.name)
     if name in built_in():
         own = built_in()[name]
         said = {
@@ -58,7 +77,7 @@ async def save_status_words(
         text = "".join(f"{kind} = {_value(words)}\n" for kind, words in said.items())
     else:
         text = encode(profile)
-    await store.put_profile(tx, name, text, saved_by=actor.name, now=now)
+    await store.put_profile(tx, SavedLayout(name, text, actor.name, profile.said_by), now=now)
     await audit_log.append(
         tx, actor, "statement_profile.words", now=now, name=name, moved=list(moved), not_moved=list(not_moved)
     )
@@ -66,12 +85,17 @@ async def save_status_words(
 
 
 async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> Profile:
-    """Say of a saved layout which aggregator's account its files are of; none: the network's own."""
+    """Say of a saved layout which aggregator's account its files are of, also those that were imported before; none:
+    the network's own."""
+    await store.lock_profile(tx, name)
     profile = await find_profile(tx, name)
     if name in built_in():
         raise Conflict(f"{name} is a layout of malipo's own: only a saved one can be an aggregator's.")
-    profile = with_carrier(profile, carrier)
-    await store.put_profile(tx, name, encode(profile), saved_by=actor.name, now=now)
+    said_by = replace(profile.said_by, carrier=actor.name)
+    profile = replace(with_carrier(profile, carrier), said_by=said_by)
+    await store.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)
+    # Files that are there already are matched by it too.
+    await store.add_author(tx, name, LayoutAuthor(by=actor.name, said=Said.AGGREGATOR))
     await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)
     return profile
 
@@ -112,9 +136,11 @@ def _known_columns(profile: Profile, rows: Iterable[list[Cell]]) -> int:
 
 async def save_if_new(tx: Tx, profile: Profile, *, actor: Actor, now: datetime) -> None:
     """Save how an operator said that a layout is read; the next file of it is read without a question."""
+    await store.lock_profile(tx, profile.name)
     if profile.name in await all_profiles(tx):
         return
-    await store.insert_profile(tx, profile.name, encode(profile), saved_by=actor.name, now=now)
+    profile = saved_by(profile, actor.name)
+    await store.put_profile(tx, SavedLayout(profile.name, encode(profile), actor.name, profile.said_by), now=now)
     await audit_log.append(tx, actor, "statement_profile.saved", now=now, name=profile.name)
 
 

@@ -4,6 +4,7 @@ from malipo.ledger.accounts import Account
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.reconciliation.find_effect import OWED, AccountChange, ImportEffect
+from malipo.reconciliation.statement_file import LayoutAuthor, Said
 
 ACCOUNTS = {
     Account.FLOAT: "Float at {of}",
@@ -32,6 +33,13 @@ CALLED_OTHERWISE = (
 )
 MATCHES = "Matches that are undone: {count}."
 STAYS = "Payments that it has ended or corrected, and that stay as they are: {count}."
+# Who said how a file is read, beside its importer.
+AUTHORS = {
+    Said.COLUMNS: "{name} saved the layout {layout}, by which it is read.",
+    Said.AGGREGATOR: "{name} said whose account files of the layout {layout} are of.",
+    Said.MOVED: "{name} said that the status “{word}” means that money moved. Rows: {rows}.",
+    Said.NOT_MOVED: "{name} said that the status “{word}” means that no money moved. Rows: {rows}.",
+}
 
 
 def title_of(change: AccountChange) -> str:
@@ -43,6 +51,13 @@ def notes_of(effect: ImportEffect) -> list[tuple[str, int]]:
     """What withdrawing an import does beside the accounts: sentences, each with its number."""
     others = [(ELSEWHERE, effect.elsewhere), (CALLED_OTHERWISE, effect.called_otherwise), (HELD, effect.held)]
     return [*(each for each in others if each[1]), (MATCHES, effect.matches), (STAYS, effect.stays)]
+
+
+def author_of(author: LayoutAuthor, layout: str) -> tuple[str, dict[str, str]]:
+    """A sentence, and its values. How many rows have a word is not known of files that older versions have read."""
+    name = author.by.removeprefix("operator ")
+    rows = f"{author.rows:,}" if author.rows else "?"
+    return AUTHORS[author.said], {"name": name, "layout": layout, "word": author.word, "rows": rows}
 
 
 def owner_of(change: AccountChange, merchants: dict[str, str]) -> str:

@@ -2,7 +2,8 @@
 
 A line is the movement itself, and ends or contradicts a payment. But a file that an operator brings can be invented. So
 the payments that it would end or contradict, and the fees and sweeps that it would book, count as moved by that
-operator; above the approval amount they wait, as one list of the file. Meanwhile the network is queried, and what it
+operator, and by everybody who said how the file is read; above the approval amount they wait, as one list of the file,
+and none of these is the second operator. Meanwhile the network is queried, and what it
 confirms itself is no longer in the list. Statements that the worker fetches from the network wait for nobody.
 """
 
@@ -23,14 +24,17 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
+from malipo.errors import Forbidden
 from malipo.operators import vouching
 from malipo.reconciliation.exception import SYSTEM, ExceptionKind, FoundException
-from malipo.reconciliation.store import booked_lines, evidence, exceptions, matching
+from malipo.reconciliation.statement_file import LayoutAuthor
+from malipo.reconciliation.store import booked_lines, evidence, exceptions, matching, statements
 from malipo.reconciliation.store.booked_lines import LineSum, UnbookedLine
 from malipo.reconciliation.store.evidence import Evidence, Waiting
 
 _ID_PREFIX = "prp_"
 _EXCEPTIONS_AT_ONCE = 1000
+AUTHOR = "You have said how this file is read, or of which payment it is, so another operator approves it."
 NOTHING_WAITS = "Nothing of this file waits for a second operator."
 
 
@@ -40,6 +44,7 @@ class WaitingList(msgspec.Struct, frozen=True):
     proposal: Proposal
     lines: list[Waiting]
     sums: list[LineSum]  # fees and sweeps
+    authors: tuple[LayoutAuthor, ...] = ()  # who said how the file is read, beside who imported it
 
     @property
     def amount(self) -> int:
@@ -49,12 +54,20 @@ class WaitingList(msgspec.Struct, frozen=True):
     def is_empty(self) -> bool:
         return not self.lines and not self.sums
 
+    @property
+    def answerable(self) -> set[str]:
+        """Who brought it, and who said how it is read: none of them is the second operator."""
+        found = {self.proposal.requested_by, *(each.by for each in self.authors)}
+        for line in self.lines:
+            found |= {line.imported_by, *line.authors}
+        return found
+
 
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     """Decide for each line that is not reported yet, of files that operators brought, whether it waits. The ids of the
     lines that wait from now on. The caller holds the lock of matching."""
     found = await evidence.find_effects(tx)
-    await moved_alone.lock(tx, *(each.imported_by for each in found))
+    await moved_alone.lock(tx, *(name for each in found for name in (each.imported_by, *each.authors)))
     held: list[int] = []
     for (file_id, operator), lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
@@ -64,6 +77,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
             file_id,
             sum(each.payment_amount for each in lines),
             operator=operator,
+            authors=lines[0].authors,
             approval_amount=approval_amount,
             now=now,
         ):
@@ -81,14 +95,15 @@ async def hold_bookings(
     moved by who imported the file: the caller books them in this transaction, and holds the lock of matching."""
     held, lines = set[str](), 0
     told_by_people = [each for each in sums if each.untold]
-    await moved_alone.lock(tx, *(each.imported_by for each in told_by_people))
+    await moved_alone.lock(tx, *(name for each in told_by_people for name in (each.imported_by, *each.authors)))
     for file_id in sorted({each.file_id for each in told_by_people}):
         of_file = [each for each in told_by_people if each.file_id == file_id]
         operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
+        how: dict[str, Any] = {"operator": operator, "authors": of_file[0].authors, "approval_amount": approval_amount}
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is not None:
             await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
-        elif await _takes_two(tx, file_id, amount, operator=operator, approval_amount=approval_amount, now=now):
+        elif await _takes_two(tx, file_id, amount, **how, now=now):
             await _propose(tx, file_id, operator, amount, 0, now=now)
             lines += sum(each.lines for each in of_file)
         else:
@@ -97,9 +112,12 @@ async def hold_bookings(
     return held, lines
 
 
-async def _takes_two(tx: Tx, file_id: str, amount: int, *, operator: str, approval_amount: int, now: datetime) -> bool:
-    """If it does not, it is counted as moved by who imported the file."""
-    how: dict[str, Any] = {"operator": operator, "subject": file_id, "approval_amount": approval_amount, "now": now}
+async def _takes_two(
+    tx: Tx, file_id: str, amount: int, *, operator: str, authors: Sequence[str], approval_amount: int, now: datetime
+) -> bool:
+    """If it does not, it is counted as moved by who imported the file, and by who said how it is read."""
+    how: dict[str, Any] = {"operator": operator, "authors": authors, "subject": file_id}
+    how |= {"approval_amount": approval_amount, "now": now}
     return await moved_alone.deciders_of(tx, Act.IMPORT, amount, **how) is Deciders.TWO
 
 
@@ -115,14 +133,17 @@ async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_am
             if (each.file_id, each.kind, each.day) not in anew
         ]
         of_file = [*others, *(each for each in sums if each.file_id == file_id)]
-        operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
-        how: dict[str, Any] = {"operator": operator, "approval_amount": approval_amount, "now": now}
-        if file_id in is_open or await moved_alone.would_take_two(
-            connection, Act.IMPORT, amount, **how, also=moved[operator]
+        people, amount = {of_file[0].imported_by, *of_file[0].authors}, sum(each.untold for each in of_file)
+        how: dict[str, Any] = {"approval_amount": approval_amount, "now": now}
+        if file_id in is_open or any(
+            [
+                await moved_alone.would_take_two(connection, Act.IMPORT, amount, operator=each, **how, also=moved[each])
+                for each in sorted(people)
+            ]
         ):
             held.add(file_id)
         else:
-            moved[operator] += amount
+            moved.update(dict.fromkeys(people, amount))
     return held
 
 
@@ -171,7 +192,9 @@ async def let_go(tx: Tx, *, now: datetime) -> None:
 
 async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
     lines = await evidence.find_waiting(connection, proposal.id)
-    return WaitingList(proposal, lines, await booked_lines.sum_lines(connection, proposal.subject))
+    file = await statements.get(connection, proposal.subject)
+    authors = () if file is None else file.authors
+    return WaitingList(proposal, lines, await booked_lines.sum_lines(connection, proposal.subject), authors)
 
 
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
@@ -192,23 +215,29 @@ async def lock_for_approval(
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
     if not is_single_operator:
-        for by in sorted({each.imported_by for each in held.lines}):
+        if actor.name in held.answerable - {proposal.requested_by}:
+            raise Forbidden(AUTHOR)
+        for by in sorted(held.answerable):
             await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
     decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
+    details["authors"] = sorted(held.answerable - {proposal.requested_by})
     details |= audit_log.alone(decided.is_single_operator)
     await audit_log.append(tx, actor, "statement.effects_approved", now=now, **details)
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
-    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked; each is an
-    exception."""
+    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked. Their
+    matches are undone, as a withdrawal does it: so they keep no payment from the network's own line. Each is an
+    exception, and is matched again by two operators only, or by the network's own statement."""
     held = await _lock(tx, file_id, seen)
-    unbooked = await booked_lines.find_summed(tx, file_id)
-    for first in range(0, len(unbooked), _EXCEPTIONS_AT_ONCE):
-        found = [_exception_of(each, now) for each in unbooked[first : first + _EXCEPTIONS_AT_ONCE]]
-        await exceptions.insert(tx, found, now=now)
+    found = [_exception_of(each, now) for each in await booked_lines.find_summed(tx, file_id)]
+    line_ids = await evidence.find_lines_of(tx, held.proposal.id)
+    found += [_exception_of(each, now) for each in await booked_lines.find_lines(tx, line_ids)]
+    await evidence.give_up_waiting(tx, line_ids, now=now, rejected_in=held.proposal.id)
+    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
+        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
     details = _details(held.proposal, len(held.lines))
     await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
     return held
@@ -220,12 +249,14 @@ async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
         await decide.end_by_system(tx, each, now=now)
     for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
         await evidence.look_again(tx, each.id)
+        await evidence.forget_rejections(tx, each.id)
 
 
 def code_of(held: WaitingList) -> str:
     """Of what an approver is shown: each line, and what it does to which payment. The sum may be counted anew before
     the next matching, so that the list's own is taken."""
-    return decide.code_of(msgspec.structs.replace(held.proposal, amount=held.amount), held.lines, held.sums)
+    proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
+    return decide.code_of(proposal, held.lines, held.sums, held.authors)
 
 
 def _exception_of(line: UnbookedLine, now: datetime) -> FoundException:

@@ -26,9 +26,16 @@ from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
-from malipo.reconciliation import doubt_statement
+from malipo.reconciliation import doubt_statement, withdraw_statement
 from malipo.reconciliation.carriers import carrier_named
-from malipo.reconciliation.statement_file import StatementFile, gaps_beside, uncovered_before
+from malipo.reconciliation.statement_file import (
+    LayoutAuthor,
+    Said,
+    StatementFile,
+    authors_of,
+    gaps_beside,
+    uncovered_before,
+)
 from malipo.reconciliation.store import file_comparison
 from malipo.reconciliation.store import statement_lines as lines_store
 from malipo.reconciliation.store import statements as store
@@ -90,6 +97,7 @@ async def import_statement(
     period: Period | None = None,  # as the operator says, of a file that does not
     progress: Callable[[int], None] = lambda lines: None,  # is told how many lines were read so far
 ) -> Imported:
+    carrier_by = await store.share_profile(tx, profile.name)
     sha256 = _sha256(path)
     await store.lock_content(tx, sha256)
     account = _known_name(account, await store.find_accounts(tx, channel))
@@ -119,6 +127,7 @@ async def import_statement(
     if same is None:
         await store.insert_file(tx, file)
     reading, file = await _store_lines(tx, same or file, lambda: _Reading(path, profile, period, progress))
+    file = msgspec.structs.replace(file, authors=_authors(file, reading, carrier_by=carrier_by, actor=actor))
     passed_over = dict(reading.statement.statuses.failed)
     before = await store.find_before(tx, file)
     if gaps := gaps_beside(file, before, await store.find_after(tx, file)):
@@ -147,10 +156,26 @@ async def import_statement(
         new=file.new_count,
         problems=file.problems,
         passed_over=passed_over,
+        authors=sorted({each.by for each in file.authors}),
         **({} if elsewhere is None else {"elsewhere": elsewhere.id}),
     )
+    if elsewhere is not None:
+        reason = f"The worker has fetched its lines as {file.where}, in {file.name} ({file.id}). They count twice."
+        await withdraw_statement.propose_by_system(tx, elsewhere, reason=reason, now=now)
     uncovered = uncovered_before(file, before)
     return Imported(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
+
+
+def _authors(file: StatementFile, reading: "_Reading", *, carrier_by: str, actor: Actor) -> tuple[LayoutAuthor, ...]:
+    """Who said how the file was read, beside its importer. Nobody, of what the worker fetched: it is read by malipo's
+    own layout."""
+    if file.imported_by == store.FETCHED_BY:
+        return ()
+    statement = reading.statement
+    found = authors_of(statement.profile, statement.statuses, carrier_by=carrier_by, imported_by=file.imported_by)
+    if actor.name != file.imported_by:  # who imports again what was imported in part
+        found = (LayoutAuthor(by=actor.name, said=Said.COLUMNS), *found)
+    return (*file.authors, *(each for each in found if each not in file.authors))
 
 
 def with_period(heading: Heading, period: Period | None) -> Heading:

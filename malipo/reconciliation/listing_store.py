@@ -8,6 +8,7 @@ from malipo.db.where_clause import Conditions
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.statements import file_of
 
 _FIRST = "stf_"
 _COLUMNS = StatementFile.__struct_fields__
@@ -99,5 +100,4 @@ async def find_lines(connection: Conn, file_id: str, *, after: int, limit: int) 
 
 
 def _file(row: Row) -> StatementFile:
-    fields = {name: row[name] for name in _COLUMNS}
-    return StatementFile(**fields | {"channel": Channel(row["channel"]), "problems": tuple(row["problems"])})
+    return file_of({name: row[name] for name in _COLUMNS})

@@ -27,9 +27,11 @@ from malipo.reconciliation.resolve_gone import resolve_gone
 from malipo.reconciliation.store import (
     booked_lines,
     charges,
+    evidence,
     exceptions,
     matching,
     open_days,
+    statement_lines,
     statements,
     unmatched_lines,
 )
@@ -92,12 +94,16 @@ async def match_lines(
         "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
     }
     first_open_day = await open_days.find_first(tx)
+    if contradicted := await matching.find_contradicted(tx):
+        await evidence.give_up_waiting(tx, contradicted, now=now)
+        await statement_lines.merge_copies(tx, f"SELECT unnest(ARRAY{contradicted}::bigint[])")
     unbooked = await unbook_lines(tx, **shared, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await matching.find_days(tx)))
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
     await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    await evidence.give_up_waiting(tx, await matching.find_displaced(tx), now=now)
     done.payments = await matching.match_payments(tx, now=now)
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)

@@ -1,14 +1,49 @@
 """A statement that was imported, and what it covers. Pure."""
 
 from datetime import datetime
+from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from malipo import money
+from malipo.network_statements.profile import Profile
+from malipo.network_statements.status_words import Statuses
 from malipo.networks.connector import Channel
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+
+
+class Said(StrEnum):
+    """What somebody said about how a layout is read."""
+
+    COLUMNS = "columns"  # which column is what: they saved it
+    AGGREGATOR = "aggregator"  # whose account it is of
+    MOVED = "moved"  # this word of the status means that money moved
+    NOT_MOVED = "not_moved"  # or that it did not
+
+
+class LayoutAuthor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody else than the importer who said how a file is read, so that its lines are what they are by their word
+    too."""
+
+    by: str
+    said: Said
+    word: str = ""
+    rows: int = 0  # of the file, that have the word
+
+
+def authors_of(profile: Profile, statuses: Statuses, *, carrier_by: str, imported_by: str) -> tuple[LayoutAuthor, ...]:
+    """Of a file that was read; `carrier_by` is who last said whose account it is of. Pure."""
+    said_by = profile.said_by
+    found = [
+        LayoutAuthor(by=said_by.columns, said=Said.COLUMNS),
+        *(LayoutAuthor(by=each, said=Said.AGGREGATOR) for each in sorted({said_by.carrier, carrier_by})),
+    ]
+    for (word, is_moved), rows in sorted(statuses.said.items()):
+        said = Said.MOVED if is_moved else Said.NOT_MOVED
+        found.append(LayoutAuthor(by=said_by.words[word.casefold()], said=said, word=word, rows=rows))
+    return tuple(each for each in found if each.by not in ("", imported_by))
 
 
 class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +65,7 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     opening_cents: int = 0  # beside `opening`: the network wrote opening * 100 + opening_cents
     closing_cents: int = 0
     withdrawn_at: datetime | None = None
+    authors: tuple[LayoutAuthor, ...] = ()  # who said how it is read, beside the importer
 
     @property
     def where(self) -> str:

@@ -124,6 +124,19 @@ class WithdrawStatements:
         return proposals.of(await decide.reject(tx, proposal, note, details, actor=actor, now=now))
 
 
+async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: datetime) -> None:
+    """The network's own statement says that this one is wrong: one operator agrees. Nothing, if it is proposed."""
+    if await approvals.lock_open(tx, [Act.WITHDRAW_STATEMENT], file.id):
+        return
+    booked = await withdrawals.find_bookings(tx, file.id)
+    amount = sum(abs(each.amount) for each in booked if not each.is_undone)
+    system = Actor(decide.SYSTEM, "worker")
+    proposal = _proposal(Act.WITHDRAW_STATEMENT, file, None, amount, reason, actor=system, now=now)
+    await approvals.insert(tx, proposal)
+    details = _details(proposals.of(proposal), file)
+    await audit_log.append(tx, system, "statement.withdraw_proposed", now=now, **details)
+
+
 def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
     """Of what an approver is shown: the proposal, and what it would change. Balances may move meanwhile; changes may
     not. Pure."""

@@ -80,7 +80,7 @@ class StatementFetcher:
             return False
         log.info("statement_fetch.imported", lines=done.file.line_count, new=done.file.new_count, **where)
         if (other := done.elsewhere) is not None:
-            # Its lines count twice until two operators have withdrawn the one that is wrong.
+            # Its lines count twice until an operator has agreed that it is withdrawn.
             log.warning("statement_fetch.also_elsewhere", file=other.id, imported_as=other.where, **where)
         return not done.is_repeat
 

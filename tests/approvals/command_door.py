@@ -12,7 +12,12 @@ from tests.journeys.operator_commands import Said, malipo
 WHY = ("--reason", "The network's staff told us so on the phone")
 EVIDENCE = ("--evidence", "Receipt QK12AB on the statement of 15 November")
 PASSPHRASE = "a fine new passphrase 7"
-_REFUSALS = ("it takes two operators", "Until a third operator vouches", "Only a third operator vouches")
+_REFUSALS = (
+    "it takes two operators",
+    "You have said how this file is read",
+    "Until a third operator vouches",
+    "Only a third operator vouches",
+)
 
 
 def outcome_of(said: Said, operator: str) -> str:
@@ -49,7 +54,12 @@ def _given(command: str, case: Case) -> list[str]:
             return [payment.reference, "--here"]
         case ["statements", "import"]:
             assert payment is not None
-            return [str(case.file), "--channel", payment.channel, "--account", case.account, "--new-account"]
+            channel = case.channel or payment.channel
+            return [str(case.file), "--channel", channel, "--account", case.account, "--new-account"]
+        case ["statements", "layout"]:
+            return [case.layout, *(("--aggregator", "clickpesa") if case.channel else ("--moved", case.word))]
+        case ["statements", "match"]:
+            return []
         case ["statements", "fetch"]:
             assert payment is not None
             return [payment.channel]

@@ -4,6 +4,7 @@ Each case has a merchant, an account at the network and references of its own, s
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -38,6 +39,7 @@ from tests.reconciliation.test_resolve_exceptions import Desk
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
+COLUMNS = ("receipt", "time", "amount", "reference", "status")
 FIRST_CLOSED = 40  # days ago: before anything else happens here
 
 
@@ -61,6 +63,9 @@ class Case:
     name: str = ""  # of an operator
     email: str = ""
     key_id: str = ""
+    channel: str = ""  # of the file, if it is another than the payment's
+    layout: str = ""  # the name of a layout
+    word: str = ""  # of a status, which no layout knows
 
 
 class Cases:
@@ -129,6 +134,9 @@ class Cases:
                 async with self.database.begin() as tx:
                     routes: list[str] | None = [] if act is Act.CANCEL_PAYMENT else None
                     await note_worker(tx, routes, worker_id="wrk_grid")
+            case Act.SAVE_LAYOUT:
+                columns = tuple(f"{each} {mark}" for each in COLUMNS) if form.endswith("/layout") else COLUMNS
+                self._with_status(case, mark, columns, [f"K{mark}", "2026-11-01 10:00:00", MORE, "", f"Bado{mark}"])
             case Act.SWITCH_MERCHANT if form == "merchant activate":
                 async with self.database.begin() as tx:
                     await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
@@ -140,6 +148,21 @@ class Cases:
             case _:
                 await self._access(case, mark, is_of_merchant=form.startswith("merchant"))
         return case
+
+    async def read_by_word(self, *, is_unknown: bool) -> Case:
+        """A collection that its network has refused, in a file whose status nobody knows; or not its columns either."""
+        merchant, mark = await make_merchant(self.database, name=f"Duka {secrets.token_hex(4)}"), secrets.token_hex(4)
+        case = Case(Act.IMPORT, merchant.id, f"Till {mark}")
+        case.payment = await self._declined(PaymentSteps(self.service, merchant.id))
+        at = (case.payment.created_at + timedelta(seconds=30)).astimezone(clock.ZONE)
+        row = [f"K{mark}", f"{at:%Y-%m-%d %H:%M:%S}", MORE, case.payment.network_key, f"Bado{mark}"]
+        self._with_status(case, mark, tuple(f"{each} {mark}" for each in COLUMNS) if is_unknown else COLUMNS, row)
+        return case
+
+    def _with_status(self, case: Case, mark: str, columns: Sequence[str], row: Sequence[object]) -> None:
+        case.layout, case.word = ("generic" if columns == COLUMNS else f"duka-{mark}"), f"Bado{mark}"
+        case.file = self._folder / f"{mark}.csv"
+        case.file.write_text("\n".join([",".join(columns), ",".join(map(str, row)), ""]))
 
     async def _declined(self, steps: PaymentSteps) -> Transaction:
         """A collection that its network has refused. (An aggregator carries it, as `statements fetch` needs.)"""

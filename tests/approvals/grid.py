@@ -96,6 +96,11 @@ GRID: dict[str, Row] = {
         TWO, Door(("/operator/cases/{payment}/cancel",), _CASES.approves), Door(("payments cancel",), _RESOLVE.approves)
     ),
     "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch",))),
+    "save_layout": Row(
+        SINGLE,
+        Door(("/operator/statements/new/{upload}/layout", "/operator/statements/new/{upload}/words")),
+        Door(("statements layout",)),
+    ),
     "set_tariff": Row(SINGLE, NO_PAGE, Door(("tariff set",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
     # No page makes access for others.
@@ -108,3 +113,35 @@ GRID: dict[str, Row] = {
     ),
     "set_operator_password": Row(SINGLE, NO_PAGE, Door(("operators password",))),
 }
+
+# Chains: who says how a file is read has a part in it, whoever imports it. A word of the status is said before the import,
+# by its page or by the command; columns are saved on a page; the aggregator of a layout is named after the import, by the
+# command. A part of the file is the word or the file itself: whoever has one is not the second operator.
+WORD, SAVED, AGGREGATOR = "says a word", "saves the layout", "names the aggregator afterwards"
+
+
+@dataclass(frozen=True)
+class Chain:
+    said: str
+    says: str
+    imports: str
+    approves: str
+    outcome: str
+
+
+CHAINS = [
+    Chain(WORD, "asha", "juma", "asha", "refused"),
+    Chain(WORD, "asha", "juma", "juma", "refused"),
+    Chain(WORD, "asha", "juma", "baraka", "done"),
+    Chain(WORD, "asha", "asha", "asha", "refused"),
+    Chain(WORD, "asha", "asha", "juma", "done"),
+    Chain(WORD, "juma", "asha", "juma", "refused"),
+    Chain(WORD, "asha", "juma", "rehema", "refused"),
+    Chain(SAVED, "asha", "juma", "asha", "refused"),
+    Chain(SAVED, "asha", "juma", "baraka", "done"),
+    Chain(SAVED, "asha", "asha", "juma", "done"),
+    Chain(SAVED, "juma", "asha", "juma", "refused"),
+    Chain(AGGREGATOR, "asha", "juma", "asha", "refused"),
+    Chain(AGGREGATOR, "asha", "juma", "baraka", "done"),
+    Chain(AGGREGATOR, "asha", "asha", "juma", "done"),
+]

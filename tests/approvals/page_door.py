@@ -14,6 +14,9 @@ REASON = "The network's staff told us so on the phone"
 _FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 
+# As the page has it, of the columns of `door_cases.py`.
+MAPPED = {"corrected": "yes", "receipt": "0", "at": "1", "amount": "2", "key": "3", "status": "4", "timeFormat": "iso"}
+
 Fields = list[tuple[str, str]]
 
 
@@ -35,10 +38,17 @@ def outcome_of(seen: Seen) -> str:
 
 async def send(form: str, case: Case, operator: Operator, *, looks: Operator) -> Seen:
     """Send this form about the case; `looks` is who saw the page before."""
+    if form.endswith(("/layout", "/words")):
+        assert case.file is not None
+        channel = case.payment.channel if case.payment is not None else "MPESA"
+        upload = await sent(operator, case.file.read_bytes(), account=case.account, channel=case.channel or channel)
+        said = {"word-0": "moved"} if form.endswith("/words") else MAPPED | {"moved": case.word, "name": case.layout}
+        return await operator.surfer.post(upload + form[form.rindex("/") :], said)
     if form.endswith("/import"):
         assert case.file is not None
         assert case.payment is not None
-        upload = await sent(operator, case.file.read_bytes(), account=case.account, channel=case.payment.channel)
+        channel = case.channel or case.payment.channel
+        upload = await sent(operator, case.file.read_bytes(), account=case.account, channel=channel)
         return await import_from(operator, upload)
     page, fields, having = _page_of(form, case)
     action = form.format(

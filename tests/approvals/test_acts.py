@@ -36,6 +36,7 @@ BY_HAND = {
     "end_hold": ("never", A, False),
     "cancel_payment": ("never", A, False),
     "cancel_unreported": ("always", A, ALONE),
+    "save_layout": ("never", A, False),
     "set_tariff": ("never", A, False),
     "switch_merchant": ("never", A, False),
     "vouch": ("never", A, False),

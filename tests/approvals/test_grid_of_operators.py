@@ -32,6 +32,7 @@ from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation import import_approval
+from malipo.reconciliation.choose_profile import save_status_words
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
@@ -246,6 +247,9 @@ class World:
                 return self.cancelling(payout)
             case Act.CANCEL_UNREPORTED:
                 return self.cancelling(await steps.open(PAYOUT, 500))
+            case Act.SAVE_LAYOUT:
+                said: dict[str, Any] = {"moved": ["Bado"], "not_moved": [], "now": clock.now()}
+                return self.single(lambda tx, by: save_status_words(tx, "generic", actor=by, **said))
             case Act.SET_TARIFF:  # The command itself writes it.
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
             case Act.SWITCH_MERCHANT:

@@ -80,7 +80,7 @@ def kept(language: Language) -> dict[str, str]:
 def write(language: Language, more: dict[str, str] | None = None) -> None:
     known = kept(language) | (more or {})
     catalogue = Catalog(locale=language, fuzzy=False, charset="utf-8")
-    for words in sorted(said(), key=str.lower):
+    for words in sorted(said(), key=lambda each: (each.lower(), each)):
         catalogue.add(words, words if language is Language.ENGLISH else known.get(words, ""))
     with file_of(language).open("wb") as file:
         write_po(file, catalogue, width=0, omit_header=False, no_location=True)

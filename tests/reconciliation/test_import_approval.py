@@ -241,7 +241,8 @@ async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: D
         await desk.statements.match()
     assert (await desk.wallet(), await desk.waiting()) == (before, [])
     [exception] = await desk.statements.open_exceptions()
-    assert (exception.kind, exception.amount) == ("state_differs", MILLIONS)
+    assert (exception.kind, exception.amount) == ("theirs_only", MILLIONS)
+    assert await desk.statements.matches() == [], "nor does it keep its payment from another line"
     with pytest.raises(NothingProposed):
         await desk.approve(file_id)
     resolve = ResolveExceptions.of(Settings(**NO_LIMITS), clock.now)
@@ -249,6 +250,47 @@ async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: D
         how: dict[str, Any] = {"reason": WHY, "actor": ASHA, "now": clock.now()}
         await resolve.propose(tx, exception.id, Action.NOTE, {}, **how)
     assert len(await desk.statements.open_exceptions()) == 1, "a note does not hide what the ledger lacks"
+
+
+@pytest.mark.parametrize("is_rejected", [True, False])
+async def test_an_invented_line_keeps_no_payment_from_the_networks_own(desk: Desk, is_rejected: bool) -> None:
+    """It waits, or was rejected. The network reports itself that it was paid, with another receipt."""
+    payment, before = await failed(desk), await desk.wallet()
+    file = (await desk.bring(desk.statements.write(line_of(payment, "INVENTED1")))).file
+    await desk.statements.match()
+    if is_rejected:
+        await desk.reject(file.id)
+    own = desk.statements.write(line_of(payment, "REAL0001"), ends=clock.now() + timedelta(days=3))
+    await desk.bring(own, WORKER)
+    for _ in range(2):
+        await desk.statements.match()
+    assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])
+    assert await desk.statements.matches() == [("REAL0001", payment.id, "payment")]
+    [exception] = await desk.statements.open_exceptions()
+    assert (exception.receipt, exception.line_id is not None) == ("INVENTED1", True)
+    await desk.statements.check_ledger()
+
+
+async def test_two_operators_match_what_was_rejected_and_the_networks_own_statement_does(desk: Desk) -> None:
+    first, second, before = await failed(desk), await failed(desk), await desk.wallet()
+    file = (await desk.bring(desk.statements.write(line_of(first, "Q1"), line_of(second, "Q2")))).file
+    await desk.statements.match()
+    await desk.reject(file.id)
+    await desk.statements.match()
+    [exception] = [each for each in await desk.statements.open_exceptions() if each.receipt == "Q1"]
+    resolve = ResolveExceptions.of(Settings(**NO_LIMITS), clock.now)
+    async with desk.database.begin() as tx:
+        how: dict[str, Any] = {"reason": WHY, "actor": ASHA, "now": clock.now()}
+        await resolve.propose(tx, exception.id, Action.MATCH, {"payment": first.reference}, **how)
+    async with desk.database.begin() as tx:
+        await resolve.approve(tx, exception.id, actor=JUMA, now=clock.now())
+    await desk.statements.match()
+    assert await desk.wallet() == before + MILLIONS
+    lines = [line_of(first, "Q1"), line_of(second, "Q2")]
+    await desk.bring(desk.statements.write(*lines, ends=clock.now() + timedelta(days=3)), WORKER)
+    await desk.statements.match()
+    assert (await desk.wallet(), await desk.waiting()) == (before + 2 * MILLIONS, [])
+    await desk.statements.check_ledger()
 
 
 async def test_a_withdrawn_file_takes_its_list_away(desk: Desk) -> None:

@@ -232,7 +232,8 @@ async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_
     await desk.statements.match()
     await desk.bring(desk.statements.write(line, reversal_of(line), ends=later()), ASHA)
     await desk.statements.match()
-    assert [each.proposal.requested_by for each in await desk.waiting()] == [ASHA.name]
+    assert await desk.waiting() == [], "the network's own word for it stands"
+    assert len(await desk.statements.open_exceptions()) == 1
 
 
 @pytest.mark.parametrize("is_fetched_a_reversal", [True, False])
@@ -282,6 +283,18 @@ async def test_an_operators_file_of_another_account_does_not_keep_the_networks_o
     assert (done.is_repeat, done.file.new_count) == (False, 3)
     assert done.elsewhere is not None
     assert done.elsewhere.id == elsewhere.id, "and operators are told which file has the same lines"
+    await desk.statements.match()
+
+    async with desk.database.snapshot() as connection:
+        [proposal] = await proposals.find_open(connection, [Act.WITHDRAW_STATEMENT])
+        shown = "\n".join((await find_shown(connection, proposal, Settings())).lines)
+    assert (proposal.subject, proposal.requested_by) == (elsewhere.id, "malipo")
+    assert "They count twice." in shown
+    async with desk.database.begin() as tx:
+        await WithdrawStatements(1_000_000).approve(tx, elsewhere.id, actor=JUMA, now=clock.now())
+    await desk.statements.match()
+    assert await desk.statements.statement_change() == -2_700_000, "each line counts once"
+    await desk.statements.check_ledger()
 
 
 @pytest.mark.parametrize("words", [None, "Transaction fee"])
@@ -417,3 +430,98 @@ async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: Des
     before = await desk.wallet()
     await statements.match()
     assert (await desk.wallet(), await desk.waiting()) == (before + MILLIONS, [])
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_the_networks_own_key_stands_before_that_of_an_operators_copy(desk: Desk, is_fetched_first: bool) -> None:
+    payment, before = await failed(desk), await desk.wallet()
+    copy = desk.statements.write(line_of(payment, "REAL0001", key=INVENTED))
+    own = desk.statements.write(line_of(payment, "REAL0001"), ends=later())
+    for path, by in [(own, WORKER), (copy, ASHA)] if is_fetched_first else [(copy, ASHA), (own, WORKER)]:
+        await desk.bring(path, by=by)
+        await desk.statements.match()
+    assert (await desk.wallet(), await desk.statements.kinds()) == (before + MILLIONS, [])
+    await desk.statements.check_ledger()
+
+
+async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operators_copy_names(desk: Desk) -> None:
+    """Asha's copy names another payment of the same amount, and waits. The network's line names the right one."""
+    right, wrong, before = await failed(desk), await failed(desk), await desk.wallet()
+    await desk.bring(desk.statements.write(line_of(right, "REAL0001", key=wrong.network_key)), ASHA)
+    await desk.statements.match()
+    assert len(await desk.waiting()) == 1
+    await desk.bring(desk.statements.write(line_of(right, "REAL0001"), ends=later()), WORKER)
+    await desk.statements.match()
+    assert [each[1] for each in await desk.statements.matches()] == [right.id]
+    assert (await desk.wallet(), await desk.waiting(), await desk.statements.kinds()) == (before + MILLIONS, [], [])
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: Desk, is_fetched_first: bool) -> None:
+    at = clock.now() - timedelta(hours=1)
+    own = Entry("REAL0001", -9_000_000, at, "Sent to customer", phone="255754***001")
+    copy = replace(own, details="Sent to customer of Duka la Juma, wages of November", phone="+255754000009")
+    files = [(desk.statements.write(own), WORKER), (desk.statements.write(copy, ends=later()), ASHA)]
+    for path, by in files if is_fetched_first else files[::-1]:
+        await desk.bring(path, by=by)
+        await desk.statements.match()
+    [found] = await desk.statements.open_exceptions()
+    assert (found.phone, found.details) == (own.phone, own.details)
+
+
+async def test_an_operators_copy_says_what_the_network_does_not(desk: Desk) -> None:
+    at = clock.now() - timedelta(hours=1)
+    own = Entry("REAL0001", -9_000_000, at, "Sent to customer")
+    await desk.bring(desk.statements.write(own), WORKER)
+    await desk.bring(desk.statements.write(replace(own, phone="+255754000009"), ends=later()), ASHA)
+    await desk.statements.match()
+    [found] = await desk.statements.open_exceptions()
+    assert found.phone == "+255754000009"
+
+
+async def test_an_operators_copy_that_names_a_declined_collection_of_the_amount_of_a_sweep_credits_nothing(
+    desk: Desk,
+) -> None:
+    """The network's own file calls it a sweep, and it is booked. Asha's copy names exactly a payment that we have."""
+    payment, before = await failed(desk), await desk.wallet()
+    sweep = line_of(payment, "X1", key="", phone="", details=WORDS["sweep"])
+    await desk.bring(desk.statements.write(sweep), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(replace(sweep, key=payment.network_key), ends=later()), ASHA)
+    await desk.statements.match()
+    assert await desk.wallet() == before
+    [held] = await desk.waiting()
+    assert (held.answerable, held.amount) == ({ASHA.name}, MILLIONS)
+    with pytest.raises(Forbidden):
+        await desk.approve(held.proposal.subject, by=ASHA)
+    await desk.reject(held.proposal.subject, by=ASHA)
+    await desk.statements.match()
+    assert (await desk.wallet(), await desk.statements.kinds()) == (before, [("theirs_only", MILLIONS)])
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("words", ["fee", "sweep"])
+async def test_an_operators_copy_that_names_a_paid_payout_of_the_amount_of_a_fee_gives_nobody_anything(
+    desk: Desk, words: str
+) -> None:
+    """The payout has no line yet. Asha's copy makes the fee its line; the payout's own line is an exception then, which
+    takes two operators. No wallet has changed, and the float is what the statements say but for that line."""
+    payout = await desk.statements.completed(Type.DISBURSEMENT, 900_000)
+    before = await desk.wallet()
+    fee_line = Entry("X1", -900_000, clock.now() - timedelta(hours=1), WORDS[words])
+    await desk.bring(desk.statements.write(fee_line), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(replace(fee_line, key=payout.network_key), ends=later()), ASHA)
+    await desk.statements.match()
+    own = line_of(payout)
+    await desk.bring(desk.statements.write(fee_line, own, ends=later(4)), WORKER)
+    await desk.statements.match()
+    [found] = await desk.statements.open_exceptions()
+    assert found.amount == -900_000
+    exceptions = ExceptionsDesk(desk.database)
+    done = await exceptions.propose(found, Action.BOOK, {"account": "losses"}, by=ASHA)
+    assert done.state is ExceptionState.PROPOSED
+    assert await desk.wallet() == before
+    assert await desk.statements.float_change() == await desk.statements.statement_change() + 900_000
+    await desk.statements.check_ledger()

@@ -91,12 +91,16 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
 
     def run(said: layout.SaidWords) -> tuple[Imported, Actor]:
         async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
+            await save_if_new(tx, profile, actor=actor, now=now)
+            if said.moved or said.not_moved:
+                words = {"moved": said.moved, "not_moved": said.not_moved}
+                await save_status_words(tx, profile.name, **words, actor=actor, now=now)
             done = await import_statement(
                 tx,
                 path,
                 channel=channel,
                 account=arguments.account,
-                profile=said.of(profile),
+                profile=said.of(profile, by=actor.name),
                 accepts_problems=arguments.accept_problems,
                 is_new_account=arguments.new_account,
                 actor=actor,
@@ -104,10 +108,6 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
                 period=period,
                 progress=bar.show,
             )
-            await save_if_new(tx, profile, actor=actor, now=now)
-            if said.moved or said.not_moved:
-                words = {"moved": said.moved, "not_moved": said.not_moved}
-                await save_status_words(tx, profile.name, **words, actor=actor, now=now)
             return done, actor
 
         with ProgressBar(sys.stderr, "lines", total=line_count(path), is_quiet=arguments.json) as bar:
@@ -185,6 +185,8 @@ def _profiles(arguments: argparse.Namespace, settings: Settings) -> int:
                 "aggregator": each.carrier or None,
                 "moved": each.completed,
                 "not moved": each.failed if each.completed else (),
+                "saved by": each.said_by.columns or None,
+                "words by": sorted(set(each.said_by.words.values())),
                 "reads": each.title,
             }
             for name, each in sorted(profiles.items())

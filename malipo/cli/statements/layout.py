@@ -73,8 +73,8 @@ class SaidWords:
     moved: tuple[str, ...] = ()
     not_moved: tuple[str, ...] = ()
 
-    def of(self, profile: Profile) -> Profile:
-        return with_status_words(profile, moved=self.moved, not_moved=self.not_moved)
+    def of(self, profile: Profile, *, by: str) -> Profile:
+        return with_status_words(profile, moved=self.moved, not_moved=self.not_moved, by=by)
 
 
 def ask_for_words(words: Sequence[UnknownWord]) -> SaidWords:

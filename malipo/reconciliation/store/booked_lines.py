@@ -10,7 +10,7 @@ from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM
 from malipo.reconciliation.store.matching import SIGNED, keys_of
-from malipo.reconciliation.store.statements import FETCHED_BY
+from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
 
 
 # Lines that are booked as sums. What came in is never booked as a fee: it may be a payment whose remark says "fees".
@@ -64,6 +64,7 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's calls the same
     money_in: int = 0  # in shillings: what came in
     money_out: int = 0
+    authors: tuple[str, ...] = ()  # who said how the file is read, beside who imported it
 
 
 class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,11 +127,11 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSu
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
                {untold("l.kind")} AS untold,
                coalesce(sum(l.amount) FILTER (WHERE l.amount > 0), 0)::bigint AS money_in,
-               coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out
+               coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out, {AUTHORS} AS authors
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
         WHERE {IS_SUMMED} AND ($1::text IS NULL OR l.file_id = $1)
-        GROUP BY 1, 2, 3, 4, 5, f.imported_by ORDER BY 1, 4, 5
+        GROUP BY 1, 2, 3, 4, 5, f.imported_by, f.authors ORDER BY 1, 4, 5
         """,
         file_id,
     )
@@ -157,6 +158,14 @@ async def find_summed(tx: Tx, file_id: str) -> list[UnbookedLine]:
         WHERE l.file_id = $1 AND {IS_SUMMED} ORDER BY l.id
         """,
         file_id,
+    )
+    return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
+
+
+async def find_lines(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]:
+    rows = await tx.fetch(
+        "SELECT id AS line_id, channel, account, amount FROM statement_lines WHERE id = ANY($1) ORDER BY id",
+        list(line_ids),
     )
     return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
 

@@ -8,7 +8,10 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.store.statements import FETCHED_BY
+from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
+
+_NOT_MATCHED = "The line is no longer matched with the payment."
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +49,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     is_paid: bool  # by the latest report, which may contradict the status
     payment_amount: int
+    authors: tuple[str, ...] = ()  # others by whose word the file says so: who said how it is read
+    word: str = ""  # of the status, if operators said that it means that money moved
 
 
 # Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
@@ -61,9 +66,11 @@ _HAS_EFFECT = """
 # Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who brings
 # the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of it, an
 # operator who brought one does.
-TELLS = """
+TELLS = f"""
     CASE WHEN m.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = l.linked
-         WHEN m.how = 'key' THEN k.key = l.key ELSE true END
+         WHEN m.how = 'key' THEN {ending_sql("k.key")} = (
+             SELECT p.network_key FROM transactions p WHERE p.merchant_id = m.merchant_id AND p.id = m.transaction_id)
+         ELSE true END
 """
 
 
@@ -88,10 +95,11 @@ _IS_BY_TWO = """
               SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
 """
 # An operator who has matched a line alone answers for that, whoever brought the file.
-_WAITING = """
+_WAITING = f"""
     m.line_id, f.id AS file_id, CASE m.how WHEN 'operator' THEN m.matched_by ELSE f.imported_by END AS imported_by,
     m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
-    coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount
+    coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors,
+    coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
 """
 _JOINED = f"""
     statement_matches m JOIN statement_lines l ON l.id = m.line_id
@@ -130,6 +138,12 @@ async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
         proposal_id,
     )
     return [msgspec.convert(dict(row), Waiting) for row in rows]
+
+
+async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
+    """All lines of a proposal, also those that would change nothing by now."""
+    sql = "SELECT line_id FROM statement_matches WHERE proposal_id = $1 AND NOT is_reported ORDER BY 1"
+    return [row["line_id"] for row in await tx.fetch(sql, proposal_id)]
 
 
 async def release_waiting(tx: Tx) -> list[str]:
@@ -282,23 +296,47 @@ async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> b
     )
 
 
-async def delete_match(tx: Tx, line_id: int) -> bool:
-    """Undo a match: the line is open again, and so is the line that takes it back, which found its payment through it.
-    The audit log keeps that it was matched. Whether there was one."""
+async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | None = None) -> bool:
+    """Undo matches: each line is open again, and so is the line that takes it back, which found its payment through it.
+    The audit log keeps that operators matched it, or rejected it: by which proposal. Whether there was one."""
     done = await tx.execute(
         """
         WITH gone AS (
             DELETE FROM statement_matches s
-            WHERE s.line_id = $1 OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
+            WHERE s.line_id = ANY($1) OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
                 SELECT p.merchant_id, p.transaction_id FROM statement_matches p
-                WHERE p.line_id = $1 AND p.role = 'payment'))
+                WHERE p.line_id = ANY($1) AND p.role = 'payment'))
             RETURNING s.line_id)
-        INSERT INTO open_statement_lines (line_id, channel)
-        SELECT l.id, l.channel FROM gone JOIN statement_lines l ON l.id = gone.line_id
+        INSERT INTO open_statement_lines (line_id, channel, rejected_in)
+        SELECT l.id, l.channel, CASE WHEN l.id = ANY($1) THEN $2 END
+        FROM gone JOIN statement_lines l ON l.id = gone.line_id
         """,
-        line_id,
+        list(line_ids),
+        rejected_in,
     )
     return done != "INSERT 0 0"
+
+
+async def give_up_waiting(tx: Tx, line_ids: Sequence[int], *, now: datetime, rejected_in: str | None = None) -> None:
+    """Undo matches whose payments were not told: that the payment is another than the line says has no cause then."""
+    if not line_ids:
+        return
+    await delete_matches(tx, line_ids, rejected_in=rejected_in)
+    await tx.execute(
+        f"""
+        UPDATE reconciliation_exceptions
+        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $2, why_resolved = $3
+        WHERE line_id = ANY($1) AND kind = 'state_differs' AND state <> 'resolved'
+        """,
+        list(line_ids),
+        now,
+        _NOT_MATCHED,
+    )
+
+
+async def forget_rejections(tx: Tx, proposal_id: str) -> None:
+    """Lines that another file has too are matched again, as that file's."""
+    await tx.execute("UPDATE open_statement_lines SET rejected_in = NULL WHERE rejected_in = $1", proposal_id)
 
 
 def _evidence(row: Row) -> Evidence:

@@ -91,6 +91,7 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
             FROM new n
             WHERE e.state = 'resolved' AND e.resolved_by = '{SYSTEM}'
               AND ((n.kind IN ({_PLACELESS}) AND e.kind IN ({_PLACELESS}) AND e.line_id = n.line_id)
+                   OR (n.kind = 'state_differs' AND e.kind = 'state_differs' AND e.line_id = n.line_id)
                    OR (n.kind = 'ours_only' AND e.kind = 'ours_only'
                        AND (e.merchant_id, e.transaction_id) = (n.merchant_id, n.transaction_id)))
         )

@@ -10,6 +10,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.installation.network_keys import ending_sql
 from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
@@ -18,6 +19,17 @@ SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
 def keys_of(written: str) -> str:
     """The network key that a line may name, as a query: where `network_keys.key_in` finds it, too."""
     return f"SELECT {ending_sql(written)}"
+
+
+def _is_own(line: str) -> str:
+    """Whether the network's own statement has a line, with the key that the line has."""
+    return f"""
+        (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
+             AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
+         OR EXISTS (SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+                    WHERE k.line_id = {line}.id AND k.key = {line}.key AND n.imported_by = '{FETCHED_BY}'
+                      AND n.withdrawn_at IS NULL))
+    """
 
 
 _TABLE = """
@@ -38,7 +50,7 @@ _CANDIDATES = f"""
                     ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
-        WHERE NOT EXISTS (
+        WHERE (o.rejected_in IS NULL OR {_is_own("l")}) AND NOT EXISTS (
             -- Operators have undone what was decided about it: only they decide again.
             SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
             WHERE e.line_id = l.id AND r.undone_by IS NOT NULL)
@@ -68,18 +80,22 @@ _CANDIDATES = f"""
     GROUP BY 1, 2, 3, 4
 """
 
-# Where a line fits several payments, none is matched. Where several lines fit a payment, the first is.
-_MATCH = f"""
-    WITH single AS (
+_SINGLE = """
+    single AS (
         SELECT line_id, min(merchant_id) AS merchant_id, min(transaction_id) AS transaction_id,
                bool_or(by_receipt) AS by_receipt
         FROM candidates GROUP BY 1 HAVING count(*) = 1 AND bool_and(is_exact)
-    ), first AS (
+    )
+"""
+# Where a line fits several payments, none is matched. Where several lines fit a payment, the first is, and one of the
+# network's own statement before any that only operators brought.
+_MATCH = f"""
+    WITH {_SINGLE}, first AS (
         SELECT DISTINCT ON (s.merchant_id, s.transaction_id) s.*
         FROM single s JOIN statement_lines l ON l.id = s.line_id
         -- Of a payment and a fee that is as large, the payment.
-        ORDER BY s.merchant_id, s.transaction_id, l.kind <> 'money', s.by_receipt DESC, l.moved_at, l.receipt, l.nth,
-                 l.id
+        ORDER BY s.merchant_id, s.transaction_id, NOT {_is_own("l")}, l.kind <> 'money', s.by_receipt DESC,
+                 l.moved_at, l.receipt, l.nth, l.id
     ), matched AS (
         INSERT INTO statement_matches (
             line_id, merchant_id, transaction_id, role, how, is_reported, ledger_at, matched_by, matched_at)
@@ -107,7 +123,7 @@ _MATCH = f"""
 _REVERSALS = f"""
     WITH reversal AS MATERIALIZED (
         SELECT l.* FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE l.kind = 'reversal' AND l.linked <> ''
+        WHERE l.kind = 'reversal' AND l.linked <> '' AND (o.rejected_in IS NULL OR {_is_own("l")})
     ), candidate AS (
         SELECT DISTINCT ON (p.merchant_id, p.transaction_id) r.id AS line_id, p.merchant_id, p.transaction_id
         FROM reversal r CROSS JOIN LATERAL (
@@ -196,6 +212,41 @@ async def find_candidates(
     await tx.execute(_TABLE)
     await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
+
+
+async def find_contradicted(tx: Tx) -> list[int]:
+    """Lines that were matched by what an operator's file says, where the network's own statement says something else of
+    the same line: another key, or that it is no reversal. Not those whose payment was told."""
+    rows = await tx.fetch(
+        f"""
+        SELECT m.line_id FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
+        JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+        WHERE NOT m.is_reported AND m.how <> 'operator' AND EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = m.line_id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
+              AND CASE m.role WHEN 'reversal' THEN k.kind <> 'reversal' OR k.linked NOT IN ('', l.linked)
+                  ELSE m.role = 'payment' AND m.how = 'key' AND k.key <> ''
+                       AND {ending_sql("k.key")} <> t.network_key END)
+        ORDER BY 1
+        """
+    )
+    return [row["line_id"] for row in rows]
+
+
+async def find_displaced(tx: Tx) -> list[int]:
+    """Lines that only operators brought, and whose payment a line of the network's own statement fits. Not those whose
+    payment was told. Only in the transaction that has noted the candidates."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_SINGLE}
+        SELECT DISTINCT m.line_id FROM single s JOIN statement_lines l ON l.id = s.line_id
+        JOIN statement_matches m ON m.merchant_id = s.merchant_id AND m.transaction_id = s.transaction_id
+             AND m.role = 'payment' AND NOT m.is_reported AND m.how <> 'operator'
+        JOIN statement_lines d ON d.id = m.line_id
+        WHERE {_is_own("l")} AND NOT {_is_own("d")} ORDER BY 1
+        """
+    )
+    return [row["line_id"] for row in rows]
 
 
 async def match_payments(tx: Tx, *, now: datetime) -> int:

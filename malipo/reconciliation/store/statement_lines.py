@@ -14,11 +14,12 @@ import msgspec
 from malipo.db import Tx
 from malipo.network_statements.statement_line import Line
 from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.statements import FETCHED_BY
 
 # In the order of the fields of a line.
 _COLUMNS = (
     *("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance"),
-    *("cents", "balance_cents"),
+    *("cents", "balance_cents", "word"),
 )
 _LINES_A_COPY = 20_000  # A line that is known is noticed at the end of each.
 _LINES_A_TURN = 1000  # Then other work of the process has its turn.
@@ -100,7 +101,7 @@ async def stage(tx: Tx, lines: Iterator[Line]) -> None:
         CREATE TEMPORARY TABLE staged_lines (
             row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
             details text, key text, phone text, linked text, balance bigint,
-            cents smallint, balance_cents smallint, line_id bigint
+            cents smallint, balance_cents smallint, word text, line_id bigint
         ) ON COMMIT DROP
         """
     )
@@ -184,11 +185,11 @@ _PAIR = """
 _INSERT_STAGED = """
     INSERT INTO statement_lines (
         file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
-        cents, balance_cents
+        cents, balance_cents, word
     )
     SELECT $1, row, $2, $3, s.receipt, s.moved_at, s.amount, s.kind,
            row_number() OVER (PARTITION BY s.receipt, s.moved_at, s.amount, s.kind ORDER BY row) + coalesce(k.nth, 0),
-           key, phone, linked, balance, details, cents, balance_cents
+           key, phone, linked, balance, details, cents, balance_cents, word
     FROM staged_lines s LEFT JOIN LATERAL (
         SELECT max(l.nth) AS nth FROM statement_lines l
         WHERE l.channel = $2 AND l.account = $3 AND l.receipt = s.receipt AND l.moved_at = s.moved_at
@@ -198,12 +199,12 @@ _INSERT_STAGED = """
 """
 _KEEP_FIRST_VERSION = """
     INSERT INTO statement_line_copies
-    SELECT l.id, l.file_id, l.row, l.moved_at, l.kind, l.key, l.phone, l.linked, l.balance, l.details
+    SELECT l.id, l.file_id, l.row, l.moved_at, l.kind, l.key, l.phone, l.linked, l.balance, l.details, l.word
     FROM staged_lines s JOIN statement_lines l ON l.id = s.line_id ON CONFLICT DO NOTHING
 """
 _KEEP_VERSION = """
     INSERT INTO statement_line_copies
-    SELECT line_id, $1, row, moved_at, kind, key, phone, linked, balance, details
+    SELECT line_id, $1, row, moved_at, kind, key, phone, linked, balance, details, word
     FROM staged_lines WHERE line_id IS NOT NULL ON CONFLICT DO NOTHING
 """
 
@@ -211,22 +212,28 @@ _KEEP_VERSION = """
 async def merge_copies(tx: Tx, line_ids: str) -> None:
     """Have these lines, which a SELECT names, say what all files say of them together.
 
-    The first one that knows it counts; of phones and words the longest, which is the least masked. A line becomes a
-    reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
+    What the worker fetched stands before what operators brought, field by field: theirs is taken where the network
+    says nothing. Else the first one that knows it counts; of phones and words the longest, which is the least masked. A
+    line becomes a reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
     """
     await tx.execute(
         f"""
-        WITH merged AS MATERIALIZED (
-            SELECT c.line_id,
-                (array_agg(c.key ORDER BY c.key = '', f.imported_at, f.id))[1] AS key,
-                (array_agg(c.phone ORDER BY c.phone = '', c.phone ~ '[*xX]', length(c.phone) DESC, f.id))[1] AS phone,
-                (array_agg(c.linked ORDER BY c.linked = '', f.imported_at, f.id))[1] AS linked,
-                (array_agg(c.balance ORDER BY c.balance IS NULL, f.imported_at, f.id))[1] AS balance,
-                (array_agg(c.details ORDER BY length(c.details) DESC, f.imported_at, f.id))[1] AS details,
-                CASE WHEN bool_or(c.kind = 'reversal' AND c.linked <> '') THEN 'reversal'
-                     ELSE (array_agg(c.kind ORDER BY f.imported_at, f.id))[1] END AS kind
-            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
-            WHERE c.line_id IN ({line_ids}) GROUP BY 1
+        WITH copies AS (
+            SELECT c.*, f.imported_at, f.id, f.imported_by = '{FETCHED_BY}' AS is_own
+            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id WHERE c.line_id IN ({line_ids})
+        ), merged AS MATERIALIZED (
+            SELECT line_id,
+                (array_agg(key ORDER BY key = '', is_own DESC, imported_at, id))[1] AS key,
+                (array_agg(phone ORDER BY phone = '', is_own DESC, phone ~ '[*xX]', length(phone) DESC, id))[1]
+                    AS phone,
+                (array_agg(linked ORDER BY linked = '', is_own DESC, imported_at, id))[1] AS linked,
+                (array_agg(balance ORDER BY balance IS NULL, is_own DESC, imported_at, id))[1] AS balance,
+                (array_agg(details ORDER BY details = '', is_own DESC, length(details) DESC, imported_at, id))[1]
+                    AS details,
+                CASE WHEN bool_or(is_own AND kind = 'reversal' AND linked <> '')
+                       OR NOT bool_or(is_own) AND bool_or(kind = 'reversal' AND linked <> '') THEN 'reversal'
+                     ELSE (array_agg(kind ORDER BY is_own DESC, imported_at, id))[1] END AS kind
+            FROM copies GROUP BY 1
         )
         UPDATE statement_lines l
         SET key = m.key, phone = m.phone, linked = m.linked, balance = m.balance, details = m.details,

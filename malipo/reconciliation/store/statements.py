@@ -1,15 +1,33 @@
 """The SQL of statements' files and profiles."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
 
 from malipo.db import Conn, Row, Tx
+from malipo.network_statements.profile import SaidBy
 from malipo.networks.connector import Channel
-from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.statement_file import LayoutAuthor, StatementFile
 
 FILE = """
     id, channel, account, sha256, name, profile, begins_at, ends_at, opening, closing, line_count, new_count, problems,
-    imported_by, imported_at, opening_cents, closing_cents, withdrawn_at
+    imported_by, imported_at, opening_cents, closing_cents, withdrawn_at, authors
 """
+
+
+# Their names, of a file `f`.
+AUTHORS = "ARRAY(SELECT DISTINCT a ->> 'by' FROM jsonb_array_elements(f.authors) a ORDER BY 1)"
+
+
+class SavedLayout(NamedTuple):
+    """A layout that operators saved, or what they said about words of one of malipo's own."""
+
+    name: str
+    text: str
+    saved_by: str  # who changed it last
+    said_by: SaidBy
 
 
 async def lock_content(tx: Tx, sha256: bytes) -> None:
@@ -33,7 +51,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
     """Before its lines, which refer to it; what is known only after them is for `update_file`."""
     await tx.execute(
         f"INSERT INTO statement_files ({FILE}) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
         file.id,
         file.channel,
         file.account,
@@ -52,6 +70,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
         file.opening_cents,
         file.closing_cents,
         file.withdrawn_at,
+        _json(file.authors),
     )
 
 
@@ -60,7 +79,7 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
     await tx.execute(
         """
         UPDATE statement_files SET begins_at = $2, ends_at = $3, opening = $4, closing = $5, line_count = $6,
-            new_count = $7, problems = $8, opening_cents = $9, closing_cents = $10
+            new_count = $7, problems = $8, opening_cents = $9, closing_cents = $10, authors = $11
         WHERE id = $1
         """,
         file.id,
@@ -73,6 +92,20 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
         list(file.problems),
         file.opening_cents,
         file.closing_cents,
+        _json(file.authors),
+    )
+
+
+async def add_author(tx: Tx, profile: str, author: LayoutAuthor) -> None:
+    """To the files that were read by this layout, and that somebody else imported."""
+    await tx.execute(
+        """
+        UPDATE statement_files SET authors = authors || $2
+        WHERE profile = $1 AND imported_by <> $3 AND withdrawn_at IS NULL AND NOT authors @> $2
+        """,
+        profile,
+        _json([author]),
+        author.by,
     )
 
 
@@ -172,39 +205,54 @@ async def find_files_of(connection: Conn, *, until: datetime) -> list[StatementF
     return [file_of(row) for row in rows]
 
 
-async def find_profiles(connection: Conn) -> list[tuple[str, str]]:
-    """Names and texts of those that operators saved."""
-    return [tuple(row) for row in await connection.fetch("SELECT name, text FROM statement_profiles ORDER BY name")]
+async def find_profiles(connection: Conn) -> list[SavedLayout]:
+    rows = await connection.fetch("SELECT name, text, saved_by, said_by FROM statement_profiles ORDER BY name")
+    return [
+        SavedLayout(name, text, saved_by, msgspec.json.decode(said_by, type=SaidBy))
+        for name, text, saved_by, said_by in rows
+    ]
 
 
-async def insert_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: datetime) -> None:
-    await tx.execute(
-        "INSERT INTO statement_profiles (name, text, saved_by, saved_at) VALUES ($1, $2, $3, $4)",
-        name,
-        text,
-        saved_by,
-        now,
-    )
+async def lock_profile(tx: Tx, name: str) -> None:
+    """Until the commit nobody else changes this layout, and no file is imported by it."""
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"layout {name}")
 
 
-async def put_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: datetime) -> None:
+async def share_profile(tx: Tx, name: str) -> str:
+    """Until the commit nobody changes this layout. Taken before the lock of the content.
+
+    The answer is who last said whose account it is of: lines are matched by that, whatever it was when the file was
+    read.
+    """
+    await tx.execute("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))", f"layout {name}")
+    found: str | None = await tx.fetchval("SELECT said_by ->> 'carrier' FROM statement_profiles WHERE name = $1", name)
+    return found or ""
+
+
+async def put_profile(tx: Tx, layout: SavedLayout, *, now: datetime) -> None:
     """Save it instead of what was saved under that name. The audit log has what was said before."""
     await tx.execute(
         """
-        INSERT INTO statement_profiles (name, text, saved_by, saved_at) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (name) DO UPDATE SET text = $2, saved_by = $3, saved_at = $4
+        INSERT INTO statement_profiles (name, text, saved_by, said_by, saved_at) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (name) DO UPDATE SET text = $2, saved_by = $3, said_by = $4, saved_at = $5
         """,
-        name,
-        text,
-        saved_by,
+        layout.name,
+        layout.text,
+        layout.saved_by,
+        _json(layout.said_by),
         now,
     )
 
 
-def file_of(row: Row) -> StatementFile:
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def file_of(row: Row | Mapping[str, Any]) -> StatementFile:
     fields = dict(row)
     fields["channel"] = Channel(fields["channel"])
     fields["problems"] = tuple(fields["problems"])
+    fields["authors"] = msgspec.json.decode(fields["authors"], type=tuple[LayoutAuthor, ...])
     return StatementFile(**fields)
 
 

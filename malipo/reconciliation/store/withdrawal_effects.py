@@ -6,6 +6,7 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED, LineSum, summed, untold
+from malipo.reconciliation.store.statements import AUTHORS
 from malipo.reconciliation.store.withdrawals import DAY, HEIR, UNTOLD
 
 # Fees and sweeps of the file that another file has: they become that file's, and what that one calls them. A line that
@@ -50,9 +51,9 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[LineSum]:
               AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         )
         SELECT b.file_id, l.channel, l.account, b.kind, b.day, sum(l.amount * 100 + l.cents)::bigint AS cents,
-               f.imported_by, count(*) AS lines, {untold("b.kind", without="$1")} AS untold
+               f.imported_by, count(*) AS lines, {untold("b.kind", without="$1")} AS untold, {AUTHORS} AS authors
         FROM booked b JOIN statement_lines l ON l.id = b.id JOIN statement_files f ON f.id = b.file_id
-        WHERE l.amount <> 0 GROUP BY 1, 2, 3, 4, 5, f.imported_by ORDER BY 1, 4, 5
+        WHERE l.amount <> 0 GROUP BY 1, 2, 3, 4, 5, f.imported_by, f.authors ORDER BY 1, 4, 5
         """,
         file_id,
     )

@@ -72,6 +72,6 @@ async def test_what_is_rejected_credits_nobody_and_is_an_exception(
     assert run_command("statements", "match", operator="asha", **at_desk).returncode == 0
     assert await database_facts.wallet(steps.database, steps.merchant_id) == before
     [exception] = msgspec.json.decode(run_command("exceptions", "list", "--json", **at_desk).stdout)
-    assert exception["kind"] == "state_differs"
+    assert exception["kind"] == "theirs_only"
     again = run_command("statements", "approve-import", file_id, "--here", operator="juma", **at_desk)
     assert (again.returncode, "Nothing of this file waits" in again.stderr) == (2, True)

@@ -2,6 +2,7 @@
 
 import html
 import re
+import secrets
 
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
@@ -57,6 +58,34 @@ async def test_a_second_operator_sees_the_list_with_its_sum_and_approves_it(oper
     done = await juma.surfer.post(f"{path}/approve-import", {"seen": seen_on(page)})
     assert (done.status, await operator_pages.available()) == (303, before + MILLIONS)
     assert "Waits for a second operator" not in (await juma.surfer.get(path)).words
+
+
+async def test_who_said_what_a_word_means_sees_that_another_operator_approves_it(operator_pages: OperatorPages) -> None:
+    asha, juma, neema = [await operator_pages.operator(name) for name in ("asha", "juma", "neema")]
+    payment, before, word = await declined(operator_pages), await operator_pages.available(), f"B{secrets.token_hex(4)}"
+    line, account = line_of(payment), an_account()
+    rows = [
+        "receipt,time,amount,reference,status",
+        f"{line.receipt},{line.at:%Y-%m-%d %H:%M:%S},{line.amount},{line.key},{word}",
+    ]
+    content = "\n".join([*rows, ""]).encode()
+    said = await asha.surfer.post(
+        f"{await sent(asha, content, account=account, channel=payment.channel)}/words", {"word-0": "moved"}
+    )
+    assert said.status == 303, said.words
+    path = (await import_from(juma, await sent(juma, content, account=account, channel=payment.channel))).to
+    own = await asha.surfer.get(path)
+    for shown in (
+        f"{asha.name} said that the status “{word}” means that money moved. Rows: 1.",
+        f"its status “{word}”",
+    ):
+        assert shown in own.words
+    assert f"{path}/approve-import" not in own.text, "no button for who said what the word means"
+    refused = await asha.surfer.post(f"{path}/approve-import", {"seen": seen_on(own)})
+    assert (refused.status, await operator_pages.available()) == (403, before)
+    assert "You have said how this file is read" in refused.words
+    done = await neema.surfer.post(f"{path}/approve-import", {"seen": seen_on(await neema.surfer.get(path))})
+    assert (done.status, await operator_pages.available()) == (303, before + MILLIONS)
 
 
 async def test_what_a_second_operator_rejects_changes_nothing(operator_pages: OperatorPages) -> None:

@@ -21,6 +21,8 @@ ACTS = {
     ("POST", "/operator/bookings/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/restore/release"): SensitiveAct.APPROVAL,
     ("POST", "/operator/restore/end-hold"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/new/{upload}/layout"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/new/{upload}/words"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/new/{upload}/import"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/transfer"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,

@@ -23,6 +23,7 @@ from malipo.reconciliation.report_evidence import approve_import
 
 SENTENCES = (
     import_approval.NOTHING_WAITS,
+    import_approval.AUTHOR,
     decide.CHANGED,
     moved_alone.NOT_ALONE,
     vouching.SAME,

@@ -49,6 +49,7 @@ SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "held-afterwards": effect_words.HELD,
     "matches": effect_words.MATCHES,
     "stays": effect_words.STAYS,
+    **{f"said-{said}": words for said, words in effect_words.AUTHORS.items()},
 }
 
 _PER_PAGE = 50
@@ -170,6 +171,7 @@ async def page(
         bookings=found.bookings,
         remaining=found.remaining,
         held=found.held,
+        authors=_authors(request.words, file),
         seen=import_approval.code_of,
         codes={each.id: code_of(each, found.effect) for each in found.waiting},
         alone={each.id for each in found.waiting if may_be_alone(each.action, operators=found.operators)},
@@ -191,6 +193,12 @@ def _effects(words: Words, file_id: str, effect: ImportEffect) -> dict[str, Effe
     notes = [words(sentence, count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
     undos = {booking_id: Effect("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()}
     return {file_id: Effect("", rows_of(words, effect.withdrawal, {}), notes)} | undos
+
+
+def _authors(words: Words, file: StatementFile) -> list[str]:
+    """Who said how it is read, beside who imported it."""
+    found = [effect_words.author_of(each, file.profile) for each in file.authors]
+    return [words(sentence, **values) for sentence, values in found]
 
 
 class Line(NamedTuple):
