@@ -71,20 +71,28 @@ async def test_of_a_fleet_one_knocks_at_a_network_that_is_down(full_stack: FullS
     async with a_worker(home), a_worker(home):
         ids = await take_payments(full_stack, "MPESA", "DISBURSEMENT", 2 * FAULTS)
         await until_up(full_stack, False)
-        await asyncio.sleep(1.2)  # Both see that it is down within a second, and stop.
-        before, probes = road.travellers, await _probes(full_stack)
-
-        async def has_knocked() -> bool:
-            return await _probes(full_stack) > probes
-
-        await until(has_knocked, pause=0.02, what="a knock")
-        await asyncio.sleep(1.2)  # In this time the other one has looked, too.
-        assert road.travellers - before == await _probes(full_stack) - probes
+        # Each sees within a second that it is down, and stops; on a busy machine it takes a few of them.
+        for _ in range(3):
+            if await _only_one_knocks(full_stack, road):
+                break
+        else:
+            pytest.fail("both of them knock")
         await road.open()
         await forget_that_it_is_down(full_stack)
         await until_rows(full_stack, ids, status="COMPLETED")
 
     assert await moved_for(full_stack, ids) == [1] * len(ids)
+
+
+async def _only_one_knocks(full_stack: FullStack, road: NetworkProxy) -> bool:
+    before, probes = road.travellers, await _probes(full_stack)
+
+    async def has_knocked() -> bool:
+        return await _probes(full_stack) > probes
+
+    await until(has_knocked, pause=0.02, what="a knock")
+    await asyncio.sleep(1.2)  # In this time the other one has looked, too.
+    return road.travellers - before == await _probes(full_stack) - probes
 
 
 async def _probes(full_stack: FullStack) -> int:
