@@ -33,6 +33,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
+from tests.kept_database import KeptDatabase
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 
@@ -129,6 +130,8 @@ async def hasten(url: str) -> None:
         await connection.execute("ALTER SYSTEM SET max_connections = 300")
         for setting in ("fsync", "full_page_writes", "autovacuum"):
             await connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        # A test runs most statements once or twice on a connection. They are planned once, and not for each call.
+        await connection.execute("ALTER SYSTEM SET plan_cache_mode = force_generic_plan")
         # A checkpoint would write out what no test will ever read again.
         await connection.execute("ALTER SYSTEM SET checkpoint_timeout = '1h'")
         await connection.execute("SELECT pg_reload_conf()")
@@ -158,8 +161,21 @@ def template(postgres: str) -> str:
     return TEMPLATE
 
 
+@pytest.fixture(scope="module")
+async def kept_database(postgres: str, template: str) -> AsyncIterator[KeptDatabase]:
+    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url))
+    yield kept
+    await kept.leave()
+
+
 @pytest.fixture
-async def database_url(postgres: str, template: str) -> AsyncIterator[str]:
+async def database_url(
+    request: pytest.FixtureRequest, postgres: str, template: str, kept_database: KeptDatabase
+) -> AsyncIterator[str]:
+    """Where nothing has happened. Only a test that has a pool of its own gets a database that was used before."""
+    if "database" in request.fixturenames:
+        yield await kept_database.take()
+        return
     url = await create_database(postgres, template)
     yield url
     await drop_if_idle(postgres, url)
@@ -183,9 +199,9 @@ async def create_database(postgres: str, template: str) -> str:
 
 
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
+async def database(database_url: str, kept_database: KeptDatabase) -> AsyncIterator[Database]:
     """With many connections, so that requests really run at once."""
-    async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
+    async with kept_database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         yield database
 
 
@@ -262,7 +278,7 @@ class Running:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 @pytest.fixture

@@ -24,9 +24,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from malipo.accept_language import Language
+from malipo.build import build_id
 from malipo.cli import parser
 from malipo.dashboard.language import catalogue
 from malipo.dashboard.render import templates
+from malipo.db import Database
+from malipo.http_server.app import WebApplication
+from malipo.service import Service
+from malipo.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 128 * 1024  # of what is asked for
@@ -232,6 +237,9 @@ def _main() -> None:
         templates().get_template(name)
     for language in Language:
         catalogue(language)
+    build_id()  # asks git
+    # Compiles the patterns of two hundred routes, which Python then knows.
+    WebApplication(Service.assemble(Settings(), Database("postgresql://nobody@/none")), most_pages=1)
     assert threading.active_count() == 1, "a thread would not be forked"
     gc.collect()
     gc.freeze()

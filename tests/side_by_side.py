@@ -1,7 +1,6 @@
 """`--at-once N`: runs the files of tests side by side, in N children of the process that has collected them.
 
-Collecting the suite takes twenty seconds of a processor. pytest-xdist does it again in each of its processes; here it is
-done once. A child runs the tests of one file after another, and sends the reports; this process hands out the files, in
+Collecting the suite takes twenty seconds of a processor, so it is done once. A child runs the tests of one file after another, and sends the reports; this process hands out the files, in
 the order of `order.py`, and reports as pytest does without this option.
 """
 
@@ -49,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     at_once: int = config.getoption("--at-once")
     if at_once:
+        gc.disable()  # Nearly all that is made while tests are collected stays. It is switched on before any of them runs.
         config.pluginmanager.register(SideBySide(at_once))
 
 
@@ -72,6 +72,7 @@ class SideBySide:
         assert threading.active_count() == 1, "a thread would not be forked"
         gc.collect()
         gc.freeze()
+        gc.enable()
         children = _Children(session, files)
         try:
             for number in range(at_once):

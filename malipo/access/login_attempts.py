@@ -33,7 +33,8 @@ class LoginAttempts:
         async with self._database.begin() as tx:
             free_at = await store.note(tx, subjects, now=now, span=_SPAN)
         if free_at is not None:
-            seconds = max(-int((now - free_at).total_seconds() // 1), 1)
+            # Of attempts that come at once, one may be recorded before another that came earlier.
+            seconds = min(max(-int((now - free_at).total_seconds() // 1), 1), int(_SPAN.total_seconds()))
             raise TooManyAttempts(
                 f"Too many attempts to log in. Try again in {seconds} seconds.", retry_after_seconds=seconds
             )

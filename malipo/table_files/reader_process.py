@@ -181,6 +181,8 @@ def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
             raise Stopped("damaged", "it has no sheet")
         exact = inexact_cells(archive, at)
         sheet = book.get_sheet_by_index(at)
+        if sheet.end is not None and sheet.end[0] >= order["rows"] + _MOST_EMPTY_ROWS:
+            raise Stopped("rows")  # At once: it would send nothing while it counts, and be taken to hang.
         # Rows begin with the first column that has anything, and columns are counted from A.
         left = [None] * (sheet.start[1] if sheet.start else 0)
         for number, row in enumerate(sheet.iter_rows()):

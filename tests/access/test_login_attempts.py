@@ -1,5 +1,7 @@
 """What attempts are counted on."""
 
+from datetime import timedelta
+
 import pytest
 
 from malipo import clock
@@ -27,3 +29,13 @@ async def test_many_addresses_of_one_ipv6_network_are_one(database: Database) ->
     with pytest.raises(TooManyAttempts):
         await attempts.note("asha@example.com", "2c0f:fb50:1:2:ffff::1", now=now)
     await attempts.note("asha@example.com", "2c0f:fb50:1:3::1", now=now)
+
+
+async def test_who_is_refused_waits_no_longer_than_attempts_count(database: Database) -> None:
+    """Also if those before it were noted at later times: requests that come at once are not noted in their order."""
+    attempts, now = LoginAttempts(database, "email"), clock.now()
+    for _ in range(5):
+        await attempts.note("asha@example.com", "196.41.7.9", now=now + timedelta(seconds=2))
+    with pytest.raises(TooManyAttempts) as refused:
+        await attempts.note("asha@example.com", "196.41.7.9", now=now)
+    assert refused.value.retry_after_seconds == 900

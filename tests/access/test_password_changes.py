@@ -57,7 +57,7 @@ class HeldPasswords(Passwords):
 async def _around(held: HeldPasswords, waiting: Awaitable[Any], change: Awaitable[None]) -> None:
     """The change is committed between the check of the password and what follows it."""
     task = asyncio.ensure_future(waiting)
-    await asyncio.wait_for(held.is_checked.wait(), 30)
+    await asyncio.wait_for(held.is_checked.wait(), 60)
     await change
     held.may_go.set()
     await task

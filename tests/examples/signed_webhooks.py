@@ -96,7 +96,7 @@ def rotating(body: bytes, old: str = OLD, new: str = NEW) -> Headers:
 
 def post(url: str, body: bytes, headers: Headers) -> tuple[int, str]:
     """The status and the text of the answer."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
         with suppress(BrokenPipeError, ConnectionResetError):  # A server may answer before it has heard all.
             connection.request("POST", "/", body, headers)

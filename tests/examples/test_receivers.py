@@ -62,7 +62,7 @@ def test_a_body_that_is_too_large_is_refused_and_the_largest_is_not(shop: Shop, 
 def test_a_body_of_unknown_length_is_refused_or_bounded(shop: Shop, order: int) -> None:
     """Python's server cannot read one, PHP's gives an empty body, and Node.js counts while it reads."""
     body = event(order, description="x" * LARGEST)
-    connection = http.client.HTTPConnection(shop.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(shop.url.removeprefix("http://"), timeout=60)
     pieces = (body[start : start + 65536] for start in range(0, len(body), 65536))
     try:
         connection.request("POST", "/", pieces, signed(body), encode_chunked=True)
@@ -75,7 +75,7 @@ def test_a_body_of_unknown_length_is_refused_or_bounded(shop: Shop, order: int) 
 
 
 def test_only_a_post_is_a_webhook(shop: Shop, order: int) -> None:
-    connection = http.client.HTTPConnection(shop.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(shop.url.removeprefix("http://"), timeout=60)
     body = event(order)
     connection.request("GET", "/", body, signed(body))
     assert connection.getresponse().status in (405, 501)
@@ -90,7 +90,7 @@ def test_a_receiver_without_a_usable_secret_does_not_start(
 ) -> None:
     process: subprocess.Popen[str] = Shop(language, tmp_path, secrets=secrets).launch()
     try:
-        said, _ = process.communicate(timeout=20)
+        said, _ = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 1

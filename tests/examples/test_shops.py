@@ -54,7 +54,7 @@ def opened(name: str, folder: Path, port: int, **settings: str) -> Iterator[str]
         yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
         process.stdout.close()
 
 

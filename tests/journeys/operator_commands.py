@@ -93,7 +93,7 @@ def _of_child(arguments: tuple[str, ...], environment: dict[str, str], given: IO
     with TemporaryFile() as out, TemporaryFile() as err:
         child = fork_server.run_module("malipo", *arguments, env=environment, stdin=given, stdout=out, stderr=err)
         try:
-            code = child.wait(60)
+            code = child.wait(280)  # A file is read after everything else on the machine. A test may take 300.
         finally:
             child.kill()
         said = [os.pread(each.fileno(), 2**24, 0).decode() for each in (out, err)]

@@ -215,4 +215,4 @@ def _running(place: Place, folder: Path, *command: str) -> Iterator[CrashingWork
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(10)
+        process.wait(60)

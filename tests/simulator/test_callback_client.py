@@ -48,7 +48,7 @@ async def saying(*says: bytes) -> AsyncIterator[tuple[Server, CallbackClient]]:
 
 
 async def post(server: Server, lines: CallbackClient) -> Answer:
-    return await asyncio.wait_for(lines.post(server.url, b"body", b"application/json"), 10)
+    return await asyncio.wait_for(lines.post(server.url, b"body", b"application/json"), 60)
 
 
 async def test_a_line_is_used_again() -> None:

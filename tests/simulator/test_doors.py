@@ -110,7 +110,7 @@ def test_who_does_not_read_the_answers_is_closed(impatient: Process) -> None:
 
 
 def test_a_connection_that_is_used_stays_open(impatient: Process) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", int(impatient.url.rpartition(":")[2]), timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", int(impatient.url.rpartition(":")[2]), timeout=60)
     connection.connect()
     kept = connection.sock
     for _ in range(4):

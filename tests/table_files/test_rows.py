@@ -34,32 +34,38 @@ def readers() -> list[int]:
 MANY = b"a,b,c\n" * 400_000
 
 
+# Made when they are needed: in the process that collects the tests they would be a quarter of its memory.
 @pytest.mark.parametrize(
     ("content", "limits", "limit", "words"),
     [
-        (hostile_workbooks.shared_text(14_000), PAYOUTS, "memory", "needs more than 128 MB of memory"),
-        (hostile_workbooks.shared_text(14_000), STATEMENT, "memory", "needs more than 512 MB of memory"),
-        (hostile_workbooks.far_cell(), PAYOUTS, "memory", "needs more than 128 MB of memory"),
-        (hostile_workbooks.shared_text(300), PAYOUTS, "characters", "has more than 6,000,000 characters"),
-        (b"x" * 200 * MEGABYTE, replace(PAYOUTS, seconds=1), "memory", "needs more than 128 MB of memory"),
+        (lambda: hostile_workbooks.shared_text(14_000), PAYOUTS, "memory", "needs more than 128 MB of memory"),
+        (lambda: hostile_workbooks.shared_text(14_000), STATEMENT, "memory", "needs more than 512 MB of memory"),
+        (hostile_workbooks.far_cell, PAYOUTS, "memory", "needs more than 128 MB of memory"),
+        (lambda: hostile_workbooks.shared_text(300), PAYOUTS, "characters", "has more than 6,000,000 characters"),
+        (lambda: b"x" * 200 * MEGABYTE, replace(PAYOUTS, seconds=1), "memory", "needs more than 128 MB of memory"),
         (
-            workbook("<row/>" * 5_000_000),
+            lambda: workbook("<row/>" * 5_000_000),
             replace(PAYOUTS, seconds=1, memory_bytes=2**31),
             "seconds",
             "takes longer than",
         ),
-        (workbook("<row/>" * 12_000_000), PAYOUTS, "unpacked_bytes", "is larger than 64 MB when it is unpacked"),
-        (MANY, replace(STATEMENT, rows=399_999), "rows", "has more than 399,999 rows"),
-        (MANY, replace(STATEMENT, cells=1_000_000), "cells", "has more than 1,000,000 cells"),
-        (MANY, replace(STATEMENT, characters=1_000_000), "characters", "has more than 1,000,000 characters"),
-        (MANY, replace(STATEMENT, columns=2), "columns", "has more than 2 columns"),
+        (
+            lambda: workbook("<row/>" * 12_000_000),
+            PAYOUTS,
+            "unpacked_bytes",
+            "is larger than 64 MB when it is unpacked",
+        ),
+        (lambda: MANY, replace(STATEMENT, rows=399_999), "rows", "has more than 399,999 rows"),
+        (lambda: MANY, replace(STATEMENT, cells=1_000_000), "cells", "has more than 1,000,000 cells"),
+        (lambda: MANY, replace(STATEMENT, characters=1_000_000), "characters", "has more than 1,000,000 characters"),
+        (lambda: MANY, replace(STATEMENT, columns=2), "columns", "has more than 2 columns"),
     ],
     ids=lambda each: each if isinstance(each, str) and " " not in each else "",
 )
 def test_the_limit_that_was_met_is_named(
-    tmp_path: Path, content: bytes, limits: Limits, limit: str, words: str
+    tmp_path: Path, content: Callable[[], bytes], limits: Limits, limit: str, words: str
 ) -> None:
-    path = written(tmp_path, content)
+    path = written(tmp_path, content())
     with pytest.raises(LimitMet) as refused:
         for _ in rows_of(path, limits):
             pass

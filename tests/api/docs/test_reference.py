@@ -24,7 +24,7 @@ def test_the_contract_tells_the_largest_amount_of_this_installation() -> None:
 
 
 def test_the_page_shows_every_route_and_every_error_code(world: World) -> None:
-    page = requests.get(f"{world.url}/docs/reference", timeout=10).text
+    page = requests.get(f"{world.url}/docs/reference", timeout=60).text
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert {operation["operationId"] for _, operation in operations(PUBLISHED)} <= set(ids)
@@ -35,14 +35,14 @@ def test_the_page_shows_every_route_and_every_error_code(world: World) -> None:
 
 
 def test_the_page_shows_what_merchants_receive(world: World) -> None:
-    page = requests.get(f"{world.url}/docs/reference", timeout=10).text
+    page = requests.get(f"{world.url}/docs/reference", timeout=60).text
     shown = html.unescape(re.sub("<[^>]*>", "", page.split('id="received"')[1].split("</section>")[0]))
     assert [event for event in SENT if f'"event": "{event}"' not in shown] == []
     assert [name for name in map(resolved, SENT[TEST_EVENT]["parameters"]) if name["name"] not in shown] == []
 
 
 def test_every_command_on_the_page_can_be_pasted(world: World) -> None:
-    page = requests.get(f"{world.url}/docs/reference", timeout=10).text
+    page = requests.get(f"{world.url}/docs/reference", timeout=60).text
     shown = re.findall(r'<figure class="code command"[^>]*>.*?<code>(.*?)</code>', page, re.DOTALL)
     set_up, *commands = (re.sub("<[^>]*>", "", each) for each in shown)
     assert set(re.findall(r"export (\w+)=", set_up)) == {"MALIPO_URL", "MALIPO_API_KEY", "TOKEN"}
@@ -75,17 +75,17 @@ def _paste(command: str) -> None:
 
 def test_the_page_speaks_of_the_address_that_the_reader_came_to(world: World) -> None:
     proxied = {"host": "pay.duka.example", "x-forwarded-proto": "https"}
-    page = requests.get(f"{world.url}/docs/reference", headers=proxied, timeout=10).text
+    page = requests.get(f"{world.url}/docs/reference", headers=proxied, timeout=60).text
     assert 'MALIPO_URL=<span class="text">&#34;https://pay.duka.example&#34;' in page
 
 
 @pytest.mark.parametrize("host", ['a"><script>', "a b", "é", "x" * 300, ""])
 def test_the_page_repeats_no_host_that_is_none(world: World, host: str) -> None:
-    answer = requests.get(f"{world.url}/docs/reference", headers={"host": host.encode()}, timeout=10)
+    answer = requests.get(f"{world.url}/docs/reference", headers={"host": host.encode()}, timeout=60)
     assert f'MALIPO_URL=<span class="text">&#34;{world.url}&#34;' in answer.text
 
 
 def test_the_collection_for_postman_is_made_from_the_contract_that_is_served(world: World) -> None:
-    contract = requests.get(f"{world.url}/openapi.json", timeout=10).json()
-    answer = requests.get(f"{world.url}/docs/malipo.postman_collection.json", timeout=10)
+    contract = requests.get(f"{world.url}/openapi.json", timeout=60).json()
+    answer = requests.get(f"{world.url}/docs/malipo.postman_collection.json", timeout=60)
     assert answer.json() == postman.at(postman.collection_file(contract), world.url)

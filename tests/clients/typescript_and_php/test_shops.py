@@ -59,7 +59,7 @@ class Shop:
     def close(self) -> None:
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(60)
 
     async def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         async with self.http.request(method, self.url + path, json=body, **more) as answer:

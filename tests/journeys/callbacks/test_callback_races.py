@@ -120,7 +120,7 @@ async def test_a_hint_that_comes_while_a_payout_is_claimed_again_does_not_undo_t
             )
         trap = proxy.trap(Fault.HOLD, after="claim_id = $4, next_action = 'sending'")
         async with a_worker(Elsewhere(via, callback_stack.full_stack.settings)):
-            await asyncio.wait_for(trap.sprung.wait(), 10)
+            await asyncio.wait_for(trap.sprung.wait(), 60)
             hint = asyncio.create_task(
                 callback_stack.send_callback("mpesa", mpesa(await callback_stack.key(id_), "INS-6"))
             )

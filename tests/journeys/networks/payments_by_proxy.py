@@ -66,7 +66,7 @@ async def rows_of(full_stack: FullStack, ids: list[str]) -> dict[str, dict[str, 
     return {id_: found[id_] for id_ in ids}
 
 
-async def until_rows(full_stack: FullStack, ids: list[str], *, seconds: float = 20, **expected: Any) -> None:
+async def until_rows(full_stack: FullStack, ids: list[str], *, seconds: float = 90, **expected: Any) -> None:
     async def are_so() -> bool:
         rows = (await rows_of(full_stack, ids)).values()
         return all(row[name] == value for row in rows for name, value in expected.items())

@@ -115,7 +115,7 @@ async def test_payouts_of_a_closed_merchant_wait_and_go_out_when_it_is_open_agai
             await until_rows(full_stack, others, status="COMPLETED")
         assert {row["status"] for row in (await rows_of(full_stack, payouts)).values()} == {"PENDING"}
         await _set_active(full_stack, closed.id, True)
-        await until_rows(full_stack, payouts, status="COMPLETED", seconds=10)
+        await until_rows(full_stack, payouts, status="COMPLETED")
 
     assert await moved_for(full_stack, payouts) == [1, 1]
     assert await database_facts.wallet(full_stack.database, closed.id) == (8_000, 0)
@@ -129,7 +129,7 @@ async def test_a_worker_that_starts_late_finds_what_nobody_rings_for_any_more(fu
     ]
 
     async with a_worker(full_stack):
-        await until_rows(full_stack, ids, status="COMPLETED", seconds=10)
+        await until_rows(full_stack, ids, status="COMPLETED")
 
     assert await moved_for(full_stack, ids) == [1] * 9
 
@@ -142,7 +142,7 @@ async def test_a_worker_whose_bell_rope_is_cut_still_finds_everything(full_stack
                 *await take_payments(full_stack, "MPESA", "DISBURSEMENT"),
                 *await take_payments(full_stack, "AIRTEL_MONEY", "COLLECTION"),
             ]
-            await until_rows(full_stack, ids, status="COMPLETED", seconds=10)
+            await until_rows(full_stack, ids, status="COMPLETED")
 
 
 async def _cut_the_rope(full_stack: FullStack) -> bool:

@@ -54,7 +54,7 @@ async def test_a_lone_request_is_retried_while_the_server_is_still_committing_it
     for body, key in [(COLLECTION, None), (PAYOUT, None), (COLLECTION, "order-1"), (PAYOUT, "order-1")]:
         trap = line.proxy.trap(Fault.CUT_DURING, after=TAKES_PAYMENTS)
         answers.append(await create(line.client, body, key=key))
-        await asyncio.wait_for(trap.server_is_done.wait(), 5)
+        await asyncio.wait_for(trap.server_is_done.wait(), 60)
 
     assert [(each.status, each.headers.get("Idempotency-Replayed")) for each in answers] == [(201, None)] * 4
     assert set(await database_facts.ids(database)) == {each.body["transaction"]["id"] for each in answers}

@@ -51,7 +51,7 @@ async def test_what_was_claimed_by_a_commit_that_nobody_heard_of_is_sent_once(
         await home.take_four(f"5{fault.value}")
         trap = proxy.trap(fault, after=CLAIMS)
         async with a_worker(home):
-            await home.until_all_ended(seconds=20)
+            await home.until_all_ended()
 
         assert trap.sprung.is_set()
         await home.assert_each_was_sent_once()
@@ -86,10 +86,10 @@ async def test_a_claim_that_hangs_in_its_commit_is_nobody_elses_and_holds_nobody
         trap = proxy.trap(Fault.HOLD, after=CLAIMS)
         direct = Elsewhere(home.direct_url, home.settings)
         async with a_worker(home):
-            await asyncio.wait_for(trap.sprung.wait(), 30)
+            await asyncio.wait_for(trap.sprung.wait(), 60)
             async with a_worker(direct):
                 late = await home.take("MPESA", "DISBURSEMENT", "+255754588001")
-                await until(lambda: _has_completed(home, late), seconds=30, what="somebody else's payment")
+                await until(lambda: _has_completed(home, late), what="somebody else's payment")
                 trap.may_pass.set()
                 await home.until_all_ended()
 
@@ -121,8 +121,8 @@ async def test_an_answer_whose_commit_is_cut_is_counted_once(sim: Sim, postgres:
         async with a_worker(home):
             await until(lambda: _stands(home, id_, next_action="ask"), what="the reply")
             trap = proxy.trap(Fault.CUT_AFTER, after=HEARS)
-            await asyncio.wait_for(trap.sprung.wait(), 10)
-            await until(lambda: _stands(home, id_, not_indexed_count=1), seconds=5, what="one answer")
+            await asyncio.wait_for(trap.sprung.wait(), 60)
+            await until(lambda: _stands(home, id_, not_indexed_count=1), what="one answer")
             await asyncio.sleep(1.5)  # A worker polls every second: by now it would have counted it again.
 
         assert await _stands(home, id_, not_indexed_count=1)
@@ -135,8 +135,8 @@ async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim
         id_ = await home.take("MPESA", "DISBURSEMENT", "+255754660001")
         trap = proxy.trap(Fault.CUT_AFTER, after=HEARS)
         async with a_worker(home):
-            await asyncio.wait_for(trap.sprung.wait(), 10)
-            await asyncio.wait_for(trap.server_is_done.wait(), 10)
+            await asyncio.wait_for(trap.sprung.wait(), 60)
+            await asyncio.wait_for(trap.server_is_done.wait(), 60)
             await until(lambda: _stands(home, id_, next_action="send"), what="its being put back")
             await asyncio.sleep(0.5)  # The answer is written down again in less.
 
@@ -161,6 +161,6 @@ async def test_an_answer_is_kept_until_the_database_is_back(sim: Sim, postgres: 
         await asyncio.sleep(2.5)  # Longer than anybody's patience.
         assert {row["status"] for row in (await home.rows()).values()} == {"PROCESSING"}
         proxy.come_back()
-        await home.until_all_ended(seconds=10)  # The lease is minutes: nobody else would have ended them.
+        await home.until_all_ended()  # The lease is minutes: nobody else would have ended them.
 
         await home.assert_each_was_sent_once()

@@ -156,7 +156,7 @@ async def test_a_report_that_is_being_written_while_it_is_claimed_counts(
     subject = first if locked == "first" else collection
     async with Database.opened(database_url, size=1) as other, other.begin() as tx:
         await transactions.lock(tx, {(subject.merchant_id, subject.id)})
-        claimed = await asyncio.wait_for(steps.claim(), 5)
+        claimed = await asyncio.wait_for(steps.claim(), 60)
         assert (claimed.to_send, claimed.lapsed) == ([], [])
     await _learn(steps, HOW[locked == "collection"], collection, first)
     assert (await steps.claim()).to_send == []
