@@ -48,7 +48,9 @@ BEFORE = """
     ALTER TABLE restore_releases DROP CONSTRAINT restore_releases_are_in_proposals;
 """
 OF_LINES = [Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.UNDO, Act.UNDO_OF_TWO]
-MOVED = [Act.IMPORT, *BOOKINGS, *RESOLUTIONS, *OF_LINES, *STATEMENT_UNDOS, Act.CLOSE_WITH_DIFFERENCE, Act.RELEASE]
+NEWER = {Act.CANCEL_UNREPORTED, Act.MAKE_PAYING_KEY}  # None of these waited before the upgrade.
+OLDER = [Act.IMPORT, *BOOKINGS, *RESOLUTIONS, *OF_LINES, *STATEMENT_UNDOS, Act.CLOSE_WITH_DIFFERENCE, Act.RELEASE]
+MOVED = [act for act in OLDER if act not in NEWER]
 
 
 async def _write_as_before(tx: Tx, proposal: Proposal) -> None:
@@ -157,7 +159,7 @@ async def _upgrade(database: Database) -> None:
 
 
 def test_every_act_that_waits_is_tried() -> None:
-    assert {act.value for act in MOVED} == {act for act, row in GRID.items() if row.cells is TWO}
+    assert {act.value for act in {*MOVED, *NEWER}} == {act for act, row in GRID.items() if row.cells is TWO}
 
 
 @pytest.mark.parametrize("act", MOVED)
