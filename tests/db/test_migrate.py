@@ -23,7 +23,7 @@ from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, SECRET_KEY, _create, make_merchant
+from tests.conftest import NO_LIMITS, SECRET_KEY, _create, free_port, make_merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
@@ -107,7 +107,7 @@ async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(empty: D
     with pytest.raises(SchemaTooNew):
         await migrate(empty)
     for command in (["migrate"], ["serve"], ["ledger", "check"]):
-        said = await malipo(*command, database_url=empty_url, secret_key=SECRET_KEY)
+        said = await malipo(*command, database_url=empty_url, secret_key=SECRET_KEY, port=free_port())
         assert said.code == 1
         assert said.err.strip().splitlines()[-1] == (
             "malipo: The database is at migration 9999 and no longer serves this version of malipo, which ends at "

@@ -84,8 +84,8 @@ FAULTS = (
     Fault(
         "a look at one server is noted on another",
         "note_running",
-        "SELECT $1, $2, $4, 1 WHERE {_SERVER_ID} = $3",
-        "SELECT $1, $2, $4, 1 WHERE $3 = $3",
+        "now() END WHERE {_SERVER_ID} = $3",
+        "now() END WHERE $3 = $3",
         "Others take a server for compared that was exchanged meanwhile.",
         _BEFORE,
     ),
