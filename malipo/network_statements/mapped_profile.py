@@ -56,12 +56,12 @@ def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequ
     is_own = (said_moved & folded_words(own_moved)) | (said_not & folded_words(own_not))
     words = {word: name for word, name in profile.said_by.words.items() if word not in said_moved | said_not}
     words |= dict.fromkeys((said_moved | said_not) - is_own, by)
-    completed = [each for each in profile.completed if each.casefold() not in said_moved | said_not]
-    failed = [each for each in profile.failed if each.casefold() not in said_moved | said_not]
+    completed = [each for each in profile.completed if not folded_words([each]) & (said_moved | said_not)]
+    failed = [each for each in profile.failed if not folded_words([each]) & (said_moved | said_not)]
     return msgspec.structs.replace(
         profile,
-        completed=(*completed, *moved),
-        failed=(*failed, *not_moved),
+        completed=(*completed, *(each.strip() for each in moved)),
+        failed=(*failed, *(each.strip() for each in not_moved)),
         said_by=msgspec.structs.replace(profile.said_by, words=words),
     )
 

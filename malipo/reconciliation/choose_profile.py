@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Missing, Refusal
+from malipo.errors import Conflict, Invalid, Missing, Refusal
 from malipo.network_statements.cell_values import text_of
 from malipo.network_statements.mapped_profile import saved_by, with_carrier, with_current_words, with_status_words
 from malipo.network_statements.profile import Profile, SaidBy, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
+from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statement_file import LayoutAuthor, Said
 from malipo.reconciliation.store import statements as store
@@ -67,7 +68,14 @@ async def save_status_words(
     """Save what words of a layout's status column mean; the layout as it is then."""
     await store.lock_profile(tx, name)
     before = await find_profile(tx, name)
+    if both := folded_words(moved) & folded_words(not_moved):
+        raise Invalid(f"A word means that money moved, or that it did not, and not both: {', '.join(sorted(both))}.")
     profile = with_status_words(before, moved=moved, not_moved=not_moved, by=actor.name)
+    if before.completed and not profile.completed:
+        raise Invalid(
+            "No word of the layout would mean that money moved. Then the status is not read, and every row counts, "
+            "also what failed. Say with --moved which word means it."
+        )
     if name in built_in():
         own = built_in()[name]
         said = {

@@ -12,7 +12,7 @@ from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
-from malipo.errors import Conflict, Forbidden
+from malipo.errors import Conflict, Forbidden, Invalid
 from malipo.network_statements.profile import Profile, built_in
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Transaction
@@ -240,3 +240,33 @@ async def test_who_approves_is_shown_who_said_how_the_file_is_read(desk: Desk) -
         "a payment, which counts because of its status “Sorted”",
     ):
         assert sentence in shown
+
+
+@pytest.mark.parametrize("name", ["generic", "till"])
+@pytest.mark.parametrize(
+    ("moved", "not_moved", "why"),
+    [
+        (("Failed",), ("Failed",), "not both: failed"),
+        (("Failed ",), (" FAILED",), "not both: failed"),
+        ((), (*built_in()["generic"].completed,), "every row counts"),
+    ],
+)
+async def test_no_word_means_both_and_one_word_means_that_money_moved(
+    desk: Desk, name: str, moved: tuple[str, ...], not_moved: tuple[str, ...], why: str
+) -> None:
+    """Otherwise failed rows would count, and nobody would have said so."""
+    async with desk.database.begin() as tx:
+        await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
+    with pytest.raises(Invalid, match=why):
+        await say(desk, *moved, by=ASHA, not_moved=not_moved, name=name)
+
+
+async def test_a_word_with_spaces_is_the_word_without_them(desk: Desk) -> None:
+    async with desk.database.begin() as tx:
+        await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
+    await say(desk, " Failed", by=ASHA, name="till")
+    await say(desk, by=ASHA, not_moved=("Failed",), name="till")
+    async with desk.database.read() as connection:
+        profile = await find_profile(connection, "till")
+    assert "Failed" in profile.failed
+    assert not [each for each in profile.completed if "failed" in each.casefold()]
