@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
 SUSPENSE = {"account": "suspense"}
 
 
-def a_line(**changes: str) -> Entry:
+def a_line(**changes: Any) -> Entry:
     return replace(Entry("QSTRANGE78", MILLIONS, clock.now() - timedelta(hours=1)), **changes)
 
 
