@@ -19,9 +19,9 @@ FAULTS = (
     ),
     Fault(
         "who told what a line is approves what is proposed about it",
-        "approve",
-        "await import_approval.require_not_teller(tx, exception.line_id, proposal, actor=actor, now=now)",
-        "pass",
+        "require_not_teller",
+        "await evidence.find_tellers(tx, line_id)",
+        "set()",
         "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
         ("reconciliation/test_tellers_of_lines.py",),
     ),
