@@ -35,6 +35,7 @@ from malipo.reconciliation.store.evidence import Evidence, Waiting
 _ID_PREFIX = "prp_"
 _EXCEPTIONS_AT_ONCE = 1000
 AUTHOR = "You have said how this file is read, or of which payment it is, so another operator approves it."
+TELLER = "You brought the file that says what this line is, or said how it is read: another operator approves it."
 NOTHING_WAITS = "Nothing of this file waits for a second operator."
 
 
@@ -215,16 +216,27 @@ async def lock_for_approval(
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
     if not is_single_operator:
-        if actor.name in held.answerable - {proposal.requested_by}:
-            raise Forbidden(AUTHOR)
-        for by in sorted(held.answerable):
-            await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
+        await _require_other(tx, held.answerable, proposal, AUTHOR, actor=actor, now=now)
     decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
     details["authors"] = sorted(held.answerable - {proposal.requested_by})
     details |= audit_log.alone(decided.is_single_operator)
     await audit_log.append(tx, actor, "statement.effects_approved", now=now, **details)
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
+
+
+async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    """Who agrees with what is proposed about a line is none of those who told what the proposer has read of it."""
+    await _require_other(tx, await evidence.find_tellers(tx, line_id), proposal, TELLER, actor=actor, now=now)
+
+
+async def _require_other(
+    tx: Tx, answerable: set[str], proposal: Proposal, sentence: str, *, actor: Actor, now: datetime
+) -> None:
+    if actor.name in answerable - {proposal.requested_by}:
+        raise Forbidden(sentence)
+    for by in sorted(answerable):
+        await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:

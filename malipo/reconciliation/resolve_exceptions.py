@@ -27,7 +27,7 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.resolution import Finding, ResolvedOutcome, act_of
 from malipo.payments.settle import Settle
 from malipo.payments.store.cases import ProposedResolution
-from malipo.reconciliation import apply_action, effect_words
+from malipo.reconciliation import apply_action, effect_words, import_approval
 from malipo.reconciliation.action_moves import effect_of
 from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.apply_action import Decided
@@ -47,6 +47,7 @@ from malipo.reconciliation.store import evidence, exceptions, matching, payments
 from malipo.reconciliation.store.resolutions import proposed_resolution
 from malipo.settings import Settings
 
+_OF_LINES = (Action.MATCH, Action.ADOPT, Action.BOOK)
 CAUSE_HAS_GONE = "Its cause has gone since this was proposed, which can be rejected."
 
 
@@ -163,11 +164,14 @@ class ResolveExceptions:
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
             raise Conflict(CAUSE_HAS_GONE)
+        resolution = proposed_resolution(proposal)
+        if exception.line_id is not None and resolution.action in _OF_LINES and not is_single_operator:
+            await import_approval.require_not_teller(tx, exception.line_id, proposal, actor=actor, now=now)
         approved = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         if seen is not None:
             decide.require_seen(seen, await self.find_code(tx, proposal))
         is_alone = approved.is_single_operator
-        return await self._apply(tx, Decided(exception, proposed_resolution(proposal), actor, now, is_alone=is_alone))
+        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_alone))
 
     async def find_code(self, connection: Conn, proposal: Proposal) -> str:
         """Of what an approver is shown: the proposal, the exception, what would change, and the payment, if it is about

@@ -15,6 +15,7 @@ PASSPHRASE = "a fine new passphrase 7"
 _REFUSALS = (
     "it takes two operators",
     "You have said how this file is read",
+    "You brought the file that says what this line is",
     "Until a third operator vouches",
     "Only a third operator vouches",
 )

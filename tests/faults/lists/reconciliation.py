@@ -18,6 +18,14 @@ FAULTS = (
         ("reconciliation/test_layout_authors.py",),
     ),
     Fault(
+        "who told what a line is approves what is proposed about it",
+        "require_not_teller",
+        "await evidence.find_tellers(tx, line_id)",
+        "set()",
+        "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
+        ("reconciliation/test_tellers_of_lines.py",),
+    ),
+    Fault(
         "a line that was rejected is matched again",
         "_CANDIDATES",
         '(o.rejected_in IS NULL OR {_is_own("l")}) AND NOT EXISTS',

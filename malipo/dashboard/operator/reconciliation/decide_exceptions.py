@@ -22,6 +22,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
 from malipo.operators import vouching
+from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
 from malipo.reconciliation.store import exceptions, matching, resolutions
@@ -47,6 +48,7 @@ SENTENCES = [
     _MERCHANT,
     vouching.SAME,
     vouching.NOT_VOUCHED_FOR,
+    import_approval.TELLER,
     "The line went the other way: a collection comes in, a payout goes out.",
     "The line has its place already, or the payment has another line.",
     "Something is proposed about it already; approve that, or reject it.",

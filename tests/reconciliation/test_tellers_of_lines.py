@@ -1,0 +1,134 @@
+"""Who told what a line is does not approve what another operator proposes about it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.audit_log.actor import Actor
+from malipo.errors import Forbidden
+from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.import_approval import TELLER
+from tests.operators.booking_steps import NEEMA, give_password, hire
+from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry
+from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_import_approval import MILLIONS, Desk, failed
+from tests.reconciliation.test_import_approval import desk as desk
+from tests.reconciliation.test_layout_authors import bring, honest, say
+from tests.reconciliation.test_resolve_exceptions import REASON
+from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
+
+SUSPENSE = {"account": "suspense"}
+
+
+def a_line(**changes: Any) -> Entry:
+    return replace(Entry("QSTRANGE78", MILLIONS, clock.now() - timedelta(hours=1)), **changes)
+
+
+async def bring_both(desk: Desk, own: Entry, copy: Entry, by: Actor = ASHA) -> ReconciliationException:
+    """The worker's file, and an operator's copy of it."""
+    await desk.bring(desk.statements.write(own), WORKER)
+    await desk.statements.match()
+    await desk.bring(desk.statements.write(copy, ends=clock.now() + timedelta(days=3)), by)
+    return await found(desk)
+
+
+async def found(desk: Desk) -> ReconciliationException:
+    await desk.statements.match()
+    [exception] = [each for each in await desk.statements.open_exceptions() if each.line_id is not None]
+    return exception
+
+
+async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: Desk) -> None:
+    """The network's line has no key. Asha's copy names a declined collection, and Juma proposes what he is shown."""
+    payment, before = await failed(desk, MILLIONS - 100), await desk.wallet()
+    exceptions, own = ExceptionsDesk(desk.database), a_line()
+    exception = await bring_both(desk, own, replace(own, key=payment.network_key))
+    assert (exception.kind, exception.reference) == ("amount_differs", payment.reference)
+    await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
+    with pytest.raises(Forbidden, match=TELLER):
+        await exceptions.approve(exception, by=ASHA)
+    assert await desk.wallet() == before
+    await exceptions.approve(exception, by=NEEMA)
+    assert await desk.wallet() == before + payment.amount, "two others agree with it"
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize(
+    ("own", "told", "is_refused"),
+    [
+        ({}, {}, False),
+        ({"key": "1M7Q2VXD76XZRVT6"}, {"key": "MLP-1M7Q2VXD76XZRVT6"}, False),
+        ({"key": "1M7Q2VXD76XZRVT6"}, {"key": "1M7Q2VXD76XZRVT7"}, False),
+        ({}, {"key": "1M7Q2VXD76XZRVT6"}, True),
+        ({"phone": "255754***001"}, {"phone": "+255754000001"}, False),
+        ({}, {"phone": "+255754000001"}, True),
+        ({"details": "Reversal"}, {"details": "Reversal", "linked": "QOTHER0001"}, True),
+        ({"details": "Reversal", "linked": "QOTHER0001"}, {"details": "Reversal", "linked": "QOTHER0001"}, False),
+    ],
+)
+async def test_only_what_the_network_does_not_tell_counts(
+    desk: Desk, own: dict[str, str], told: dict[str, str], is_refused: bool
+) -> None:
+    exceptions = ExceptionsDesk(desk.database)
+    exception = await bring_both(desk, a_line(**own), a_line(**told))
+    await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
+    if is_refused:
+        with pytest.raises(Forbidden, match=TELLER):
+            await exceptions.approve(exception, by=ASHA)
+    else:
+        assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
+
+
+async def test_who_brought_a_line_that_the_network_does_not_have_proposes_and_another_approves(desk: Desk) -> None:
+    exceptions = ExceptionsDesk(desk.database)
+    await desk.bring(desk.statements.write(a_line()), ASHA)
+    exception = await found(desk)
+    await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
+    with pytest.raises(Forbidden, match=TELLER):
+        await exceptions.approve(exception, by=ASHA)
+    await exceptions.reject(exception, by=ASHA)
+    await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=ASHA)
+    with pytest.raises(Forbidden, match="Whoever proposed it"):
+        await exceptions.approve(exception, by=ASHA)
+    assert (await exceptions.approve(exception, by=JUMA)).state is ExceptionState.RESOLVED
+
+
+async def test_nor_does_who_said_how_its_file_is_read(desk: Desk) -> None:
+    payment, exceptions = await failed(desk), ExceptionsDesk(desk.database)
+    await say(desk, "Failed", by=ASHA)
+    done = await bring(desk, honest(desk, payment), by=JUMA)
+    await desk.reject(done.file.id, by=NEEMA)
+    exception = await found(desk)
+    await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=NEEMA)
+    for by in (ASHA, JUMA):
+        with pytest.raises(Forbidden, match=TELLER):
+            await exceptions.approve(exception, by=by)
+
+
+async def test_nor_does_anybody_while_the_teller_may_be_another(desk: Desk) -> None:
+    """Asha has set Neema's password, and may have brought the file as Neema."""
+    await hire(desk.database, "asha", "juma", "neema")
+    await give_password(desk.database, "neema", by=ASHA)
+    exceptions = ExceptionsDesk(desk.database)
+    exception = await bring_both(desk, a_line(), a_line(phone="+255754000001"), NEEMA)
+    await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
+    with pytest.raises(Forbidden, match="Until a third operator vouches"):
+        await exceptions.approve(exception, by=ASHA)
+
+
+async def test_the_only_operator_says_so(desk: Desk) -> None:
+    await hire(desk.database, "asha")
+    resolve = ExceptionsDesk(desk.database).resolve
+    await desk.bring(desk.statements.write(a_line()), ASHA)
+    exception = await found(desk)
+    async with desk.database.begin() as tx:
+        await resolve.propose(
+            tx, exception.id, Action.BOOK, SUSPENSE, reason=REASON, actor=JUMA, now=clock.now()
+        )  # and has left
+    async with desk.database.begin() as tx:
+        done = await resolve.approve(tx, exception.id, actor=ASHA, now=clock.now(), is_single_operator=True)
+    assert done.state is ExceptionState.RESOLVED
