@@ -273,7 +273,7 @@ async def test_whoever_waits_gets_around_it_by_nothing_that_one_person_does(shop
 
 
 @pytest.mark.parametrize("way", AROUND)
-async def test_nor_before_72_hours_are_over(shop: Shop, way: Way) -> None:
+async def test_after_72_hours_they_act_as_others_do(shop: Shop, way: Way) -> None:
     await give_link(shop, "neema", by=OPERATOR, now=clock.now() - COOLING_TIME)
     await go(shop, way, "neema")
 
