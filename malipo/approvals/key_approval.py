@@ -18,9 +18,8 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.ledger.store import wallets
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, NewKey, Permission, address_range_of
+from malipo.merchants.api_keys import PAYING, Environment, NewKey, Permission, address_range_of
 
-PAYING = frozenset({Permission.PAYMENTS_CREATE, Permission.PAYOUTS_APPROVE})
 NOTHING_WAITS = "No API key of this merchant waits for a second operator."
 
 

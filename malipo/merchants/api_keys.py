@@ -31,6 +31,9 @@ class Permission(StrEnum):
     PAYOUTS_APPROVE = "payouts.approve"
 
 
+# With one of these a key moves the merchant's money.
+PAYING = frozenset({Permission.PAYMENTS_CREATE, Permission.PAYOUTS_APPROVE})
+
 # What a key gets if nobody says what it may do. Approving is the second person's part: a key does it only if somebody
 # has named it.
 UNNAMED_PERMISSIONS = tuple(each for each in Permission if each is not Permission.PAYOUTS_APPROVE)

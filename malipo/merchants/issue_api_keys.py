@@ -8,8 +8,10 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
+from malipo.merchants import vouching
 from malipo.merchants.api_keys import (
     MOST_PER_MERCHANT,
+    PAYING,
     AddressRange,
     Environment,
     NewKey,
@@ -52,6 +54,8 @@ async def create_key(
     noted: Mapping[str, object] | None = None,
 ) -> NewKey:
     """`noted` is for the audit log: who has proposed it, if that was another."""
+    if PAYING & set(permissions):
+        await vouching.require_not_waiting(tx, merchant_id, actor, now=now)
     if await api_keys.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyKeys
     prefix = prefix_of(brand, environment)

@@ -7,7 +7,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
-from malipo.merchants import second_factor
+from malipo.merchants import second_factor, vouching
 from malipo.merchants.people import Person, email_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import password_links, people
@@ -45,6 +45,7 @@ async def add_person(
 
 
 async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: datetime) -> None:
+    await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
     await _keep_an_owner(tx, person, role)
     await people.set_role(tx, person.id, role)
     await password_links.end_all(tx, person.id, now=now)
@@ -57,6 +58,7 @@ async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Ac
     """Whether somebody of the staff may approve batches that others made."""
     if person.role is not Role.STAFF:
         raise ApprovalFixed
+    await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
     if await people.set_may_approve(tx, person.id, may_approve=may_approve):
         await audit_log.append(
             tx,
@@ -71,15 +73,18 @@ async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Ac
 
 async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
     """Their sessions go with them, at once."""
-    await _keep_an_owner(tx, person, None)
+    if await _keep_an_owner(tx, person, None):
+        await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
     await people.delete(tx, person.id)
     await second_factor.forget(tx, person)
     await audit_log.append(tx, actor, "person.removed", now=now, merchant_id=person.merchant_id, email=person.email)
 
 
-async def _keep_an_owner(tx: Tx, person: Person, role: Role | None) -> None:
+async def _keep_an_owner(tx: Tx, person: Person, role: Role | None) -> bool:
+    """Whether this person is an owner, as it is now."""
     everybody = await people.lock_all(tx, person.merchant_id)
     others = [each for each in everybody if each.id != person.id and each.role is Role.OWNER]
     is_owner = any(each.id == person.id and each.role is Role.OWNER for each in everybody)
     if is_owner and role is not Role.OWNER and not others:
         raise LastOwner
+    return is_owner

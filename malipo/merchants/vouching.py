@@ -1,6 +1,7 @@
 """People of a merchant whom somebody else has invited, given a link for a password, or whose second factor somebody
 else has reset: they are neither of the two people whom a payout takes, until an owner who had no part in it vouches, or
-until the cooling time is over. The rule itself is in `access/vouching.py`.
+until the cooling time is over. The rule itself is in `access/vouching.py`. Nor do they get around it meanwhile by a
+key that pays, by shutting out an owner who sees it, or by other roles (`require_not_waiting`).
 
 It names people by their emails, as batches and keys do, and outlives them: somebody who was invited, made a batch and
 was removed again is no second person either. An API key counts as the person who made it; those of operators, all of
@@ -41,11 +42,31 @@ class NothingOpen(Conflict):
         super().__init__("Nothing of this person waits for that, or something else does by now.")
 
 
+class NotVouchedFor(Forbidden):
+    code = "account_not_vouched_for"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Somebody else has invited you, made a link for your password, or reset your two-step log-in. Until an "
+            "owner who had no part in it vouches for you, or for 72 hours, you cannot make an API key that pays out or "
+            "approves, change roles, or remove or reset an owner."
+        )
+
+
+async def require_not_waiting(connection: Conn, merchant_id: str, actor: Actor, *, now: datetime) -> None:
+    """For acts of one person that would pay without the second one, or take the account away from who sees the reset.
+    Operators do not wait here: theirs is the table of acts."""
+    if actor.name in vouching.waiting(await find_open(connection, merchant_id, now=now)):
+        raise NotVouchedFor
+
+
 async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, now: datetime) -> bool:
     """Whether somebody must vouch for it. Not for what people do to their own; nor for the first people of a merchant,
     while none of them has a password: whoever takes the merchant in says who they are."""
     if actor.name == person.email or not await people.has_any_password(tx, person.merchant_id):
         return False
+    if person.role is Role.OWNER and person.password_hash is not None:
+        await require_not_waiting(tx, person.merchant_id, actor, now=now)
     id_ = ids.mint("crs_", now)
     await resets.insert_of_person(tx, id_, person.merchant_id, person.email, credential, reset_by=actor.name, now=now)
     return True

@@ -1,5 +1,6 @@
 """One person of a merchant does not become two by inviting another, or by resetting another's password or second factor."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -11,8 +12,9 @@ from malipo.access.second_factor.store import factors
 from malipo.access.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
+from malipo.db import Tx
 from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
@@ -195,37 +197,100 @@ async def test_an_account_that_made_a_batch_and_was_removed_is_no_second_person_
 
 
 async def test_a_key_counts_as_who_made_it_also_here(shop: Shop) -> None:
-    await invite(shop, "colleague", by=shop.actor("asha"))
-    async with shop.database.begin() as tx:
-        key = await issue_api_keys.create_key(
-            tx,
-            shop.merchant_id,
-            name="approves",
-            permissions=[Permission.PAYOUTS_APPROVE],
-            environment=Environment.LIVE,
-            brand="mlp",
-            actor=shop.actor("colleague"),
-            now=clock.now(),
-        )
+    """Also a key from before the reset, which goes on working else."""
+    key = await key_of(shop, shop.actor("neema"))
+    await give_link(shop, "neema", by=shop.actor("asha"))
     batch = await shop.make(2, requester=shop.requester("asha"))
     with pytest.raises(SecondPersonWaits):
-        await shop.approve(batch, Requester(key.id, key.created_by))
+        await shop.approve(batch, key)
 
 
-async def key_of(shop: Shop, actor: Actor) -> Requester:
-    """A key that may do everything, made by this one."""
+async def key_of(shop: Shop, actor: Actor, *permissions: Permission) -> Requester:
+    """A key that may do these, or everything, made by this one."""
     async with shop.database.begin() as tx:
-        key = await issue_api_keys.create_key(
-            tx,
-            shop.merchant_id,
-            name="everything",
-            permissions=list(Permission),
-            environment=Environment.LIVE,
-            brand="mlp",
-            actor=actor,
-            now=clock.now(),
-        )
+        key = await _key(shop, tx, actor, *(permissions or Permission))
     return Requester(key.id, key.created_by)
+
+
+async def _key(shop: Shop, tx: Tx, actor: Actor, *permissions: Permission) -> NewKey:
+    return await issue_api_keys.create_key(
+        tx,
+        shop.merchant_id,
+        name="everything",
+        permissions=permissions,
+        environment=Environment.LIVE,
+        brand="mlp",
+        actor=actor,
+        now=clock.now(),
+    )
+
+
+async def remove(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await manage_people.remove_person(tx, await shop.person("asha"), actor=actor, now=clock.now())
+
+
+async def lower(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await manage_people.change_role(tx, await shop.person("asha"), Role.VIEWER, actor=actor, now=clock.now())
+
+
+async def raise_(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await manage_people.change_role(tx, await shop.person("baraka"), Role.OWNER, actor=actor, now=clock.now())
+
+
+async def allow(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await manage_people.allow_approval(tx, await shop.person("baraka"), True, actor=actor, now=clock.now())
+
+
+async def link(shop: Shop, tx: Tx, actor: Actor) -> None:
+    """With it they would set the password, and shut the owner out."""
+    await make_link(tx, await shop.person("asha"), actor=actor, now=clock.now())
+
+
+async def pay(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await _key(shop, tx, actor, Permission.PAYMENTS_CREATE, Permission.PAYMENTS_READ)
+
+
+async def approve(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await _key(shop, tx, actor, Permission.PAYOUTS_APPROVE)
+
+
+Way = Callable[[Shop, Tx, Actor], Awaitable[None]]
+AROUND: list[Way] = [remove, lower, raise_, allow, link, pay, approve]
+
+
+async def go(shop: Shop, way: Way, name: str) -> None:
+    async with shop.database.begin() as tx:
+        await way(shop, tx, shop.actor(name))
+
+
+@pytest.mark.parametrize("way", AROUND)
+async def test_whoever_waits_gets_around_it_by_nothing_that_one_person_does(shop: Shop, way: Way) -> None:
+    await give_link(shop, "neema", by=OPERATOR)
+    with pytest.raises(vouching.NotVouchedFor):
+        await go(shop, way, "neema")
+    await shop.vouch("neema", by="rehema")
+    await go(shop, way, "neema")
+
+
+@pytest.mark.parametrize("way", AROUND)
+async def test_after_72_hours_they_act_as_others_do(shop: Shop, way: Way) -> None:
+    await give_link(shop, "neema", by=OPERATOR, now=clock.now() - COOLING_TIME)
+    await go(shop, way, "neema")
+
+
+async def test_whoever_waits_makes_keys_that_only_read_and_removes_staff(shop: Shop) -> None:
+    await give_link(shop, "neema", by=OPERATOR)
+    await key_of(shop, shop.actor("neema"), Permission.PAYMENTS_READ, Permission.WEBHOOKS_MANAGE)
+    async with shop.database.begin() as tx:
+        await manage_people.remove_person(tx, await shop.person("baraka"), actor=shop.actor("neema"), now=clock.now())
+
+
+async def test_the_first_owner_of_a_merchant_makes_the_first_key_at_once(service: Service) -> None:
+    shop = Shop(service, (await make_merchant(service.database)).id)
+    await invite(shop, "asha", by=OPERATOR)
+    async with shop.database.begin() as tx:
+        await people.set_password(tx, (await shop.person("asha")).id, "hash")
+    await key_of(shop, shop.actor("asha"))
 
 
 @pytest.mark.parametrize("maker", [OPERATOR, Actor("user root", "test")])

@@ -16,6 +16,7 @@ from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environment, Permission, StoredKey
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
+from malipo.merchants.vouching import NotVouchedFor
 from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
 from malipo.validation.typed_values import amount_of
@@ -72,8 +73,9 @@ async def create(request: MerchantRequest) -> Response:
                 daily_payout_limit=daily_payout_limit,
             )
         )
-    except TooManyKeys as refusal:
-        return _form(request, _typed(form), {"": form_errors.of_refusal(request.words, refusal)}, status=409)
+    except (TooManyKeys, NotVouchedFor) as refusal:
+        problems = {"": form_errors.of_refusal(request.words, refusal)}
+        return _form(request, _typed(form), problems, status=form_errors.status_of(refusal))
     addresses_shown = _addresses(key.ip_allowlist)
     return render.page(
         request,

@@ -72,8 +72,8 @@ async def allow(request: MerchantRequest) -> Response:
 
     try:
         await request.service.write(act)
-    except Conflict as refusal:
-        return await people_pages.page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+    except (Conflict, vouching.NotVouchedFor) as refusal:
+        return await people_pages.refused(request, refusal)
     return request.go(f"{PATH}#people", "approval-changed")
 
 

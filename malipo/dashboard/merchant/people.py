@@ -10,13 +10,14 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Conflict, Missing, Refusal
 from malipo.merchants import manage_people
 from malipo.merchants.manage_people import EmailTaken
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
+from malipo.merchants.vouching import NotVouchedFor
 from malipo.validation.fields import Fields
 
 PATH = "/dashboard/settings/people"
@@ -88,8 +89,8 @@ async def change_role(request: MerchantRequest) -> Response:
 
     try:
         await request.service.write(act)
-    except Conflict as refusal:
-        return await page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+    except (Conflict, NotVouchedFor) as refusal:
+        return await refused(request, refusal)
     # People who have lowered their own role may no longer see the list.
     is_still_owner = id_in(request) != request.person.id or role is Role.OWNER
     return request.go(PATH if is_still_owner else "/dashboard/settings", "role-changed")
@@ -104,7 +105,10 @@ async def give_link(request: MerchantRequest) -> Response:
         person = await get(tx, request)
         return person, await make_link(tx, person, actor=request.actor, session=request.session, now=now)
 
-    person, link = await request.service.write(act)
+    try:
+        person, link = await request.service.write(act)
+    except NotVouchedFor as refusal:
+        return await refused(request, refusal)
     return _link(request, person, link, is_new=False)
 
 
@@ -123,9 +127,14 @@ async def remove(request: MerchantRequest) -> Response:
 
     try:
         removed = await request.service.write(act)
-    except Conflict as refusal:
-        return await page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+    except (Conflict, NotVouchedFor) as refusal:
+        return await refused(request, refusal)
     return request.go("/dashboard/login" if removed.id == request.person.id else PATH, "person-removed")
+
+
+async def refused(request: MerchantRequest, refusal: Refusal) -> Response:
+    problem = form_errors.of_refusal(request.words, refusal)
+    return await page(request, problem=problem, status=form_errors.status_of(refusal))
 
 
 async def page(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:

@@ -12,6 +12,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.merchants import second_factor
+from malipo.merchants.vouching import NotVouchedFor
 
 
 class OwnSecondFactor(SecondFactorPages[MerchantRequest]):
@@ -39,8 +40,8 @@ async def reset(request: MerchantRequest) -> Response:
 
     try:
         await request.service.write(act)
-    except Conflict as refusal:
-        return await people_pages.page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+    except (Conflict, NotVouchedFor) as refusal:
+        return await people_pages.refused(request, refusal)
     return request.go(f"{people_pages.PATH}/{id_in(request)}", "second-factor-reset")
 
 
