@@ -239,8 +239,8 @@ def _why_not_new(known: Transaction, exception: ReconciliationException) -> str:
     if known.amount == abs(exception.line_amount or 0):
         return f"{known.reference} has this key. If it is this payment, match the line with it."
     return (
-        f"{known.reference} has this key, and another amount, TZS {known.amount:,}: the line is of a payment that was "
-        "lost, and whose key it was given again. Book the line to suspense, and settle it with the merchant."
+        f"{known.reference} has this key, and another amount, TZS {known.amount:,}. The line is of a payment that was "
+        f"lost, and {known.reference} got its key. Book the line to suspense, and settle it with the merchant."
     )
 
 
