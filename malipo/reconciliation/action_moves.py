@@ -120,11 +120,16 @@ def _rounded(cents: int, channel: str) -> list[Move]:
     return [] if move is None else [move]
 
 
+def signed_amount(payment: Transaction) -> int:
+    """As in a statement: a collection comes in, a payout goes out."""
+    return payment.amount if payment.type is Type.COLLECTION else -payment.amount
+
+
 def _matched(facts: Facts) -> Effect:
     """The payment is told that it was paid, if that was not taken back. What the amounts differ by goes to suspense."""
     payment = facts.payment
     assert payment is not None
-    signed = payment.amount if payment.type is Type.COLLECTION else -payment.amount
+    signed = signed_amount(payment)
     rest = _booked(facts.exception.moved_cents - signed * 100, Account.SUSPENSE, facts)
     if facts.is_taken_back:
         return Effect(rest)

@@ -12,8 +12,9 @@ from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.payments.settle import Settle
-from malipo.payments.store import adopted_payments, corrections
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.store import adopted_payments, corrections, transactions
+from malipo.payments.transaction import Status, Transaction
+from malipo.reconciliation.action_moves import signed_amount
 from malipo.reconciliation.adopt_payment import adopt
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.payment_windows import NEAR
@@ -168,9 +169,11 @@ def require_own_amount(exception: ReconciliationException, payment: Transaction)
 async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
     """A line that names no payment is matched with one that is not known to be paid only if no other of the same number
     and amount may be its payment: both would be debited. The networks know them by their keys, and tell. And it is not
-    matched with a payment whose receipt is on another line."""
+    matched with a payment whose receipt is on another line, nor while another has its key or receipt: that one would be
+    left without a line, and paid again as one that we have lost."""
     assert exception.receipt is not None
     assert exception.moved_at is not None
+    await _require_no_other_named(tx, exception, payment)
     if await payments.has_other_line(tx, payment, exception.receipt):
         raise Conflict(
             f"{payment.reference} has the receipt {payment.provider_reference}, which is on another line: that one is "
@@ -197,6 +200,22 @@ async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, p
         )
 
 
+async def _require_no_other_named(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """A payment may have come, or got its receipt, since the last matching."""
+    assert exception.receipt is not None
+    assert exception.moved_at is not None
+    key = network_keys.key_in(exception.key or "")
+    named = {
+        "key": None if key is None else await transactions.find_by_network_key(tx, key),
+        "receipt": await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at),
+    }
+    for word, other in named.items():
+        if other is None or other.id == payment.id or signed_amount(other) * 100 != exception.moved_cents:
+            continue
+        if not await evidence.has_line(tx, other.merchant_id, other.id):
+            raise Conflict(f"{other.reference} has this {word}. If it is this payment, match the line with it.")
+
+
 async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:
     """The line is not that of the adoptions that were undone: requests that give their keys are free again."""
     assert exception.receipt is not None
@@ -206,7 +225,7 @@ async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:
 
 def require_direction(exception: ReconciliationException, payment: Transaction) -> int:
     """The amount of the payment, signed as in the statement."""
-    signed = payment.amount if payment.type is Type.COLLECTION else -payment.amount
+    signed = signed_amount(payment)
     if (signed > 0) != ((exception.line_amount or 0) > 0):
         raise Invalid("The line went the other way: a collection comes in, a payout goes out.")
     return signed

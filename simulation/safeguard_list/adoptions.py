@@ -5,7 +5,7 @@ from malipo.payments.network_answer import decide
 from malipo.payments.refunds import reserve
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import batch_write, dispatches
-from malipo.reconciliation import adopt_payment, lost_request
+from malipo.reconciliation import adopt_payment, apply_action, lost_request
 from malipo.reconciliation.store import matching
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
@@ -39,6 +39,17 @@ SAFEGUARDS = (
         "adopted-receipt-looked-up+like-looked-up",
         "A line without a key is not adopted if a payment has its receipt, or may be the repeat of its request.",
         (_RECEIPT_LOOKED_UP, _LIKE_LOOKED_UP),
+    ),
+    Safeguard(
+        "matched-line-not-anothers",
+        "A line is not matched with a payment while another, which has no line, has its key or receipt.",
+        (
+            InFunction(
+                apply_action.require_only_one_like_it,
+                "await _require_no_other_named(tx, exception, payment)",
+                "pass",
+            ),
+        ),
     ),
     Safeguard(
         "adopted-key-is-the-lines",

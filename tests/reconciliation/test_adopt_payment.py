@@ -73,6 +73,15 @@ async def test_an_adoption_is_refused_while_the_repeat_is_open(lost: Lost) -> No
         await lost.propose(found)
 
 
+async def test_the_line_of_a_repeat_is_not_matched_with_another_payment_that_was_paid(lost: Lost) -> None:
+    """The repeat has the key that is on the line, and was made after the last matching."""
+    found = await lost.on_statement()
+    other = await lost.statements.steps.ended(lost.type, Status.COMPLETED, lost.amount)
+    repeated = (await lost.repeat()).transaction
+    with pytest.raises(Conflict, match=f"{repeated.reference} has this key"):
+        await lost.desk.propose(found, Action.MATCH, {"payment": other.id})
+
+
 async def test_an_adoption_is_refused_if_a_payment_has_the_receipt(lost: Lost) -> None:
     """The line has no key, and the query of the repeated payment has told its receipt."""
     found = await lost.on_statement(key="", phone="255754***001")

@@ -5,7 +5,7 @@ import pytest
 from malipo import clock
 from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exception import Action, ReconciliationException
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import Entry, Statements, statements
@@ -43,6 +43,37 @@ async def test_a_line_is_adopted_beside_a_payment_whose_receipt_is_on_another(
     await statements.match()
     assert await statements.open_exceptions() == []
     await statements.check_ledger()
+
+
+async def test_a_line_is_not_matched_with_a_paid_payment_while_another_has_its_receipt(
+    statements: Statements, desk: Desk
+) -> None:
+    """The other would be left without a line, and the line of the paid one would be adopted: debited once too often."""
+    others = await statements.steps.ended(Type.DISBURSEMENT, Status.COMPLETED, 500)
+    payout, other = await _paid_with_first_of_two(statements)
+    [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    with pytest.raises(Conflict, match=f"{payout.reference} has this receipt"):
+        await desk.propose(line, Action.MATCH, {"payment": others.id})
+    await desk.propose(line, Action.MATCH, {"payment": payout.id})
+    await desk.propose(other, Action.MATCH, {"payment": others.id})
+    await desk.approve(line)
+    await desk.approve(other)
+    await statements.match()
+    assert await statements.open_exceptions() == []
+    await statements.check_ledger()
+
+
+async def test_a_match_that_waits_is_refused_when_another_payment_has_got_the_receipt(
+    statements: Statements, desk: Desk
+) -> None:
+    payouts = [await statements.steps.processing(Type.DISBURSEMENT, 500) for _ in range(2)]
+    await statements.take(Entry("QK1", -500, clock.now(), phone=payouts[0].phone))
+    others = (await statements.steps.hear(payouts[0], Verdict.CONFIRMED)).transaction
+    [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    await desk.propose(line, Action.MATCH, {"payment": others.id})
+    payout = (await statements.steps.hear(payouts[1], Verdict.CONFIRMED, provider_reference="QK1")).transaction
+    with pytest.raises(Conflict, match=f"{payout.reference} has this receipt"):
+        await desk.approve(line)
 
 
 async def test_a_line_that_names_a_payment_is_about_it_whatever_its_words_and_amount(statements: Statements) -> None:
