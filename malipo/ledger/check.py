@@ -65,7 +65,7 @@ async def check(connection: Conn) -> list[Finding]:
         *await wrong_proposals(connection),
         *await wrong_undos(connection),
         *await wrong_cents(connection),
-        *await _wrong_cents_of_files(connection),
+        *await wrong_cents_of_files(connection),
     ]
 
 
@@ -244,24 +244,24 @@ async def wrong_cents(connection: Conn) -> list[Finding]:
     ]
 
 
-async def _wrong_cents_of_files(connection: Conn) -> list[Finding]:
+async def wrong_cents_of_files(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
     """The fees or sweeps of a file and a day, shillings and cents, are those of its lines. Only of files with cents.
 
     Lines that have no place, that are payments', or that operators have booked one by one are not in the sum.
     """
     rows = await connection.fetch(
-        """
+        f"""
         SELECT b.id, b.cents AS stored, l.cents AS computed
         FROM (
             SELECT id, file_id, account, reference, CASE kind WHEN 'network_fee' THEN 'fee' ELSE kind END AS kind,
                    (CASE source WHEN 'float' THEN amount ELSE -amount END) * 100 + cents AS cents
-            FROM house_bookings b WHERE kind IN ('network_fee', 'sweep')
+            FROM house_bookings b WHERE kind IN ('network_fee', 'sweep') AND {within.holds("file_id")}
               AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
         ) b JOIN (
             SELECT file_id, account, kind, (moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date::text AS reference,
                    sum(amount * 100 + cents)::bigint AS cents
             FROM statement_lines l
-            WHERE file_id IN (SELECT file_id FROM statement_lines WHERE cents <> 0)
+            WHERE file_id IN (SELECT file_id FROM statement_lines WHERE cents <> 0 AND {within.holds("file_id")})
               AND (kind = 'sweep' OR kind = 'fee' AND amount < 0)
               AND NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = l.id)
               AND NOT EXISTS (SELECT FROM statement_matches m WHERE m.line_id = l.id AND m.role = 'payment')
@@ -269,6 +269,7 @@ async def _wrong_cents_of_files(connection: Conn) -> list[Finding]:
             GROUP BY 1, 2, 3, 4
         ) l USING (file_id, account, kind, reference)
         WHERE b.cents <> l.cents ORDER BY 1 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [Finding("cents of a booking", row["id"], row["stored"], row["computed"]) for row in rows]

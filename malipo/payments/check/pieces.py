@@ -26,6 +26,7 @@ class Subject(StrEnum):
     KEYS = "keys"
     MERCHANTS = "merchants"
     PROPOSALS = "proposals"
+    FILES = "files"
 
 
 class Place(NamedTuple):
@@ -59,6 +60,14 @@ _MERCHANTS = """
     ) AS next_ones
     WHERE place = 1 OR events <= $1::bigint ORDER BY merchant_id DESC LIMIT 1
 """
+# Files of statements with so many lines together, or one file with more: its charges are sums of all its lines.
+_FILES = """
+    SELECT id FROM (
+        SELECT id, row_number() OVER files AS place, sum(line_count) OVER files AS lines
+        FROM statement_files WHERE id > $2 WINDOW files AS (ORDER BY id) ORDER BY id LIMIT 500
+    ) AS next_ones
+    WHERE place = 1 OR lines <= $1::bigint ORDER BY id DESC LIMIT 1
+"""
 _RANGES = {
     Subject.LINES: _Ranges(
         ("", 0), _end_in("moves", "merchant_id", "statement_line", condition="statement_line IS NOT NULL")
@@ -68,6 +77,7 @@ _RANGES = {
     Subject.KEYS: _Ranges(("", "", ""), _end_in("idempotency_keys", "merchant_id", "route", "key")),
     Subject.MERCHANTS: _Ranges(("",), _MERCHANTS),
     Subject.PROPOSALS: _Ranges((), None),
+    Subject.FILES: _Ranges(("",), _FILES),
 }
 
 _WITH_WORDS = (Subject.WALLETS, Subject.PAYMENTS, Subject.MERCHANTS)
@@ -128,4 +138,5 @@ _CHECKS: dict[Subject, Callable[[Conn, KeyRange], Awaitable[list[Finding]]]] = {
     Subject.KEYS: transactions_check.lost_keys,
     Subject.MERCHANTS: _check_merchants,
     Subject.PROPOSALS: _check_proposals,
+    Subject.FILES: ledger_check.wrong_cents_of_files,
 }
