@@ -10,7 +10,7 @@ from malipo.reconciliation.store.booked_lines import SuspectLine
 
 
 async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:
-    """Those that name a key which no payment of ours has, or are like a payment that may still be paid."""
+    """Those that name one of our keys, and are no charge for its payment; or are like one that may still be paid."""
     suspects = await store.find_suspects(tx, layouts=layouts, accounts=accounts)
     possible = [each for each in suspects if _is_possible(each)]
     rest = [each for each in suspects if each.phone and not _is_possible(each)]
@@ -23,6 +23,7 @@ async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Se
 
 
 def _is_possible(line: SuspectLine) -> bool:
-    """A fee that names the key of a payment which we have is a charge for it, with another amount."""
-    key = "" if line.is_known_key else line.key
+    """A fee that names the key of a payment which was paid is a charge for it, with another amount. A sweep is none; and
+    a payment that was not paid may have the key of another that we have lost."""
+    key = "" if line.is_charge else line.key
     return may_be_payment(line.kind, line.amount, key=key, phone=line.phone)

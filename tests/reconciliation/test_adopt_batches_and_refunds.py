@@ -325,6 +325,23 @@ async def test_the_line_of_a_lost_refund_is_not_matched_with_one_of_another_amou
     await statements.check_ledger()
 
 
+@pytest.mark.parametrize("words", ["Sweep of the yard", "Monthly fee, given back"])
+async def test_the_line_of_a_lost_refund_is_not_booked_by_its_words_while_another_has_its_key(
+    statements: Statements, words: str
+) -> None:
+    """Seed 351062: no network charges for a payment that it has not paid, and no sweep has our key."""
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    whole = (await refunds.ask(collection, 5_000, key="once-1")).transaction
+    await statements.steps.claim()
+    line = Entry("QK1", -2_000, clock.now(), words, key=whole.network_key, phone=PHONE)
+    done = await statements.take(Entry("QK0", 5_000, clock.now(), key=collection.network_key), line)
+    assert (done.booked_fees, done.booked_sweeps) == (0, 0)
+    found = await statements.open_exceptions()
+    assert [(each.kind, each.amount) for each in found if each.receipt] == [("amount_differs", -2_000)]
+    await statements.check_ledger()
+
+
 async def test_a_lost_refund_whose_key_another_one_was_given_meanwhile_is_not_adopted(
     statements: Statements, desk: Desk
 ) -> None:

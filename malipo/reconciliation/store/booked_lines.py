@@ -81,7 +81,7 @@ class SuspectLine(UnbookedLine, frozen=True, kw_only=True):
     day: date
     key: str
     phone: str
-    is_known_key: bool  # a payment of ours has the key, with another amount: this is a charge for it
+    is_charge: bool  # it names the key of a payment that was paid, with another amount
 
 
 class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,12 +207,17 @@ async def find_suspects(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[st
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
-        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, {_DAY} AS day, l.key, l.phone, EXISTS (
+        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, {_DAY} AS day, l.key, l.phone,
+               l.kind = 'fee' AND EXISTS (
                    SELECT FROM accounts a CROSS JOIN unnest(CASE WHEN a.is_shared THEN $3::text[]
                                                             ELSE ARRAY[a.channel] END) AS c (channel)
                    CROSS JOIN LATERAL ({keys_of("l.key")}) AS k (key)
                    JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
-                   WHERE (a.channel, a.account) = (l.channel, l.account) AND l.key <> '') AS is_known_key
+                   LEFT JOIN corrections r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id
+                   WHERE (a.channel, a.account) = (l.channel, l.account) AND l.key <> ''
+                     AND (coalesce(r.is_paid, t.status = 'COMPLETED') OR EXISTS (
+                         SELECT FROM statement_matches m WHERE m.merchant_id = t.merchant_id
+                         AND m.transaction_id = t.id AND m.role = 'payment'))) AS is_charge
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         WHERE {IS_SUMMED} AND (l.key <> '' OR l.phone <> '') AND NOT {_HAS_PAYMENT_LINE}
           AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.line_id = l.id)

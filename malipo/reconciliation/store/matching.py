@@ -41,8 +41,9 @@ _TABLE = """
 # A remark of a customer ("School fees") may be taken for a fee, a sweep, or anything. The words do not count where the
 # amount and the direction are exactly those of the payment: what the network charges for it has another amount.
 _MAY_BE = f"(u.kind = 'money' OR ({SIGNED} = u.amount AND u.cents = 0))"
-# A line that names our key is about that payment, also if its amount is another. Charges and reversals name it too.
-_MAY_BE_BY_KEY = f"(u.kind IN ('bank', 'other') OR {_MAY_BE})"
+# A line that names our key is about that payment, also if its amount is another. Reversals name it too, and charges for
+# what was paid.
+_MAY_BE_BY_KEY = f"(u.kind IN ('bank', 'other', 'sweep') OR u.kind = 'fee' AND t.status <> 'COMPLETED' OR {_MAY_BE})"
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
         SELECT l.id, l.channel, l.receipt, l.key, l.amount, l.cents, l.kind,
