@@ -23,7 +23,7 @@ async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Se
 
 
 def _is_possible(line: SuspectLine) -> bool:
-    """A fee that names the key of a payment which was paid is a charge for it, with another amount. A sweep is none. And
-    a payment that was not paid may have the key of another, which we have lost."""
+    """A fee that names the key of a payment which was paid is a charge for it, with another amount. A sweep is none. A
+    payment that was not paid may have the key of another, which we have lost."""
     key = "" if line.is_charge else line.key
     return may_be_payment(line.kind, line.amount, key=key, phone=line.phone)
