@@ -172,6 +172,29 @@ async def test_who_brings_a_reversal_does_not_approve_that_its_line_is_matched(d
     await desk.statements.check_ledger()
 
 
+@pytest.mark.parametrize("is_named_first", [True, False])
+async def test_the_networks_reversal_of_a_line_does_not_take_back_the_payment_that_a_copy_names(
+    desk: Desk, is_named_first: bool
+) -> None:
+    """The network has paid a stranger, and has taken that back. Asha's copy of the first line names a payout of ours."""
+    payment = await desk.statements.completed(Type.DISBURSEMENT, 900_000)
+    before, line = await desk.wallet(), line_of(payment, "STRANGER77", key="", phone="")
+    if is_named_first:
+        await bring(desk, ASHA, replace(line, key=payment.network_key), amount=100_000)
+    await bring(desk, WORKER, line, reversal_of(line), amount=100_000)
+    if not is_named_first:
+        await bring(desk, ASHA, replace(line, key=payment.network_key), amount=100_000)
+    [held] = await desk.waiting()
+    assert (held.amount, held.answerable, await desk.wallet()) == (900_000, {ASHA.name}, before)
+    with pytest.raises(Forbidden):
+        await desk.approve(held.proposal.subject, by=ASHA)
+    # The payout's own line is there, and the other one is nobody's again.
+    await bring(desk, WORKER, line_of(payment), amount=100_000)
+    assert (await desk.waiting(), await desk.wallet()) == ([], before)
+    assert await desk.statements.float_change() == -900_000
+    await desk.statements.check_ledger()
+
+
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
 async def test_a_copy_that_names_a_payout_of_the_amount_of_a_booked_fee_unbooks_what_one_may_move(
     desk: Desk, status: Status

@@ -68,28 +68,70 @@ _IS_TAKEN_BACK = f"""
 _HAS_EFFECT = f"""
     CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} ELSE m.role = 'reversal' END
 """
-# Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who brings
-# the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of it, an
-# operator who brought one does.
-TELLS = f"""
-    CASE WHEN m.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = l.linked
-         WHEN m.how = 'key' THEN {ending_sql("k.key")} = (
-             SELECT p.network_key FROM transactions p WHERE p.merchant_id = m.merchant_id AND p.id = m.transaction_id)
-         ELSE true END
-"""
 
 
-def _names(copy: str) -> str:
-    """Whether a line or a copy has the key of the payment, where an operator has matched it."""
-    return f"(m.how <> 'operator' OR {ending_sql(f'{copy}.key')} = t.network_key)"
+def _tells(match: str, line: str) -> str:
+    """Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who
+    brings the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of
+    it, an operator who brought one does."""
+    return f"""
+        CASE WHEN {match}.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = {line}.linked
+             WHEN {match}.how = 'key' THEN {ending_sql("k.key")} = (
+                 SELECT p.network_key FROM transactions p
+                 WHERE p.merchant_id = {match}.merchant_id AND p.id = {match}.transaction_id)
+             ELSE true END
+    """
 
 
+TELLS = _tells("m", "l")
+
+
+def _is_told_by_worker(match: str, line: str) -> str:
+    """Whether the worker's own file has what the line was matched by; where an operator has matched it, the key of the
+    payment."""
+
+    def names(copy: str) -> str:
+        return f"({match}.how <> 'operator' OR {ending_sql(f'{copy}.key')} = t.network_key)"
+
+    return f"""
+        (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
+              AND {_tells(match, line)} AND {names("k")})
+         ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
+              AND {names(line)} END)
+    """
+
+
+def _is_by_two(match: str) -> str:
+    """Two operators have matched the line, or the only one there is."""
+    return f"""
+        ({match}.how = 'operator' AND EXISTS (
+            SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
+            WHERE e.line_id = {match}.line_id AND r.action IN ('match', 'book', 'adopt') AND r.is_approved
+              AND r.undone_by IS NULL AND (r.decided_by <> r.requested_by OR EXISTS (
+                  SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
+    """
+
+
+def _teller(match: str, line: str) -> str:
+    """The file that tells what the line was matched by."""
+    tells = _tells(match, line)
+    return f"""
+        coalesce((
+            SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.withdrawn_at IS NULL
+            ORDER BY ({tells}) DESC, NOT ({tells}) AND n.imported_by = '{FETCHED_BY}', k.linked = {line}.linked DESC,
+                     n.imported_at, n.id LIMIT 1), {line}.file_id)
+    """
+
+
+# A reversal finds its payment `t` through the payment's line: `y`, matched as `x`. The worker may have fetched it, and
+# an operator have said whose the line is that it takes back. That operator answers for it.
+_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {_is_told_by_worker('m', 'l')})"
 _IS_FETCHED = f"""
-    (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
-        SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {TELLS}
-          AND {_names("k")})
-     ELSE f.imported_by = '{FETCHED_BY}' AND {_names("l")} END)
+    ({_is_told_by_worker("m", "l")}
+     AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")}))
 """
 
 
@@ -111,29 +153,21 @@ def is_shown(match: str) -> str:
     """
 
 
-# Two operators have matched the line, or the only one there is.
-_IS_BY_TWO = """
-    (m.how = 'operator' AND EXISTS (
-        SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
-        WHERE e.line_id = m.line_id AND r.action IN ('match', 'book', 'adopt') AND r.is_approved
-          AND r.undone_by IS NULL AND (r.decided_by <> r.requested_by OR EXISTS (
-              SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
-"""
 # An operator who has matched a line alone answers for that, whoever brought the file.
 _WAITING = f"""
-    m.line_id, f.id AS file_id, CASE m.how WHEN 'operator' THEN m.matched_by ELSE f.imported_by END AS imported_by,
+    m.line_id, f.id AS file_id, CASE WHEN m.how = 'operator' THEN m.matched_by
+        WHEN x.how = 'operator' AND {_IS_BY_LINE} THEN x.matched_by ELSE f.imported_by END AS imported_by,
     m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
     {_IS_PAID} AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors,
     coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
 """
 _JOINED = f"""
     statement_matches m JOIN statement_lines l ON l.id = m.line_id
-    JOIN statement_files f ON f.id = coalesce((
-        SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.withdrawn_at IS NULL
-        ORDER BY ({TELLS}) DESC, NOT ({TELLS}) AND n.imported_by = '{FETCHED_BY}', k.linked = l.linked DESC,
-                 n.imported_at, n.id LIMIT 1), l.file_id)
+    LEFT JOIN statement_matches x ON m.role = 'reversal' AND x.role = 'payment' AND x.merchant_id = m.merchant_id
+         AND x.transaction_id = m.transaction_id
+    LEFT JOIN statement_lines y ON y.id = x.line_id
     JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {_teller("x", "y")} ELSE {_teller("m", "l")} END
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
 
@@ -145,7 +179,7 @@ async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Wa
     rows = await tx.fetch(
         f"""
         SELECT {_WAITING} FROM {_JOINED}
-        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND NOT {_IS_BY_TWO}
+        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND NOT {_is_by_two("m")}
           AND ($1::bigint[] IS NULL OR (m.merchant_id, m.transaction_id) IN (
               SELECT b.merchant_id, b.transaction_id FROM statement_matches b WHERE b.line_id = ANY($1)))
           AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
