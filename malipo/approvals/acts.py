@@ -78,7 +78,7 @@ ACTS: dict[Act, Rule] = {
     Act.RESOLVE_REPORTED: Rule("the amount", Two.ALWAYS),
     Act.RESOLVE_ENDED: Rule("the amount", Two.ALWAYS),
     Act.IMPORT: Rule(
-        "payments that the file alone would end or contradict, and fees and sweeps that it books",
+        "payments that the file alone would end, contradict or silence, and fees and sweeps that it books or unbooks",
         Two.ABOVE,
         may_be_alone=True,
     ),
@@ -86,7 +86,7 @@ ACTS: dict[Act, Rule] = {
     Act.TOP_UP: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.SETTLEMENT: Rule("the amount", Two.ABOVE, may_be_alone=True),
     Act.TRANSFER: Rule("the amount", Two.ABOVE, may_be_alone=True),
-    Act.BOOK_LINE: Rule("what is booked", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_LINE: Rule("what is booked; all of a line that becomes a payment's", Two.ABOVE, may_be_alone=True),
     Act.BOOK_PAYOUT_LINE: Rule("what is booked", Two.ALWAYS),
     Act.MATCH_LINE: Rule("what is booked", Two.ALWAYS),
     Act.ADOPT_LINE: Rule("the line", Two.ALWAYS),

@@ -50,12 +50,14 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     signed = require_direction(decided.exception, payment)
     require_own_amount(decided.exception, payment)
     await require_only_one_like_it(tx, decided.exception, payment)
+    reversals = await matching.find_open_reversals(tx, line_id)
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
         raise Conflict(_NO_PLACE)
     await _let_go_of_keys(tx, decided.exception)
     await matching.match_reversals(tx, now=decided.now)
+    await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
     await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)

@@ -19,6 +19,7 @@ from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
 from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.store import absence, matching
 from malipo.reconciliation.store import statements as store
 from malipo.reconciliation.store.statements import SavedLayout
 from malipo.table_files.rows import Cell, rows_of
@@ -94,7 +95,8 @@ async def save_status_words(
 
 async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> Profile:
     """Say of a saved layout which aggregator's account its files are of, also those that were imported before; none:
-    the network's own."""
+    the network's own. Other payments are missing in them then, so absent ones are looked for again."""
+    await matching.lock_for_decision(tx)
     await store.lock_profile(tx, name)
     profile = await find_profile(tx, name)
     if name in built_in():
@@ -104,6 +106,7 @@ async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: dat
     await store.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)
     # Files that are there already are matched by it too.
     await store.add_author(tx, name, LayoutAuthor(by=actor.name, said=Said.AGGREGATOR))
+    await absence.check_layout_again(tx, name)
     await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)
     return profile
 

@@ -49,7 +49,7 @@ class WaitingList(msgspec.Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        return sum(each.payment_amount for each in self.lines) + sum(each.untold for each in self.sums)
+        return _amount_of(self.lines) + sum(each.untold for each in self.sums)
 
     @property
     def is_empty(self) -> bool:
@@ -76,7 +76,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
         if proposal is None and not await _takes_two(
             tx,
             file_id,
-            sum(each.payment_amount for each in lines),
+            _amount_of(lines),
             operator=operator,
             authors=lines[0].authors,
             approval_amount=approval_amount,
@@ -148,6 +148,11 @@ async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_am
     return held
 
 
+def _amount_of(lines: Sequence[Waiting]) -> int:
+    """Each payment counts once: a file may have its line and its reversal."""
+    return sum({each.reference: each.payment_amount for each in lines}.values())
+
+
 def _by_file(found: Sequence[Waiting]) -> Mapping[tuple[str, str], list[Waiting]]:
     """And by who answers for them."""
 
@@ -160,8 +165,7 @@ def _by_file(found: Sequence[Waiting]) -> Mapping[tuple[str, str], list[Waiting]
 async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[Waiting], *, now: datetime) -> None:
     """To the list of the file, which is made if there is none."""
     if proposal is None:
-        amount = sum(each.payment_amount for each in lines)
-        proposal = await _propose(tx, file_id, lines[0].imported_by, amount, len(lines), now=now)
+        proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)
     await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
     await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
 
@@ -247,7 +251,7 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     found = [_exception_of(each, now) for each in await booked_lines.find_summed(tx, file_id)]
     line_ids = await evidence.find_lines_of(tx, held.proposal.id)
     found += [_exception_of(each, now) for each in await booked_lines.find_lines(tx, line_ids)]
-    await evidence.give_up_waiting(tx, line_ids, now=now, rejected_in=held.proposal.id)
+    await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=held.proposal.id)
     for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
         await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
     details = _details(held.proposal, len(held.lines))

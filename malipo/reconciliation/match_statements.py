@@ -66,21 +66,20 @@ class Matched:
 
 async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> Matched:
     now, done = clock(), Matched()
-    async with database.read() as connection:
-        profiles = await all_profiles(connection)
     async with database.begin() as tx:
         await matching.lock(tx)
         done.files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
-        await match_lines(tx, profiles, done, approval_amount=approval_amount, now=now)
+        await match_lines(tx, await all_profiles(tx), done, approval_amount=approval_amount, now=now)
     await take_told_keys(database)
     reported = await report_evidence(database, settle, done.exceptions, approval_amount=approval_amount, now=now)
     done.completed, done.contradicted = reported.completed, reported.contradicted
     done.held += reported.held
     async with database.begin() as tx:
         await matching.lock(tx)
-        done.waiting, done.uncarried = await find_absent(tx, profiles, done.exceptions, now=now)
+        # Operators may have said since the first step whose files they are.
+        done.waiting, done.uncarried = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
         done.resolved = await resolve_gone(tx, now=now)
     return done
 
@@ -95,16 +94,20 @@ async def match_lines(
     }
     first_open_day = await open_days.find_first(tx)
     if contradicted := await matching.find_contradicted(tx):
-        await evidence.give_up_waiting(tx, contradicted, now=now)
+        await evidence.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, f"SELECT unnest(ARRAY{contradicted}::bigint[])")
-    unbooked = await unbook_lines(tx, **shared, first_open_day=first_open_day, now=now)
+    unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await matching.find_days(tx)))
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
     await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
-    await evidence.give_up_waiting(tx, await matching.find_displaced(tx), now=now)
+    if displaced := await matching.find_displaced(tx):
+        await evidence.give_up_matches(tx, displaced, now=now)
+        # They are in the queue again.
+        await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     done.payments = await matching.match_payments(tx, now=now)
+    await evidence.give_up_matches(tx, await matching.find_displaced_reversals(tx), now=now)
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)
     done.exceptions.add(await _wrong_charges(tx, now=now))

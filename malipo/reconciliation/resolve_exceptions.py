@@ -108,7 +108,7 @@ class ResolveExceptions:
         deciders = await moved_alone.deciders_of(
             tx,
             act,
-            resolution.amount,
+            _counted(exception, resolution),
             operator=actor.name,
             subject=exception.id,
             approval_amount=self.approval_amount,
@@ -166,7 +166,10 @@ class ResolveExceptions:
             raise Conflict(CAUSE_HAS_GONE)
         resolution = proposed_resolution(proposal)
         if exception.line_id is not None and resolution.action in _OF_LINES and not is_single_operator:
-            await import_approval.require_not_teller(tx, exception.line_id, proposal, actor=actor, now=now)
+            is_match = resolution.action is Action.MATCH
+            reversals = await matching.find_open_reversals(tx, exception.line_id) if is_match else []
+            for line_id in (exception.line_id, *reversals):
+                await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
         approved = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
         if seen is not None:
             decide.require_seen(seen, await self.find_code(tx, proposal))
@@ -410,6 +413,12 @@ async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolu
         case Action.BOOK:
             return Act.BOOK_PAYOUT_LINE if exception.is_payout else Act.BOOK_LINE
     raise AssertionError(resolution.action)
+
+
+def _counted(exception: ReconciliationException, resolution: Resolution) -> int:
+    """What it moves. Who books the rest of a line with another amount makes all of the line its payment's."""
+    is_match = resolution.action is Action.BOOK and exception.has_followed
+    return max(resolution.amount, abs(exception.line_amount or 0)) if is_match else resolution.amount
 
 
 def _seen(resolution: Resolution) -> str:

@@ -3,12 +3,19 @@
 A line without a key is booked as a fee or a sweep by its words. Its payment may be known later: its network reports the
 receipt, or another file tells the key. Then its booking is reversed, the rest of that booking is booked anew, and the
 line is matched; or it is an exception, where that is not certain.
+
+A file that an operator brings could be invented: what it takes out of bookings counts as moved by that operator, and by
+everybody who said how the file is read. Above the approval amount the lines stay booked, and two operators may undo
+the booking.
 """
 
 from collections.abc import Sequence
 from datetime import date, datetime
 from itertools import groupby
 
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import Deciders
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -18,7 +25,7 @@ from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.possible_payment import names_key
 from malipo.reconciliation.store import booked_lines as store
 from malipo.reconciliation.store import withdrawals
-from malipo.reconciliation.store.booked_lines import BookedLine
+from malipo.reconciliation.store.booked_lines import BookedLine, ToldLine
 
 _WHY = "A payment of ours has this line"
 
@@ -28,16 +35,47 @@ async def unbook_lines(
     *,
     layouts: Sequence[str],
     accounts: Sequence[str],
+    approval_amount: int,
     first_open_day: date | None,
     now: datetime,
 ) -> list[BookedLine]:
     """Those that are in the queue again. The caller holds the lock of matching, and matches them next."""
     found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
     told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
-    lines = {each.line_id: each for each in [*(each for each in told if names_key(each.key)), *found]}
+    told = [each for each in told if names_key(each.key)]
+    lines: dict[int, BookedLine] = {
+        each.line_id: each for each in [*(each for each in told if each.is_fetched), *found]
+    }
+    brought = [each for each in told if each.line_id not in lines]
+    for each in await _count(tx, brought, approval_amount=approval_amount, now=now):
+        lines.setdefault(each.line_id, each)
     for _, group in groupby(sorted(lines.values(), key=_sum_of), key=_sum_of):
         await _unbook(tx, list(group), first_open_day=first_open_day, now=now)
     return list(lines.values())
+
+
+async def _count(tx: Tx, told: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
+    """Those of files of operators who may move so much alone: it is counted, file by file."""
+
+    def file_of(line: ToldLine) -> str:
+        return line.told_in
+
+    counted = []
+    for file_id, group in groupby(sorted(told, key=file_of), key=file_of):
+        lines = list(group)
+        deciders = await moved_alone.deciders_of(
+            tx,
+            Act.IMPORT,
+            sum(abs(each.amount) for each in lines),
+            operator=lines[0].told_by,
+            authors=lines[0].authors,
+            subject=file_id,
+            approval_amount=approval_amount,
+            now=now,
+        )
+        if deciders is Deciders.ONE:
+            counted += lines
+    return counted
 
 
 def _sum_of(line: BookedLine) -> tuple[str, str, str, date]:

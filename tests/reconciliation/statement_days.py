@@ -95,6 +95,7 @@ class Statements:
         begins: datetime | None = None,
         ends: datetime | None = None,
         name: str | None = None,
+        has_balances: bool = True,
     ) -> Path:
         """A file from yesterday to the day after tomorrow, unless said otherwise."""
         self.files += 1
@@ -113,6 +114,9 @@ class Statements:
         heading: list[list[object]] = [["opening balance", opening], ["closing balance", balance]]
         for label, moment in (("from", begins), ("to", ends)):
             heading.append([label, f"{moment.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"])
+        if not has_balances:
+            heading = heading[2:]
+            rows = [[*row[:3], *row[4:]] for row in rows]
         path = self.folder / (name or f"statement-{self.files}.csv")
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([*heading, *rows])

@@ -12,9 +12,11 @@ from tests.reconciliation.test_resolve_exceptions import Desk
 __all__ = ["statements", "steps"]
 
 
-async def test_a_limit_counts_what_is_moved_and_only_what_the_ledger_lacks_is_booked(statements: Statements) -> None:
+async def test_a_limit_counts_the_line_that_becomes_a_payments_and_only_what_the_ledger_lacks_is_booked(
+    statements: Statements,
+) -> None:
     """By hand: the float has followed the payment with 2,000,000, the line says 2,001,000: 1,000 is to be booked."""
-    desk = Desk(statements.database, 2_500)
+    desk = Desk(statements.database, 4_002_500)
     payment = await statements.completed(amount=2_000_000)
     await statements.take(line_of(payment, amount=2_001_000))
     [found] = await statements.open_exceptions()
@@ -27,7 +29,7 @@ async def test_a_limit_counts_what_is_moved_and_only_what_the_ledger_lacks_is_bo
 
     assert (await desk.undo(found)).state is ExceptionState.OPEN
     assert await statements.float_change() == 2_000_000
-    # Booked, booked back, and booked again are 3,000 of one operator.
+    # All of the line, 1,000 booked back, and all of the line again are 4,003,000 of one operator.
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     async with statements.database.read() as connection:
         kept = await resolutions.find(connection, found.id)
@@ -46,7 +48,10 @@ async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     await desk.reject(found)
     await statements.steps.hear(payment, Verdict.CONFIRMED)
-    assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.RESOLVED
+    # 50,000 are booked now, and all of the line is the payment's.
+    assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
+    assert (await desk.approve(found)).state is ExceptionState.RESOLVED
+    assert (await statements.steps.balances())["losses"] == 50_000
     assert await statements.float_change() == await statements.statement_change() == 950_000
     await statements.check_ledger()
 

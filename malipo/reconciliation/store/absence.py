@@ -9,6 +9,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.carriers import carrier_of
+from malipo.reconciliation.store.evidence import is_shown
 from malipo.reconciliation.store.matching import SIGNED
 from malipo.reconciliation.store.statements import FILE, file_of
 
@@ -57,6 +58,22 @@ async def check_again(tx: Tx, line_id: int) -> None:
     )
 
 
+async def check_layout_again(tx: Tx, profile: str) -> None:
+    """Files of a layout are of another carrier: look again for payments of their time, and in the files beside them,
+    which may cover less or more of it now."""
+    await tx.execute(
+        """
+        UPDATE matched_files m SET is_absence_checked = false
+        FROM statement_files f
+        WHERE m.file_id = f.id AND f.withdrawn_at IS NULL AND EXISTS (
+            SELECT FROM statement_files o
+            WHERE o.profile = $1 AND o.withdrawn_at IS NULL AND (o.id = f.id
+                OR f.ends_at >= o.begins_at - interval '7 days' AND f.begins_at <= o.ends_at + interval '7 days'))
+        """,
+        profile,
+    )
+
+
 async def begin(tx: Tx) -> None:
     """A table of this transaction, for payments that have no line."""
     await tx.execute(
@@ -79,8 +96,8 @@ async def note_unmatched(
     carrier: str,
     stated: Sequence[str],
 ) -> None:
-    """Note payments that were paid, or are open, and have no line; and whether the spans cover all of their time, and
-    no line of that amount, or that names them with another amount, waits for its place.
+    """Note payments that were paid, or are open, and that no line shows; and whether the spans cover all of their time,
+    and no line of that amount, or that names them with another amount, waits for its place.
 
     A statement has what its carrier carried. In the times of a channel's own network, payments are noted too whose
     carrier is not known, or has no statement at all (`stated` are those that have one): nothing can be said of them.
@@ -109,7 +126,7 @@ async def note_unmatched(
         ) t
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
-             AND s.role = 'payment'
+             AND s.role = 'payment' AND (cardinality($4::timestamptz[]) = 0 OR {is_shown("s")})
         CROSS JOIN LATERAL (SELECT {carrier_of("t.merchant_id", "t.id")} AS carrier) AS k
         WHERE s.line_id IS NULL AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
           AND (k.carrier = $8 OR $8 = lower(t.channel) AND (k.carrier = ANY($9)) IS NOT TRUE)

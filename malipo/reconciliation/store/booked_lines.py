@@ -98,6 +98,19 @@ class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
     payments: list[str]  # that have its receipt and its amount, and no line
 
 
+class ToldLine(BookedLine, frozen=True, kw_only=True):
+    """A booked line of which a file that was imported later tells the key."""
+
+    amount: int
+    told_in: str  # the file
+    told_by: str
+    authors: tuple[str, ...]  # who said how that file is read, beside who imported it
+
+    @property
+    def is_fetched(self) -> bool:
+        return self.told_by == FETCHED_BY
+
+
 class BankLine(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int
     channel: str
@@ -296,16 +309,16 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
     return [msgspec.convert(dict(row), BookedLine) for row in rows]
 
 
-async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
+async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[ToldLine]:
     """Lines that were booked, and whose key was told by files that no whole run has seen: a payment without a line has
     exactly that; or none has the key, and the worker's own file tells it. An operator's could be invented."""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
-        SELECT DISTINCT {_BOOKED.replace("l.key", "k.key")}, {_DAY} AS day, ARRAY[]::text[] AS payments
+        SELECT DISTINCT {_BOOKED.replace("l.key", "k.key")}, {_DAY} AS day, ARRAY[]::text[] AS payments, l.amount,
+               f.id AS told_in, f.imported_by AS told_by, {AUTHORS} AS authors
         FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
-        CROSS JOIN LATERAL (SELECT f.imported_by = '{FETCHED_BY}' AND f.withdrawn_at IS NULL AS yes
-                            FROM statement_files f WHERE f.id = k.file_id) is_fetched
+        JOIN statement_files f ON f.id = k.file_id AND f.withdrawn_at IS NULL
         JOIN accounts a ON a.channel = l.channel AND a.account = l.account
         CROSS JOIN LATERAL (
             SELECT count(*) AS known, count(*) FILTER (WHERE {SIGNED} = l.amount AND l.cents = 0 AND NOT {_HAS_OTHER})
@@ -316,7 +329,8 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
         ) p
         WHERE k.file_id IN (SELECT q.file_id FROM matched_files q WHERE NOT q.is_absence_checked)
           AND k.key <> '' AND {_IS_BOOKED}
-          AND (p.exact > 0 AND (k.key = l.key OR is_fetched.yes) OR p.known = 0 AND is_fetched.yes)
+          AND (p.exact > 0 AND (k.key = l.key OR f.imported_by = '{FETCHED_BY}')
+               OR p.known = 0 AND f.imported_by = '{FETCHED_BY}')
           AND NOT {_HAS_PAYMENT_LINE}
         ORDER BY 1
         """,
@@ -324,7 +338,7 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
         list(accounts),
         list(Channel),
     )
-    return [msgspec.convert(dict(row), BookedLine) for row in rows]
+    return [msgspec.convert(dict(row), ToldLine) for row in rows]
 
 
 async def find_still_open(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]:

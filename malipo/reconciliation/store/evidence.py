@@ -9,6 +9,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.store.matching import is_own_reversal
 from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
 
 _NOT_MATCHED = "The line is no longer matched with the payment."
@@ -31,7 +32,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     payment_amount: int
     ordinal: int  # of the payment's last correction: a line is reported again if something contradicts it later
     is_second: bool  # it was reported when the payment was open, and the payment has ended otherwise since then
-    is_taken_back: bool  # it is a payment's line, and there is one of its reversal
+    is_taken_back: bool  # it is a payment's line, and there is one of its reversal that counts
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,74 +54,135 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     word: str = ""  # of the status, if operators said that it means that money moved
 
 
+_IS_PAID = "coalesce(c.is_paid, t.status = 'COMPLETED')"
+# Whether the line of a payment, `m`, says nothing any more. A reversal that only an operator's file has could be
+# invented: it counts once it was counted as moved by that operator, or two have agreed. None is reported before.
+_IS_TAKEN_BACK = f"""
+    EXISTS (
+        SELECT FROM statement_matches r JOIN statement_lines b ON b.id = r.line_id
+        WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
+          AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
+"""
 # Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
-# paid; a reversal, where one that has ended counts as paid.
-_HAS_EFFECT = """
-    CASE m.role
-        WHEN 'payment' THEN NOT coalesce(c.is_paid, t.status = 'COMPLETED') AND NOT EXISTS (
-            SELECT FROM statement_matches r
-            WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal')
-        WHEN 'reversal' THEN t.ended_at IS NOT NULL AND coalesce(c.is_paid, t.status = 'COMPLETED')
-        ELSE false END
-"""
-# Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who brings
-# the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of it, an
-# operator who brought one does.
-TELLS = f"""
-    CASE WHEN m.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = l.linked
-         WHEN m.how = 'key' THEN {ending_sql("k.key")} = (
-             SELECT p.network_key FROM transactions p WHERE p.merchant_id = m.merchant_id AND p.id = m.transaction_id)
-         ELSE true END
+# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told.
+_HAS_EFFECT = f"""
+    CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} ELSE m.role = 'reversal' END
 """
 
 
-def _names(copy: str) -> str:
-    """Whether a line or a copy has the key of the payment, where an operator has matched it."""
-    return f"(m.how <> 'operator' OR {ending_sql(f'{copy}.key')} = t.network_key)"
+def _tells(match: str, line: str) -> str:
+    """Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who
+    brings the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of
+    it, an operator who brought one does."""
+    return f"""
+        CASE WHEN {match}.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = {line}.linked
+             WHEN {match}.how = 'key' THEN {ending_sql("k.key")} = (
+                 SELECT p.network_key FROM transactions p
+                 WHERE p.merchant_id = {match}.merchant_id AND p.id = {match}.transaction_id)
+             ELSE true END
+    """
 
 
+TELLS = _tells("m", "l")
+
+
+def _is_told_by_worker(match: str, line: str) -> str:
+    """Whether the worker's own file has what the line was matched by; where an operator has matched it, the key of the
+    payment."""
+
+    def names(copy: str) -> str:
+        return f"({match}.how <> 'operator' OR {ending_sql(f'{copy}.key')} = t.network_key)"
+
+    return f"""
+        (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
+              AND {_tells(match, line)} AND {names("k")})
+         ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
+              AND {names(line)} END)
+    """
+
+
+def _is_by_two(match: str) -> str:
+    """Two operators have matched the line, or the only one there is."""
+    return f"""
+        ({match}.how = 'operator' AND EXISTS (
+            SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
+            WHERE e.line_id = {match}.line_id AND r.action IN ('match', 'book', 'adopt') AND r.is_approved
+              AND r.undone_by IS NULL AND (r.decided_by <> r.requested_by OR EXISTS (
+                  SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
+    """
+
+
+def _teller(match: str, line: str) -> str:
+    """The file that tells what the line was matched by."""
+    tells = _tells(match, line)
+    return f"""
+        coalesce((
+            SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.withdrawn_at IS NULL
+            ORDER BY ({tells}) DESC, NOT ({tells}) AND n.imported_by = '{FETCHED_BY}', k.linked = {line}.linked DESC,
+                     n.imported_at, n.id LIMIT 1), {line}.file_id)
+    """
+
+
+# A reversal finds its payment `t` through the payment's line: `y`, matched as `x`. The worker may have fetched it, and
+# an operator have said whose the line is that it takes back. That operator answers for it.
+_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {_is_told_by_worker('m', 'l')})"
 _IS_FETCHED = f"""
-    (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
-        SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL AND {TELLS}
-          AND {_names("k")})
-     ELSE f.imported_by = '{FETCHED_BY}' AND {_names("l")} END)
+    ({_is_told_by_worker("m", "l")}
+     AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")}))
 """
-# Two operators have matched the line, or the only one there is.
-_IS_BY_TWO = """
-    (m.how = 'operator' AND EXISTS (
-        SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
-        WHERE e.line_id = m.line_id AND r.action IN ('match', 'book', 'adopt') AND r.is_approved
-          AND r.undone_by IS NULL AND (r.decided_by <> r.requested_by OR EXISTS (
-              SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
-"""
+
+
+def is_shown(match: str) -> str:
+    """Whether the line of a payment's match shows that the payment is in a statement: a complete file has what it was
+    matched by, or the worker's; or operators answer for it. A line that one operator adds could be invented."""
+    is_sure = f"""
+        n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
+            OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL)
+    """
+    return f"""
+        EXISTS (
+            SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
+            WHERE m.line_id = {match}.line_id AND (m.is_counted OR m.how = 'operator'
+                OR CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
+                       SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+                       WHERE k.line_id = l.id AND {TELLS} AND {is_sure})
+                   ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = l.file_id AND {is_sure}) END))
+    """
+
+
 # An operator who has matched a line alone answers for that, whoever brought the file.
 _WAITING = f"""
-    m.line_id, f.id AS file_id, CASE m.how WHEN 'operator' THEN m.matched_by ELSE f.imported_by END AS imported_by,
+    m.line_id, f.id AS file_id, CASE WHEN m.how = 'operator' THEN m.matched_by
+        WHEN x.how = 'operator' AND {_IS_BY_LINE} THEN x.matched_by ELSE f.imported_by END AS imported_by,
     m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
-    coalesce(c.is_paid, t.status = 'COMPLETED') AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors,
+    {_IS_PAID} AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors,
     coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
 """
 _JOINED = f"""
     statement_matches m JOIN statement_lines l ON l.id = m.line_id
-    JOIN statement_files f ON f.id = coalesce((
-        SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND n.withdrawn_at IS NULL
-        ORDER BY ({TELLS}) DESC, NOT ({TELLS}) AND n.imported_by = '{FETCHED_BY}', k.linked = l.linked DESC,
-                 n.imported_at, n.id LIMIT 1), l.file_id)
+    LEFT JOIN statement_matches x ON m.role = 'reversal' AND x.role = 'payment' AND x.merchant_id = m.merchant_id
+         AND x.transaction_id = m.transaction_id
+    LEFT JOIN statement_lines y ON y.id = x.line_id
     JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {_teller("x", "y")} ELSE {_teller("m", "l")} END
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
 
 
 async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
     """Lines of files that people brought, or that one operator has matched alone, that would end or contradict a
-    payment, and that nobody has looked at yet; all, or those of these."""
+    payment, and that nobody has looked at yet; all, or those of the payments of these: a reversal decides about the
+    payment's line."""
     rows = await tx.fetch(
         f"""
         SELECT {_WAITING} FROM {_JOINED}
-        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND NOT {_IS_BY_TWO}
-          AND ($1::bigint[] IS NULL OR m.line_id = ANY($1)) AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
+        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND NOT {_is_by_two("m")}
+          AND ($1::bigint[] IS NULL OR (m.merchant_id, m.transaction_id) IN (
+              SELECT b.merchant_id, b.transaction_id FROM statement_matches b WHERE b.line_id = ANY($1)))
+          AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
         ORDER BY m.line_id
         """,
         None if line_ids is None else list(line_ids),
@@ -224,15 +286,13 @@ async def note_contradicted(tx: Tx) -> None:
     """Have lines reported again whose payments were since then said to be something else, by somebody else: by a
     network, or by operators who ended a payment that was open when its line was reported."""
     await tx.execute(
-        """
+        f"""
         UPDATE statement_matches m SET is_reported = false, is_counted = false, proposal_id = NULL
         FROM corrections c
         WHERE m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id AND m.is_reported
           AND c.source IS DISTINCT FROM 'statement'
           AND CASE m.role WHEN 'reversal' THEN c.is_paid
-              WHEN 'payment' THEN NOT c.is_paid AND NOT EXISTS (
-                  SELECT FROM statement_matches r
-                  WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal')
+              WHEN 'payment' THEN NOT c.is_paid AND NOT {_IS_TAKEN_BACK}
               ELSE false END
         """
     )
@@ -252,17 +312,14 @@ async def note_contradicted(tx: Tx) -> None:
 async def find_unreported(tx: Tx, *, limit: int, line_ids: Sequence[int] | None = None) -> list[Evidence]:
     """Those that may be reported; or these, whatever they wait for."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, m.merchant_id,
                m.transaction_id, t.channel, t.network_key, t.type, t.amount AS payment_amount,
                coalesce(c.ordinal, 0) AS ordinal,
                c.ordinal IS NULL AND t.ended_at IS NOT NULL AND EXISTS (
                    SELECT FROM reconciliation_exceptions e
                    WHERE e.line_id = m.line_id AND e.kind = 'state_differs') AS is_second,
-               m.role = 'payment' AND EXISTS (
-                   SELECT FROM statement_matches r
-                   WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
-               ) AS is_taken_back
+               m.role = 'payment' AND {_IS_TAKEN_BACK} AS is_taken_back
         FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
         JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
         LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
@@ -325,9 +382,25 @@ async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> b
     )
 
 
+async def tell_again(tx: Tx, line_ids: str, *values: object) -> None:
+    """The reversals among these lines, which a SELECT names, are about to lose their payments: the line of each payment
+    that counts as not paid is told again."""
+    await tx.execute(
+        f"""
+        UPDATE statement_matches p SET is_reported = false, is_counted = false, proposal_id = NULL
+        FROM statement_matches r JOIN transactions t ON t.merchant_id = r.merchant_id AND t.id = r.transaction_id
+        LEFT JOIN corrections c ON c.merchant_id = r.merchant_id AND c.transaction_id = r.transaction_id
+        WHERE r.line_id IN ({line_ids}) AND r.role = 'reversal' AND p.merchant_id = r.merchant_id
+          AND p.transaction_id = r.transaction_id AND p.role = 'payment' AND p.is_reported AND NOT {_IS_PAID}
+        """,
+        *values,
+    )
+
+
 async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | None = None) -> bool:
     """Undo matches: each line is open again, and so is the line that takes it back, which found its payment through it.
     The audit log keeps that operators matched it, or rejected it: by which proposal. Whether there was one."""
+    await tell_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
     done = await tx.execute(
         """
         WITH gone AS (
@@ -346,10 +419,16 @@ async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | 
     return done != "INSERT 0 0"
 
 
-async def give_up_waiting(tx: Tx, line_ids: Sequence[int], *, now: datetime, rejected_in: str | None = None) -> None:
-    """Undo matches whose payments were not told: that the payment is another than the line says has no cause then."""
+async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rejected_in: str | None = None) -> None:
+    """Undo matches. Where the payment was not told, that it is another than the line says has no cause then."""
     if not line_ids:
         return
+    untold = [
+        row["line_id"]
+        for row in await tx.fetch(
+            "SELECT line_id FROM statement_matches WHERE line_id = ANY($1) AND NOT is_reported", list(line_ids)
+        )
+    ]
     await delete_matches(tx, line_ids, rejected_in=rejected_in)
     await tx.execute(
         f"""
@@ -357,7 +436,7 @@ async def give_up_waiting(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
         SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $2, why_resolved = $3
         WHERE line_id = ANY($1) AND kind = 'state_differs' AND state <> 'resolved'
         """,
-        list(line_ids),
+        untold,
         now,
         _NOT_MATCHED,
     )

@@ -18,6 +18,7 @@ from malipo.reconciliation.exception import (
     ReconciliationException,
 )
 from malipo.reconciliation.store.carriers import carrier_of
+from malipo.reconciliation.store.evidence import is_shown
 from malipo.reconciliation.store.matching import SIGNED
 
 _encode = msgspec.json.Encoder().encode
@@ -125,8 +126,8 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
             FROM reconciliation_exceptions e
             LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
             LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
-            LEFT JOIN statement_matches s ON s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
-                 AND s.role = 'payment'
+            LEFT JOIN statement_matches s ON e.kind = 'ours_only' AND s.merchant_id = e.merchant_id
+                 AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown("s")}
             CROSS JOIN LATERAL (
                 SELECT CASE WHEN e.kind = 'ours_only'
                        THEN {carrier_of("e.merchant_id", "e.transaction_id")} END AS carrier

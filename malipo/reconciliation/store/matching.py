@@ -32,6 +32,17 @@ def _is_own(line: str) -> str:
     """
 
 
+def is_own_reversal(line: str) -> str:
+    """Whether the network's own statement calls a line a reversal of the receipt that the line names."""
+    return f"""
+        (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
+             AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
+         OR EXISTS (SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+                    WHERE k.line_id = {line}.id AND k.kind = 'reversal' AND k.linked = {line}.linked
+                      AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
+    """
+
+
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
         line_id bigint, merchant_id text COLLATE "C", transaction_id text COLLATE "C", is_exact boolean,
@@ -120,21 +131,28 @@ _MATCH = f"""
     SELECT count(*) FROM matched
 """
 
-# From the few reversals to their payments, and never the other way round, whatever the planner knows of the tables.
-_REVERSALS = f"""
-    WITH reversal AS MATERIALIZED (
-        SELECT l.* FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE l.kind = 'reversal' AND l.linked <> '' AND (o.rejected_in IS NULL OR {_is_own("l")})
+# What rejecting its list has not taken away from operators' files, or the network's own statement has.
+_MAY_TAKE_BACK = f"(o.rejected_in IS NULL OR {is_own_reversal('l')})"
+# From the few reversals to their payments, and never the other way round, whatever the planner knows of the tables. One
+# of the network's own statement comes before any that only operators brought.
+_CANDIDATES_TO_TAKE_BACK = f"""
+    reversal AS MATERIALIZED (
+        SELECT l.*, {is_own_reversal("l")} AS is_own
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        WHERE l.kind = 'reversal' AND l.linked <> '' AND {_MAY_TAKE_BACK}
     ), candidate AS (
-        SELECT DISTINCT ON (p.merchant_id, p.transaction_id) r.id AS line_id, p.merchant_id, p.transaction_id
+        SELECT DISTINCT ON (p.merchant_id, p.transaction_id) r.id AS line_id, r.is_own, p.merchant_id, p.transaction_id
         FROM reversal r CROSS JOIN LATERAL (
             SELECT m.merchant_id, m.transaction_id FROM statement_lines l
             JOIN statement_matches m ON m.line_id = l.id AND m.role = 'payment'
             WHERE l.channel = r.channel AND l.account = r.account AND l.receipt = r.linked
               AND (l.amount, l.cents) = (-r.amount, -r.cents) OFFSET 0
         ) p
-        ORDER BY p.merchant_id, p.transaction_id, r.moved_at, r.receipt, r.id
-    ), matched AS (
+        ORDER BY p.merchant_id, p.transaction_id, NOT r.is_own, r.moved_at, r.receipt, r.id
+    )
+"""
+_REVERSALS = f"""
+    WITH {_CANDIDATES_TO_TAKE_BACK}, matched AS (
         INSERT INTO statement_matches (
             line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
         SELECT line_id, merchant_id, transaction_id, 'reversal', 'receipt', false, '{SYSTEM}', $1 FROM candidate
@@ -210,6 +228,7 @@ async def find_candidates(
     """
     # A file may have brought more lines than there were: a plan for the few before it would take hours.
     await tx.execute("ANALYZE statement_lines, open_statement_lines")
+    await tx.execute("DROP TABLE IF EXISTS pg_temp.candidates")
     await tx.execute(_TABLE)
     await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
@@ -217,12 +236,16 @@ async def find_candidates(
 
 async def find_contradicted(tx: Tx) -> list[int]:
     """Lines that were matched by what an operator's file says, where the network's own statement says something else of
-    the same line: another key, or that it is no reversal. Not those whose payment was told."""
+    the same line: another key, or that it is no reversal. Of those whose payment was told, or had nothing to be told,
+    only the lines of files that no whole run has seen."""
     rows = await tx.fetch(
         f"""
         SELECT m.line_id FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
         JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
-        WHERE NOT m.is_reported AND m.how <> 'operator' AND EXISTS (
+        WHERE (NOT m.is_reported OR m.line_id IN (
+                  SELECT q.line_id FROM matched_files u JOIN statement_line_copies q ON q.file_id = u.file_id
+                  WHERE NOT u.is_absence_checked))
+          AND m.how <> 'operator' AND EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
             WHERE k.line_id = m.line_id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
               AND CASE m.role WHEN 'reversal' THEN k.kind <> 'reversal' OR k.linked NOT IN ('', l.linked)
@@ -235,16 +258,31 @@ async def find_contradicted(tx: Tx) -> list[int]:
 
 
 async def find_displaced(tx: Tx) -> list[int]:
-    """Lines that only operators brought, and whose payment a line of the network's own statement fits. Not those whose
-    payment was told. Only in the transaction that has noted the candidates."""
+    """Lines that only operators brought, and whose payment a line of the network's own statement fits; also those whose
+    payment was told, or had nothing to be told. Only in the transaction that has noted the candidates."""
     rows = await tx.fetch(
         f"""
         WITH {_SINGLE}
         SELECT DISTINCT m.line_id FROM single s JOIN statement_lines l ON l.id = s.line_id
         JOIN statement_matches m ON m.merchant_id = s.merchant_id AND m.transaction_id = s.transaction_id
-             AND m.role = 'payment' AND NOT m.is_reported AND m.how <> 'operator'
+             AND m.role = 'payment' AND m.how <> 'operator'
         JOIN statement_lines d ON d.id = m.line_id
         WHERE {_is_own("l")} AND NOT {_is_own("d")} ORDER BY 1
+        """
+    )
+    return [row["line_id"] for row in rows]
+
+
+async def find_displaced_reversals(tx: Tx) -> list[int]:
+    """Reversals that only operators brought, and whose payment the network's own statement takes back by another."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_CANDIDATES_TO_TAKE_BACK}
+        SELECT m.line_id FROM candidate c
+        JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
+             AND m.role = 'reversal'
+        JOIN statement_lines d ON d.id = m.line_id
+        WHERE c.is_own AND NOT {is_own_reversal("d")} ORDER BY 1
         """
     )
     return [row["line_id"] for row in rows]
@@ -261,21 +299,19 @@ async def match_reversals(tx: Tx, *, now: datetime) -> int:
     return int(await tx.fetchval(_REVERSALS, now))
 
 
-async def has_open_reversal(connection: Conn, line_id: int) -> bool:
-    """Whether a line that has no place yet takes exactly back what this one moved."""
-    return bool(
-        await connection.fetchval(
-            """
-            SELECT EXISTS (
-                SELECT FROM statement_lines l
-                JOIN statement_lines r ON r.channel = l.channel AND r.account = l.account AND r.linked = l.receipt
-                  AND r.kind = 'reversal' AND (r.amount, r.cents) = (-l.amount, -l.cents)
-                JOIN open_statement_lines o ON o.line_id = r.id
-                WHERE l.id = $1 AND l.receipt <> '')
-            """,
-            line_id,
-        )
+async def find_open_reversals(connection: Conn, line_id: int) -> list[int]:
+    """Lines that have no place yet, and would take exactly back what this one moved, if it were matched."""
+    rows = await connection.fetch(
+        f"""
+        SELECT l.id FROM statement_lines p
+        JOIN statement_lines l ON l.channel = p.channel AND l.account = p.account AND l.linked = p.receipt
+          AND l.kind = 'reversal' AND (l.amount, l.cents) = (-p.amount, -p.cents)
+        JOIN open_statement_lines o ON o.line_id = l.id
+        WHERE p.id = $1 AND p.receipt <> '' AND {_MAY_TAKE_BACK} ORDER BY 1
+        """,
+        line_id,
     )
+    return [row["id"] for row in rows]
 
 
 async def attach_fees(tx: Tx, *, now: datetime) -> int:

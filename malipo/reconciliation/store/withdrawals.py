@@ -9,7 +9,7 @@ from malipo.db import Conn, Tx
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
-from malipo.reconciliation.store.evidence import TELLS
+from malipo.reconciliation.store.evidence import TELLS, tell_again
 from malipo.reconciliation.store.statement_lines import merge_copies
 
 WHY_RESOLVED = "The statement was withdrawn."
@@ -171,6 +171,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         """,
         proposal_id,
     )
+    await tell_again(tx, f"SELECT g.line_id FROM leaving_lines g WHERE {goes}")
     await tx.execute(f"DELETE FROM statement_matches m USING leaving_lines g WHERE m.line_id = g.line_id AND {goes}")
     await tx.execute(f"DELETE FROM open_statement_lines o USING leaving_lines g WHERE o.line_id = g.line_id AND {goes}")
     await tx.execute(
@@ -214,13 +215,14 @@ async def _find_payments_by_words(tx: Tx, untold: list[int]) -> list[UnbookedLin
 async def _undo_untold(tx: Tx, file_id: str) -> list[int]:
     """Lines that stay look for their places again, by what the other files say. So does the reversal of a payment
     whose line does, because it found the payment through it. Which lines."""
+    untold = f"""
+        FROM touched_lines t JOIN statement_lines l ON l.id = t.line_id JOIN statement_matches m ON m.line_id = l.id
+        WHERE {UNTOLD}
+    """
+    await tell_again(tx, f"SELECT m.line_id {untold}", file_id)
     rows = await tx.fetch(
         f"""
-        WITH untold AS (
-            SELECT m.line_id, m.role, m.merchant_id, m.transaction_id
-            FROM touched_lines t JOIN statement_lines l ON l.id = t.line_id
-            JOIN statement_matches m ON m.line_id = l.id WHERE {UNTOLD}
-        ), gone AS (
+        WITH untold AS (SELECT m.line_id, m.role, m.merchant_id, m.transaction_id {untold}), gone AS (
             DELETE FROM statement_matches s
             WHERE s.line_id IN (SELECT line_id FROM untold)
                OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (

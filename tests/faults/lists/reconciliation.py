@@ -7,6 +7,7 @@ _ACTIONS = ("reconciliation/test_action_moves.py",)
 _CLOSE = ("reconciliation/close/test_close_day.py",)
 _APPROVAL = ("reconciliation/test_import_approval.py",)
 _FILES = ("reconciliation/test_one_operators_files.py",)
+_INVENTED = ("reconciliation/test_invented_lines.py",)
 
 FAULTS = (
     Fault(
@@ -24,6 +25,47 @@ FAULTS = (
         "set()",
         "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
         ("reconciliation/test_tellers_of_lines.py",),
+    ),
+    Fault(
+        "an operator's reversal takes a line back before it is counted",
+        "_IS_TAKEN_BACK",
+        """ AND r.role = 'reversal'
+          AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))""",
+        " AND r.role = 'reversal')",
+        "One operator's invented line keeps a payment that was paid from being credited.",
+        _INVENTED,
+    ),
+    Fault(
+        "a line is not told again when its reversal is gone",
+        "tell_again",
+        "SET is_reported = false,",
+        "SET is_reported = true,",
+        "A payment that was paid stays uncredited after the invented reversal was found out.",
+        _INVENTED,
+    ),
+    Fault(
+        "whoever says whose a line is does not answer for its reversal",
+        "_IS_FETCHED",
+        'AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")})',
+        "",
+        "One operator names a payment on the line of another, and the network's reversal of that line takes it back.",
+        _INVENTED,
+    ),
+    Fault(
+        "what an operator's copy takes out of a booking is not counted",
+        "unbook_lines",
+        "await _count(tx, brought, approval_amount=approval_amount, now=now)",
+        "brought",
+        "One operator's copy of a fee that names a payout reverses its booking, whatever its amount.",
+        _INVENTED,
+    ),
+    Fault(
+        "a layout that is another carrier's has no absent payments",
+        "set_carrier",
+        "await absence.check_layout_again(tx, name)",
+        "pass",
+        "One operator names an aggregator, takes it back, and absent payments are never called so again.",
+        _INVENTED,
     ),
     Fault(
         "a line that was rejected is matched again",
@@ -59,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "a reversal of another amount takes a payment back",
-        "_REVERSALS",
+        "_CANDIDATES_TO_TAKE_BACK",
         "AND (l.amount, l.cents) = (-r.amount, -r.cents) OFFSET 0",
         "OFFSET 0",
         "A reversed fee takes a payment back.",
@@ -336,9 +378,9 @@ FAULTS = (
     ),
     Fault(
         "a file that only has the line vouches for a reversal",
-        "TELLS",
-        "k.kind = 'reversal' AND k.linked = l.linked",
-        "k.linked = l.linked",
+        "_tells",
+        "k.kind = 'reversal' AND k.linked = {line}.linked",
+        "k.linked = {line}.linked",
         "One operator calls a line a reversal, and approves it as another's.",
         _FILES,
     ),

@@ -1,0 +1,322 @@
+"""What a line that one operator has invented does not undo, silence or hide: the network's own lines stand."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.approvals import store as approvals
+from malipo.approvals.acts import COUNTED
+from malipo.audit_log.actor import Actor
+from malipo.errors import Conflict, Forbidden
+from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.choose_profile import find_profile, save_if_new
+from malipo.reconciliation.exception import Action, ExceptionState
+from malipo.reconciliation.import_statement import import_statement
+from malipo.reconciliation.store import matching
+from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from tests.operators.booking_steps import NEEMA
+from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of, reversal_of
+from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_import_approval import MILLIONS, WHY, Desk, failed, fee, fees
+from tests.reconciliation.test_import_approval import desk as desk
+from tests.reconciliation.test_layout_authors import carry, layout
+from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
+
+SOME = 300_000  # an operator may move it alone
+
+
+async def bring(desk: Desk, by: Actor, *entries: Entry, amount: int = 1_000_000, **how: Any) -> str:
+    """Import a file without balances, as those are that the worker fetches, and match it. Its id."""
+    ends = clock.now() + timedelta(days=3 + desk.statements.files)
+    given: dict[str, Any] = {"has_balances": False, "ends": ends} | how
+    file = (await desk.bring(desk.statements.write(*entries, **given), by)).file
+    await desk.statements.match(amount)
+    return file.id
+
+
+async def withdraw(desk: Desk, file_id: str) -> None:
+    acts = WithdrawStatements(1_000_000)
+    async with desk.database.begin() as tx:
+        await acts.propose_withdrawal(tx, file_id, reason=WHY, actor=JUMA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await acts.approve(tx, file_id, actor=NEEMA, now=clock.now())
+    await desk.statements.match()
+
+
+async def moved_alone(desk: Desk, by: Actor = ASHA) -> int:
+    async with desk.database.read() as connection:
+        return await approvals.sum_moved_alone(connection, by.name, since=clock.now() - COUNTED)
+
+
+async def unpaid(desk: Desk, type_: Type, status: Status, amount: int) -> Transaction:
+    """A payment that counts as not paid."""
+    if status is Status.PROCESSING:
+        return await desk.statements.steps.processing(type_, amount)
+    return await desk.statements.steps.ended(type_, status, amount)
+
+
+async def matched(desk: Desk) -> list[tuple[str, str]]:
+    return [(receipt, role) for receipt, _, role in await desk.statements.matches()]
+
+
+@pytest.mark.parametrize(
+    ("type_", "status"),
+    [
+        (Type.COLLECTION, Status.FAILED),
+        (Type.COLLECTION, Status.PROCESSING),
+        (Type.DISBURSEMENT, Status.FAILED),
+    ],
+)
+async def test_an_invented_reversal_does_not_silence_the_networks_own_line(
+    desk: Desk, type_: Type, status: Status
+) -> None:
+    """It is there before the network's own line, which has the receipt that it names."""
+    payment = await unpaid(desk, type_, status, 900_000)
+    line = line_of(payment, "QREAL12345")
+    file_id = await bring(desk, ASHA, reversal_of(line), amount=100_000)
+    await bring(desk, WORKER, line, amount=100_000)
+    assert await desk.statements.float_change() == line.amount, "the payment was told"
+    [held] = await desk.waiting()
+    assert (held.amount, held.answerable) == (900_000, {ASHA.name})
+    assert await moved_alone(desk) == 0
+    # The network repeats that it was not paid. Its line still stands, and the reversal still waits.
+    await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
+    await desk.statements.match(100_000)
+    assert (await desk.statements.float_change(), len(await desk.waiting())) == (line.amount, 1)
+
+    await withdraw(desk, file_id)
+    assert (await desk.statements.float_change(), await desk.waiting()) == (line.amount, [])
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_reversal_first", [True, False])
+async def test_one_operators_reversal_does_not_empty_the_list_of_another(desk: Desk, is_reversal_first: bool) -> None:
+    line = line_of(await failed(desk), "QREAL12345")
+    files = [(ASHA, reversal_of(line)), (JUMA, line)]
+    for by, entry in files if is_reversal_first else files[::-1]:
+        await bring(desk, by, entry)
+    found = {each.proposal.requested_by: each.amount for each in await desk.waiting()}
+    assert found == {ASHA.name: MILLIONS, JUMA.name: MILLIONS}
+    assert await desk.statements.float_change() == 0
+
+
+@pytest.mark.parametrize("way", ["withdrawn", "no reversal", "another reversal"])
+async def test_a_reversal_that_one_operator_may_bring_alone_counts_until_it_is_gone(desk: Desk, way: str) -> None:
+    payment = await failed(desk, SOME)
+    line = line_of(payment, "QREAL12345")
+    invented = reversal_of(line, receipt="INVENTED1")
+    file_id = await bring(desk, ASHA, invented)
+    await bring(desk, WORKER, line)
+    assert (await desk.statements.float_change(), await moved_alone(desk)) == (0, SOME)
+    assert await matched(desk) == [("INVENTED1", "reversal"), ("QREAL12345", "payment")]
+    if way == "withdrawn":
+        await withdraw(desk, file_id)
+    elif way == "no reversal":
+        await bring(desk, WORKER, line, replace(invented, details="Payment to a customer", linked=""))
+    else:
+        await bring(desk, WORKER, line, reversal_of(line))
+        assert await matched(desk) == [("QREAL12345", "payment"), ("QREAL12345R", "reversal")]
+        [exception] = await desk.statements.open_exceptions()
+        assert (exception.receipt, await desk.statements.float_change()) == ("INVENTED1", 0)
+        return
+    assert await matched(desk) == [("QREAL12345", "payment")]
+    assert await desk.statements.float_change() == SOME, "the network's own line is told"
+    await bring(desk, ASHA, invented, line)
+    assert await desk.statements.float_change() == (0 if way == "withdrawn" else SOME)
+    assert await moved_alone(desk) == (2 * SOME if way == "withdrawn" else SOME)
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+async def test_a_line_and_its_reversal_in_one_file_count_once_and_wait_as_one(desk: Desk, is_approved: bool) -> None:
+    payment = await failed(desk)
+    line = line_of(payment, "QREAL12345")
+    file_id = await bring(desk, ASHA, line, reversal_of(line))
+    [held] = await desk.waiting()
+    assert (held.amount, len(held.lines)) == (MILLIONS, 2)
+    if is_approved:
+        await desk.approve(file_id)
+    else:
+        await desk.reject(file_id)
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.statements.float_change()) == ([], 0)
+    found = sorted(each.receipt or "" for each in await desk.statements.open_exceptions())
+    assert found == ([] if is_approved else ["QREAL12345", "QREAL12345R"])
+    # The network has the line. What two have agreed on takes it back; what was rejected does not.
+    await bring(desk, WORKER, line)
+    assert await desk.statements.float_change() == (0 if is_approved else MILLIONS)
+    await desk.statements.check_ledger()
+
+
+async def test_who_brings_a_reversal_does_not_approve_that_its_line_is_matched(desk: Desk) -> None:
+    """Whoever decides is shown that nothing moves. Once the reversal is gone, the line is told."""
+    exceptions, payment = ExceptionsDesk(desk.database), await failed(desk)
+    line = line_of(payment, "QREAL12345", key="", phone="")
+    file_id = await bring(desk, ASHA, reversal_of(line))
+    await bring(desk, WORKER, line)
+    [found] = [each for each in await desk.statements.open_exceptions() if each.receipt == "QREAL12345"]
+    await exceptions.propose(found, Action.MATCH, {"payment": payment.reference}, by=JUMA)
+    with pytest.raises(Forbidden):
+        await exceptions.approve(found, by=ASHA)
+    await exceptions.approve(found, by=NEEMA)
+    await desk.statements.match()
+    assert (await desk.statements.float_change(), await desk.waiting()) == (0, [])
+    await withdraw(desk, file_id)
+    assert await desk.statements.float_change() == MILLIONS
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_named_first", [True, False])
+async def test_the_networks_reversal_of_a_line_does_not_take_back_the_payment_that_a_copy_names(
+    desk: Desk, is_named_first: bool
+) -> None:
+    """The network has paid a stranger, and has taken that back. Asha's copy of the first line names a payout of ours."""
+    payment = await desk.statements.completed(Type.DISBURSEMENT, 900_000)
+    before, line = await desk.wallet(), line_of(payment, "STRANGER77", key="", phone="")
+    if is_named_first:
+        await bring(desk, ASHA, replace(line, key=payment.network_key), amount=100_000)
+    await bring(desk, WORKER, line, reversal_of(line), amount=100_000)
+    if not is_named_first:
+        await bring(desk, ASHA, replace(line, key=payment.network_key), amount=100_000)
+    [held] = await desk.waiting()
+    assert (held.amount, held.answerable, await desk.wallet()) == (900_000, {ASHA.name}, before)
+    with pytest.raises(Forbidden):
+        await desk.approve(held.proposal.subject, by=ASHA)
+    # The payout's own line is there, and the other one is nobody's again.
+    await bring(desk, WORKER, line_of(payment), amount=100_000)
+    assert (await desk.waiting(), await desk.wallet()) == ([], before)
+    assert await desk.statements.float_change() == -900_000
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
+async def test_a_copy_that_names_a_payout_of_the_amount_of_a_booked_fee_unbooks_what_one_may_move(
+    desk: Desk, status: Status
+) -> None:
+    payment = await (
+        desk.statements.completed(Type.DISBURSEMENT, SOME)
+        if status is Status.COMPLETED
+        else desk.statements.steps.ended(Type.DISBURSEMENT, Status.FAILED, SOME)
+    )
+    charged = fee(SOME)
+    await bring(desk, WORKER, charged)
+    booked = await fees(desk)
+    for by, amount in ((ASHA, 100_000), (JUMA, 1_000_000)):
+        await bring(desk, by, replace(charged, key=payment.network_key), amount=amount)
+        is_moved = by is JUMA
+        assert (await moved_alone(desk, by) >= SOME) is is_moved
+        assert await fees(desk) == (0 if is_moved else booked)
+    await desk.statements.check_ledger()
+
+
+async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_completed_payment(desk: Desk) -> None:
+    """Its reversal reaches the payment then."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    await bring(desk, ASHA, line_of(payment, "INVENTED1"))
+    assert await matched(desk) == [("INVENTED1", "payment")]
+    line = line_of(payment)
+    await bring(desk, WORKER, line, reversal_of(line))
+    assert await matched(desk) == [(line.receipt, "payment"), (f"{line.receipt}R", "reversal")]
+    assert ("twice", MILLIONS) in await desk.statements.kinds(), "the invented line"
+    assert await desk.statements.float_change() == 0
+    await desk.statements.check_ledger()
+
+
+async def test_the_networks_own_line_takes_the_place_of_one_that_has_credited_its_payment(desk: Desk) -> None:
+    payment = await failed(desk, SOME)
+    file_id = await bring(desk, ASHA, line_of(payment, "INVENTED1"))
+    wallet = await desk.wallet()
+    assert await desk.statements.float_change() == SOME
+    await bring(desk, WORKER, line_of(payment, "QREAL12345"))
+    assert await matched(desk) == [("QREAL12345", "payment")]
+    assert (await desk.wallet(), await desk.statements.float_change()) == (wallet, SOME), "and it is credited once"
+    await withdraw(desk, file_id)
+    assert (await desk.wallet(), await matched(desk)) == (wallet, [("QREAL12345", "payment")])
+    await desk.statements.check_ledger()
+
+
+async def test_the_networks_own_key_of_a_line_stands_before_the_completed_payment_that_a_copy_names(desk: Desk) -> None:
+    named = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt="ANOTHER123")
+    right, before = await failed(desk), await desk.wallet()
+    line = line_of(right, "QREAL12345")
+    await bring(desk, ASHA, replace(line, key=named.network_key))
+    assert [each[1] for each in await desk.statements.matches()] == [named.id]
+    await bring(desk, WORKER, line)
+    assert [each[1] for each in await desk.statements.matches()] == [right.id]
+    assert await desk.wallet() == before + MILLIONS
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_invented_first", [True, False])
+async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(desk: Desk, is_invented_first: bool) -> None:
+    absent = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, 1000)
+    if is_invented_first:
+        await bring(desk, ASHA, line_of(absent, "INVENTED1"))
+    await bring(desk, JUMA, line_of(other), has_balances=True)
+    if not is_invented_first:
+        await bring(desk, ASHA, line_of(absent, "INVENTED1"))
+    for _ in range(2):
+        assert await desk.statements.kinds() == [("ours_only", MILLIONS)]
+        await desk.statements.match()
+    await bring(desk, WORKER, line_of(absent))
+    assert await desk.statements.kinds() == [("twice", MILLIONS)], "it is there, and the invented line has no place"
+
+
+async def test_naming_an_aggregator_and_taking_it_back_hides_no_absent_payment(desk: Desk) -> None:
+    async with desk.database.begin() as tx:
+        await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
+    await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    path = desk.statements.write(line_of(await desk.statements.completed(Type.COLLECTION, 1000)))
+    async with desk.database.begin() as tx:
+        await import_statement(
+            tx,
+            path,
+            channel=desk.statements.channel,
+            account="",
+            profile=await find_profile(tx, "till"),
+            accepts_problems=False,
+            is_new_account=True,
+            actor=JUMA,
+            now=clock.now(),
+        )
+    await desk.statements.match()
+    assert await desk.statements.kinds() == [("ours_only", MILLIONS)]
+    await carry(desk, "till", "clickpesa", by=ASHA)
+    await desk.statements.match()
+    assert await desk.statements.kinds() == []
+    await carry(desk, "till", "", by=ASHA)
+    await desk.statements.match()
+    assert await desk.statements.kinds() == [("ours_only", MILLIONS)]
+
+
+async def test_whose_files_they_are_is_not_changed_while_statements_are_matched(desk: Desk) -> None:
+    """The matching would note that it has looked for absent payments, and has looked for others."""
+    async with desk.database.begin() as tx:
+        await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await matching.lock(tx)
+        with pytest.raises(Conflict):
+            await carry(desk, "till", "clickpesa", by=ASHA)
+
+
+async def test_who_books_the_rest_of_a_line_makes_all_of_it_the_payments(desk: Desk) -> None:
+    """The money of a customer whom nobody knows. Asha's copy names a payment of a hundred shillings less."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS - 100)
+    strange = Entry("QSTRANGE77", MILLIONS, an_hour_ago(), "Payment", phone="255754000999")
+    await bring(desk, WORKER, strange)
+    await bring(desk, ASHA, replace(strange, key=payment.network_key))
+    [found] = await desk.statements.open_exceptions()
+    exceptions = ExceptionsDesk(desk.database)
+    done = await exceptions.propose(found, Action.BOOK, {"account": "suspense"}, by=ASHA)
+    assert (found.kind, done.state) == ("amount_differs", ExceptionState.PROPOSED)
+
+
+def an_hour_ago() -> datetime:
+    return clock.now() - timedelta(hours=1)
