@@ -108,8 +108,12 @@ ACTS: dict[Act, Rule] = {
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
+    # At any amount: it pays out every day, also what comes into the wallet later.
     Act.MAKE_PAYING_KEY: Rule(
-        "what the wallet holds, up to the key's daily limit", Two.ABOVE, SensitiveAct.API_KEYS, may_be_alone=True
+        "what the wallet holds or has in flight, up to the key's daily limit",
+        Two.ALWAYS,
+        SensitiveAct.API_KEYS,
+        may_be_alone=True,
     ),
     Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
     Act.MAKE_PASSWORD_LINK: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),

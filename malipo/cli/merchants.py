@@ -58,7 +58,7 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
     merchant_id = write(
         arguments, settings, lambda tx, actor, now: onboard.create_merchant(tx, name, actor=actor, now=now)
     )
-    sentence = f"Merchant {name} is {merchant_id}. Next: malipo key create {merchant_id}"
+    sentence = f"Merchant {name} is {merchant_id}. Next: malipo merchant add-person {merchant_id} EMAIL"
     return tell(arguments, {"id": merchant_id, "name": name}, sentence)
 
 

@@ -41,7 +41,7 @@ BY_HAND = {
     "switch_merchant": ("never", A, False),
     "vouch": ("never", A, False),
     "make_key": ("never", SensitiveAct.API_KEYS, False),
-    "make_paying_key": ("above", SensitiveAct.API_KEYS, ALONE),
+    "make_paying_key": ("always", SensitiveAct.API_KEYS, ALONE),
     "add_person": ("never", SensitiveAct.PEOPLE, False),
     "make_password_link": ("never", P, False),
     "reset_second_factor": ("never", SensitiveAct.SECOND_FACTOR, False),

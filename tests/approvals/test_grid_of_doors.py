@@ -362,11 +362,11 @@ async def confirmed(database: Database, asha: Asha, *, seconds_ago: float) -> No
 async def test_the_password_and_the_code_are_asked_for_and_then_it_is_done(database: Database, asha: Asha) -> None:
     app = await enrolled(database, asha.id, secret_key=KEY)
     await confirmed(database, asha, seconds_ago=11 * 60)
-    create = ("key", "create", "Duka", "--stdin")
+    create = ("key", "create", "Duka", "--permissions", "payments.read")
     for typed in ("", f"{PASSWORD}\n", f"{PASSWORD}\n{app.wrong_code()}\n", f"not it at all\n{app.code()}\n"):
-        assert asha(*create, typed=typed).returncode == 2
-    assert asha(*create, typed=f"{PASSWORD}\n{app.code()}\n").returncode == 0
-    assert asha("key", "create", "Duka").returncode == 0, "and for ten minutes it is not asked for again"
+        assert asha(*create, "--stdin", typed=typed).returncode == 2
+    assert asha(*create, "--stdin", typed=f"{PASSWORD}\n{app.code()}\n").returncode == 0
+    assert asha(*create).returncode == 0, "and for ten minutes it is not asked for again"
 
 
 async def test_whoever_stops_the_sending_is_not_asked(database: Database, asha: Asha) -> None:
