@@ -18,6 +18,7 @@ _REFUSALS = (
     "You brought the file that says what this line is",
     "Until a third operator vouches",
     "Only a third operator vouches",
+    "Only another operator vouches",
 )
 
 

@@ -16,7 +16,7 @@ from malipo.db import Database
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
-from malipo.merchants import issue_api_keys, manage_people, onboard
+from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Verdict
@@ -237,11 +237,13 @@ class Cases:
             )
             case.key_id = key.id
             await operators.insert_operator(tx, operator_id, case.name, now=now)
-            if case.act is Act.VOUCH:
+            if case.act is Act.VOUCH and not is_of_merchant:
                 await login.set_password(tx, case.name, cheap_hash(), actor=JUMA, now=now)
             person = await manage_people.add_person(
                 tx, case.merchant_id, email=case.email, name="", role=Role.OWNER, actor=NOBODY, now=now
             )
+            if case.act is Act.VOUCH and is_of_merchant:
+                await password_links.make_link(tx, person, actor=JUMA, now=now)
         if case.act is Act.RESET_SECOND_FACTOR:
             await enrolled(self.database, person.id if is_of_merchant else operator_id, secret_key=SECRET_KEY)
 

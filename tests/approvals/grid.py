@@ -95,7 +95,7 @@ GRID: dict[str, Row] = {
     "cancel_unreported": Row(
         TWO, Door(("/operator/cases/{payment}/cancel",), _CASES.approves), Door(("payments cancel",), _RESOLVE.approves)
     ),
-    "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch",))),
+    "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch", "merchant vouch"))),
     "save_layout": Row(
         SINGLE,
         Door(("/operator/statements/new/{upload}/layout", "/operator/statements/new/{upload}/words")),
