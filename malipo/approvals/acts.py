@@ -35,6 +35,7 @@ class Act(StrEnum):
     UNDO = "undo"  # what one operator has done about an exception
     UNDO_OF_TWO = "undo_of_two"  # what two have done
     WITHDRAW_STATEMENT = "withdraw_statement"
+    WITHDRAW_DOUBTED = "withdraw_doubted"  # malipo itself has proposed it: the worker has fetched the same lines
     UNDO_STATEMENT_BOOKING = "undo_statement_booking"
     CLOSE_DAY = "close_day"
     CLOSE_WITH_DIFFERENCE = "close_with_difference"
@@ -94,6 +95,7 @@ ACTS: dict[Act, Rule] = {
     Act.UNDO: Rule("what is booked back", Two.ABOVE, may_be_alone=True),
     Act.UNDO_OF_TWO: Rule("what is booked back", Two.ALWAYS),
     Act.WITHDRAW_STATEMENT: Rule("what its bookings moved", Two.ALWAYS),
+    Act.WITHDRAW_DOUBTED: Rule("what its bookings moved", Two.ABOVE, may_be_alone=True),
     Act.UNDO_STATEMENT_BOOKING: Rule("the booking", Two.ABOVE, may_be_alone=True),
     Act.CLOSE_DAY: Rule(_NOTHING, Two.NEVER),
     Act.CLOSE_WITH_DIFFERENCE: Rule("the difference is accepted", Two.ALWAYS),
@@ -133,7 +135,8 @@ KEYS = (Act.MAKE_KEY, Act.MAKE_PAYING_KEY)
 CANCELS = (Act.CANCEL_PAYMENT, Act.CANCEL_UNREPORTED)
 EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.NOTE, *RESOLUTIONS)
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
-STATEMENT_UNDOS = (Act.WITHDRAW_STATEMENT, Act.UNDO_STATEMENT_BOOKING)
+WITHDRAWALS = (Act.WITHDRAW_STATEMENT, Act.WITHDRAW_DOUBTED)
+STATEMENT_UNDOS = (*WITHDRAWALS, Act.UNDO_STATEMENT_BOOKING)
 BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.TRANSFER)
 CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
 

@@ -26,6 +26,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exception import Action
 from malipo.reconciliation.store import withdrawals
+from malipo.reconciliation.withdraw_statement import propose_by_system
 from malipo.restore import hold
 from malipo.service import Service
 from tests.approvals.grid import LIMIT, MORE
@@ -115,10 +116,14 @@ class Cases:
                 await self._exception(case, statements, mark)
             case Act.UNDO | Act.UNDO_OF_TWO:
                 await self._done_about_exception(case, statements, mark)
-            case Act.WITHDRAW_STATEMENT | Act.UNDO_STATEMENT_BOOKING:
+            case Act.WITHDRAW_STATEMENT | Act.WITHDRAW_DOUBTED | Act.UNDO_STATEMENT_BOOKING:
                 fee = Entry(f"F{mark}", -MORE, clock.now() - timedelta(hours=1), "Fee")
-                case.file_id = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file.id
+                file = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file
+                case.file_id = file.id
                 await statements.match()
+                if act is Act.WITHDRAW_DOUBTED:
+                    async with self.database.begin() as tx:
+                        await propose_by_system(tx, file, reason="The worker has fetched it", now=clock.now())
                 if act is Act.UNDO_STATEMENT_BOOKING:
                     async with self.database.read() as connection:
                         [booked] = await withdrawals.find_bookings(connection, case.file_id)

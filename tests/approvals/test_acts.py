@@ -29,6 +29,7 @@ BY_HAND = {
     "undo": ("above", A, ALONE),
     "undo_of_two": ("always", A, False),
     "withdraw_statement": ("always", A, False),
+    "withdraw_doubted": ("above", A, ALONE),
     "undo_statement_booking": ("above", A, ALONE),
     "close_day": ("never", A, False),
     "close_with_difference": ("always", A, False),

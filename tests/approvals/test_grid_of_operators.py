@@ -37,7 +37,7 @@ from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
 from malipo.reconciliation.store import withdrawals
-from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.withdraw_statement import WithdrawStatements, propose_by_system
 from malipo.restore import hold, release
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
@@ -169,6 +169,14 @@ class World:
 
         return begin, approve
 
+    def doubted(self, file_id: str) -> tuple[Begin, Approve]:
+        async def approve(actor: Actor) -> bool:
+            withdraw = WithdrawStatements(LIMIT)
+            done = await self.write(lambda tx: withdraw.approve(tx, file_id, **self.approving(actor)))
+            return done.decided_at is not None
+
+        return approve, approve
+
     def single(self, act: Callable[[Tx, Actor], Awaitable[object]]) -> tuple[Begin, Approve]:
         async def begin(actor: Actor) -> bool:
             await self.write(lambda tx: act(tx, actor))
@@ -226,12 +234,15 @@ class World:
                 if act is Act.UNDO_OF_TWO:
                     await desk.approve(found, by=JUMA)
                 return self.exception(found, Action.UNDO, {})
-            case Act.WITHDRAW_STATEMENT | Act.UNDO_STATEMENT_BOOKING:
+            case Act.WITHDRAW_STATEMENT | Act.WITHDRAW_DOUBTED | Act.UNDO_STATEMENT_BOOKING:
                 fee = Entry("F1", -MORE, clock.now() - timedelta(hours=1), "Fee")
                 file = (await statements.load(statements.write(fee))).file
                 await statements.match()
                 async with self.database.read() as connection:
                     [booked] = await withdrawals.find_bookings(connection, file.id)
+                if act is Act.WITHDRAW_DOUBTED:
+                    await self.write(lambda tx: propose_by_system(tx, file, reason=REASON, now=clock.now()))
+                    return self.doubted(file.id)
                 return self.statement(file.id, booked.id if act is Act.UNDO_STATEMENT_BOOKING else None)
             case Act.CLOSE_DAY | Act.CLOSE_WITH_DIFFERENCE:
                 return await self._close(lines=[("X", 700, "15:00", "money")] if act is not Act.CLOSE_DAY else [])
@@ -383,6 +394,7 @@ ALONE = {
     "adopt_line": "refused",
     "undo": "done",
     "undo_of_two": "refused",
+    "withdraw_doubted": "done",
     "undo_statement_booking": "done",
     "release": "done",
     "cancel_unreported": "done",
