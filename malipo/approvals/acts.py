@@ -39,12 +39,16 @@ class Act(StrEnum):
     UNDO_STATEMENT_BOOKING = "undo_statement_booking"
     CLOSE_DAY = "close_day"
     CLOSE_WITH_DIFFERENCE = "close_with_difference"
+    FENCE = "fence"  # by hand: the database was restored
     RELEASE = "release"  # after a restore
     END_HOLD = "end_hold"
     CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
     CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports what it carries
     SAVE_LAYOUT = "save_layout"  # how statements are read: columns, words of the status, whose account it is
     SET_TARIFF = "set_tariff"
+    SET_CHARGE = "set_charge"  # what a network is expected to charge
+    NOTE_READING = "note_reading"  # the balance that a network's own pages show
+    CREATE_MERCHANT = "create_merchant"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
     MAKE_KEY = "make_key"  # an API key of a merchant that cannot pay out; revoking one too
@@ -99,6 +103,7 @@ ACTS: dict[Act, Rule] = {
     Act.UNDO_STATEMENT_BOOKING: Rule("the booking", Two.ABOVE, may_be_alone=True),
     Act.CLOSE_DAY: Rule(_NOTHING, Two.NEVER),
     Act.CLOSE_WITH_DIFFERENCE: Rule("the difference is accepted", Two.ALWAYS),
+    Act.FENCE: Rule(_NOTHING, Two.NEVER),
     Act.RELEASE: Rule("every payment that waits", Two.ALWAYS, may_be_alone=True),
     Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
     # What was set aside for it goes back to the wallet that it came from.
@@ -107,6 +112,9 @@ ACTS: dict[Act, Rule] = {
     # What a file that is read so does to payments counts for its author too, as the import's.
     Act.SAVE_LAYOUT: Rule(_NOTHING, Two.NEVER),
     Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
+    Act.SET_CHARGE: Rule(_NOTHING, Two.NEVER),
+    Act.NOTE_READING: Rule(_NOTHING, Two.NEVER),
+    Act.CREATE_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),

@@ -140,6 +140,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "operators reset-second-factor": (Act.RESET_SECOND_FACTOR,),
     "operators vouch": (Act.VOUCH,),
     "merchant vouch": (Act.VOUCH,),
+    "merchant create": (Act.CREATE_MERCHANT,),
     "merchant activate": (Act.SWITCH_MERCHANT,),
     "merchant deactivate": (Act.SWITCH_MERCHANT,),
     "tariff set": (Act.SET_TARIFF,),
@@ -151,6 +152,7 @@ DOES: dict[str, tuple[Act, ...]] = {
     "payments approve": RESOLUTIONS,
     "statements import": (Act.IMPORT,),
     "statements layout": (Act.SAVE_LAYOUT,),
+    "statements charge": (Act.SET_CHARGE,),
     "statements fetch": (Act.IMPORT,),
     "statements withdraw": STATEMENT_UNDOS,
     "statements undo": STATEMENT_UNDOS,
@@ -162,9 +164,11 @@ DOES: dict[str, tuple[Act, ...]] = {
     "exceptions approve": (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS),
     "close day": CLOSES,
     "close approve": (Act.CLOSE_WITH_DIFFERENCE,),
+    "floats read": (Act.NOTE_READING,),
     "floats transfer": (Act.TRANSFER,),
     "floats approve": BOOKINGS,
     "hold": (Act.END_HOLD,),
+    "restore fence": (Act.FENCE,),
     "restore release": (Act.RELEASE,),
 }
 

@@ -13,6 +13,7 @@ from malipo import clock
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
+from malipo.installation.store import installation
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -145,8 +146,10 @@ class Cases:
             case Act.SWITCH_MERCHANT if form == "merchant activate":
                 async with self.database.begin() as tx:
                     await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
-            case Act.SET_TARIFF | Act.SWITCH_MERCHANT | Act.MAKE_PAYING_KEY:
+            case Act.SET_TARIFF | Act.SWITCH_MERCHANT | Act.MAKE_PAYING_KEY | Act.FENCE | Act.SET_CHARGE:
                 pass
+            case Act.NOTE_READING | Act.CREATE_MERCHANT:
+                case.name = f"Soko {mark}"
             case Act.END_HOLD:
                 async with self.database.begin() as tx:
                     await hold.hold(tx, [], "Counting", actor=JUMA, now=clock.now())
@@ -255,6 +258,8 @@ class Cases:
     async def end(self, case: Case) -> None:
         """What all rows share is as it was."""
         async with self.database.begin() as tx:
+            if case.act is Act.FENCE:
+                await installation.end_fence(tx)
             if case.act is Act.CLOSE_WITH_DIFFERENCE:
                 await tx.execute(
                     "UPDATE wallets SET available = available - 5 WHERE merchant_id = $1", case.merchant_id

@@ -87,6 +87,7 @@ GRID: dict[str, Row] = {
     "close_with_difference": Row(
         TWO, Door((_CLOSE,), ("/operator/close/{day}/approve",)), Door(("close day",), ("close approve",))
     ),
+    "fence": Row(SINGLE, NO_PAGE, Door(("restore fence",))),
     "release": Row(
         TWO,
         Door(("/operator/restore/release",), ("/operator/restore/release",)),
@@ -105,6 +106,9 @@ GRID: dict[str, Row] = {
         Door(("statements layout",)),
     ),
     "set_tariff": Row(SINGLE, NO_PAGE, Door(("tariff set",))),
+    "set_charge": Row(SINGLE, NO_PAGE, Door(("statements charge",))),
+    "note_reading": Row(SINGLE, Door(("/operator/floats/read",)), Door(("floats read",))),
+    "create_merchant": Row(SINGLE, NO_PAGE, Door(("merchant create",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
     # No page makes access for others.
     "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),

@@ -156,7 +156,7 @@ class Desk:
             await tx.execute("DELETE FROM login_attempts")
             await tx.execute("DELETE FROM proposals WHERE decided_at IS NULL")  # of a row that has failed
         case = await self.cases.of(act, form)
-        if act is Act.RELEASE:
+        if act in (Act.RELEASE, Act.FENCE):
             await self.log_in()  # A fence has ended all sessions.
         for name in ("asha", "juma", "baraka", "rehema"):
             await self.confirmed(name)
@@ -294,6 +294,9 @@ async def _walk_of_one(desk: Desk, act: Act, door: Door, begins: str) -> dict[st
     after = await _proposed(desk)
     assert {each[0] for each in after} <= {each[0] for each in before}, "nothing new is left for a second one"
     assert [each for each in after if each[2] is None] == []
+    await desk.cases.end(case)
+    if act is Act.FENCE:
+        await desk.log_in()
     return seen
 
 

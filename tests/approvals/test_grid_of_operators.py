@@ -18,6 +18,7 @@ from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
+from malipo.floats.note_readings import note_seen
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -36,9 +37,11 @@ from malipo.reconciliation.choose_profile import save_status_words
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
-from malipo.reconciliation.store import withdrawals
+from malipo.reconciliation.store import charges, withdrawals
+from malipo.reconciliation.store.charges import Charge
 from malipo.reconciliation.withdraw_statement import WithdrawStatements, propose_by_system
 from malipo.restore import hold, release
+from malipo.restore.fence import fence
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
@@ -263,6 +266,15 @@ class World:
                 return self.single(lambda tx, by: save_status_words(tx, "generic", actor=by, **said))
             case Act.SET_TARIFF:  # The command itself writes it.
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
+            case Act.SET_CHARGE:  # The command itself writes it.
+                charge = Charge(channel=Channel.MPESA, type=PAYOUT, basis_points=100, fixed_fee=0, min_fee=0)
+                return self.single(lambda tx, by: charges.set_charge(tx, charge, by=by.name, now=clock.now()))
+            case Act.NOTE_READING:
+                return self.single(lambda tx, by: note_seen(tx, Channel.MPESA, "", 5, actor=by, now=clock.now()))
+            case Act.CREATE_MERCHANT:
+                return self.single(lambda tx, by: onboard.create_merchant(tx, "Soko", actor=by, now=clock.now()))
+            case Act.FENCE:
+                return self.single(lambda tx, by: fence(tx, REASON, actor=by, now=clock.now(), epoch=1))
             case Act.SWITCH_MERCHANT:
                 return self.single(
                     lambda tx, by: onboard.set_active(tx, merchant_id, is_active=False, actor=by, now=clock.now())
