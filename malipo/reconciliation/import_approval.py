@@ -60,8 +60,10 @@ class WaitingList(msgspec.Struct, frozen=True):
     def answerable(self) -> set[str]:
         """Who brought it, and who said how it is read: none of them is the second operator."""
         found = {self.proposal.requested_by, *(each.by for each in self.authors)}
-        for each in (*self.lines, *self.sums):
-            found |= {each.imported_by, *each.authors}
+        for line in self.lines:
+            found |= {line.imported_by, *line.authors}
+        for booked in self.sums:
+            found |= {booked.imported_by, *booked.authors}
         return (found | {self.imported_by}) - {"", SYSTEM}
 
 

@@ -135,6 +135,15 @@ class Desk:
             self.sessions[name] = operator_sessions.session_of(self.database_url, name)
         await self.confirmed("neema", WITHOUT_CODE)
 
+    async def log_in_again(self) -> None:
+        """If a fence has ended all sessions."""
+        async with self.database.read() as connection:
+            is_trusted = await connection.fetchval(
+                "SELECT EXISTS (SELECT FROM known_browsers WHERE trusted_until IS NOT NULL)"
+            )
+        if not is_trusted:
+            await self.log_in()
+
     async def _trust(self, browser: Operator) -> None:
         """Once with a code, and from then on without."""
         assert self.app is not None
@@ -156,8 +165,7 @@ class Desk:
             await tx.execute("DELETE FROM login_attempts")
             await tx.execute("DELETE FROM proposals WHERE decided_at IS NULL")  # of a row that has failed
         case = await self.cases.of(act, form)
-        if act in (Act.RELEASE, Act.FENCE):
-            await self.log_in()  # A fence has ended all sessions.
+        await self.log_in_again()
         for name in ("asha", "juma", "baraka", "rehema"):
             await self.confirmed(name)
         if form == "statements fetch":
@@ -295,8 +303,6 @@ async def _walk_of_one(desk: Desk, act: Act, door: Door, begins: str) -> dict[st
     assert {each[0] for each in after} <= {each[0] for each in before}, "nothing new is left for a second one"
     assert [each for each in after if each[2] is None] == []
     await desk.cases.end(case)
-    if act is Act.FENCE:
-        await desk.log_in()
     return seen
 
 
