@@ -119,12 +119,12 @@ class Cases:
                 await self._done_about_exception(case, statements, mark)
             case Act.WITHDRAW_STATEMENT | Act.WITHDRAW_DOUBTED | Act.UNDO_STATEMENT_BOOKING:
                 fee = Entry(f"F{mark}", -MORE, clock.now() - timedelta(hours=1), "Fee")
-                file = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file
-                case.file_id = file.id
+                loaded = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file
+                case.file_id = loaded.id
                 await statements.match()
                 if act is Act.WITHDRAW_DOUBTED:
                     async with self.database.begin() as tx:
-                        await propose_by_system(tx, file, reason="The worker has fetched it", now=clock.now())
+                        await propose_by_system(tx, loaded, reason="The worker has fetched it", now=clock.now())
                 if act is Act.UNDO_STATEMENT_BOOKING:
                     async with self.database.read() as connection:
                         [booked] = await withdrawals.find_bookings(connection, case.file_id)
