@@ -35,15 +35,20 @@ class Act(StrEnum):
     UNDO = "undo"  # what one operator has done about an exception
     UNDO_OF_TWO = "undo_of_two"  # what two have done
     WITHDRAW_STATEMENT = "withdraw_statement"
+    WITHDRAW_DOUBTED = "withdraw_doubted"  # malipo itself has proposed it: the worker has fetched the same lines
     UNDO_STATEMENT_BOOKING = "undo_statement_booking"
     CLOSE_DAY = "close_day"
     CLOSE_WITH_DIFFERENCE = "close_with_difference"
+    FENCE = "fence"  # by hand: the database was restored
     RELEASE = "release"  # after a restore
     END_HOLD = "end_hold"
     CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
     CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports what it carries
     SAVE_LAYOUT = "save_layout"  # how statements are read: columns, words of the status, whose account it is
     SET_TARIFF = "set_tariff"
+    SET_CHARGE = "set_charge"  # what a network is expected to charge
+    NOTE_READING = "note_reading"  # the balance that a network's own pages show
+    CREATE_MERCHANT = "create_merchant"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
     MAKE_KEY = "make_key"  # an API key of a merchant that cannot pay out; revoking one too
@@ -94,9 +99,11 @@ ACTS: dict[Act, Rule] = {
     Act.UNDO: Rule("what is booked back", Two.ABOVE, may_be_alone=True),
     Act.UNDO_OF_TWO: Rule("what is booked back", Two.ALWAYS),
     Act.WITHDRAW_STATEMENT: Rule("what its bookings moved", Two.ALWAYS),
+    Act.WITHDRAW_DOUBTED: Rule("what its bookings moved", Two.ABOVE, may_be_alone=True),
     Act.UNDO_STATEMENT_BOOKING: Rule("the booking", Two.ABOVE, may_be_alone=True),
     Act.CLOSE_DAY: Rule(_NOTHING, Two.NEVER),
     Act.CLOSE_WITH_DIFFERENCE: Rule("the difference is accepted", Two.ALWAYS),
+    Act.FENCE: Rule(_NOTHING, Two.NEVER),
     Act.RELEASE: Rule("every payment that waits", Two.ALWAYS, may_be_alone=True),
     Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
     # What was set aside for it goes back to the wallet that it came from.
@@ -105,11 +112,18 @@ ACTS: dict[Act, Rule] = {
     # What a file that is read so does to payments counts for its author too, as the import's.
     Act.SAVE_LAYOUT: Rule(_NOTHING, Two.NEVER),
     Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
+    Act.SET_CHARGE: Rule(_NOTHING, Two.NEVER),
+    Act.NOTE_READING: Rule(_NOTHING, Two.NEVER),
+    Act.CREATE_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
     Act.VOUCH: Rule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
+    # At any amount: it pays out every day, also what comes into the wallet later.
     Act.MAKE_PAYING_KEY: Rule(
-        "what the wallet holds, up to the key's daily limit", Two.ABOVE, SensitiveAct.API_KEYS, may_be_alone=True
+        "what the wallet holds or has in flight, up to the key's daily limit",
+        Two.ALWAYS,
+        SensitiveAct.API_KEYS,
+        may_be_alone=True,
     ),
     Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
     Act.MAKE_PASSWORD_LINK: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
@@ -129,7 +143,8 @@ KEYS = (Act.MAKE_KEY, Act.MAKE_PAYING_KEY)
 CANCELS = (Act.CANCEL_PAYMENT, Act.CANCEL_UNREPORTED)
 EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.NOTE, *RESOLUTIONS)
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
-STATEMENT_UNDOS = (Act.WITHDRAW_STATEMENT, Act.UNDO_STATEMENT_BOOKING)
+WITHDRAWALS = (Act.WITHDRAW_STATEMENT, Act.WITHDRAW_DOUBTED)
+STATEMENT_UNDOS = (*WITHDRAWALS, Act.UNDO_STATEMENT_BOOKING)
 BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.TRANSFER)
 CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
 

@@ -1,5 +1,5 @@
-"""API keys that operators make for a merchant. A key that can pay out is money: above the amount it is only proposed,
-and whoever approves it is shown the key.
+"""API keys that operators make for a merchant. A key that can pay out is only proposed, whatever the wallet holds: it
+works every day, and pays out what comes later. The operator who approves it is shown the key.
 
 What merchants' own people make is theirs. Before any operator has a password, the installer makes keys at once.
 """
@@ -16,6 +16,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
+from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import PAYING, Environment, NewKey, Permission, address_range_of
@@ -36,11 +37,12 @@ class KeyTerms(msgspec.Struct, frozen=True, kw_only=True):
     daily_payout_limit: int | None = None
 
 
-def amount_of(terms: KeyTerms, *, available: int) -> int:
-    """What the key can pay out in a day, as the wallet is now. Pure."""
+def amount_of(terms: KeyTerms, wallet: Wallet) -> int:
+    """What the key can pay out in a day, as the wallet is now; payouts in flight may come back to it. Pure."""
     if not PAYING & set(terms.permissions):
         return 0
-    return max(0, available if terms.daily_payout_limit is None else min(available, terms.daily_payout_limit))
+    held = max(wallet.available + wallet.in_flight, 0)
+    return held if terms.daily_payout_limit is None else min(held, terms.daily_payout_limit)
 
 
 async def request(
@@ -53,12 +55,12 @@ async def request(
     now: datetime,
     is_single_operator: bool = False,
 ) -> NewKey | Proposal:
-    """Make it, or propose it if it can pay out more than one operator may move alone."""
+    """Make it if it pays nothing out, and propose it otherwise."""
     if not actor.is_operator or not PAYING & set(terms.permissions):
         return await _make(tx, merchant_id, terms, {}, actor=actor, now=now)
     await moved_alone.lock(tx, actor.name)
     await decide.require_none_open(tx, [Act.MAKE_PAYING_KEY], merchant_id)
-    amount = amount_of(terms, available=await find_available(tx, merchant_id))
+    amount = amount_of(terms, await find_wallet(tx, merchant_id))
     deciders = await moved_alone.deciders_of(
         tx,
         Act.MAKE_PAYING_KEY,
@@ -102,9 +104,9 @@ async def lock_open(tx: Tx, merchant_id: str) -> Proposal:
     return await decide.lock_open(tx, [Act.MAKE_PAYING_KEY], merchant_id, NOTHING_WAITS)
 
 
-async def find_available(connection: Conn, merchant_id: str) -> int:
+async def find_wallet(connection: Conn, merchant_id: str) -> Wallet:
     wallet, _ = await wallets.get(connection, merchant_id)
-    return wallet.available
+    return wallet
 
 
 async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, actor: Actor, now: datetime) -> Proposal:
@@ -114,7 +116,7 @@ async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, ac
         subject=merchant_id,
         amount=amount,
         terms=decide.encode(terms),
-        reason=f"An API key that can pay out {money.display(amount)}: malipo key approve {merchant_id}",
+        reason=f"An API key that pays out, {money.display(amount)} today: malipo key approve {merchant_id}",
         requested_by=actor.name,
         requested_at=now,
     )

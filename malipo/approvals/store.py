@@ -122,6 +122,15 @@ async def set_amount(tx: Tx, proposal_id: str, amount: int) -> None:
     await tx.execute("UPDATE proposals SET amount = $2 WHERE id = $1", proposal_id, amount)
 
 
+async def set_proposer(tx: Tx, proposal_id: str, requested_by: str, *, now: datetime) -> None:
+    await tx.execute(
+        "UPDATE proposals SET requested_by = $2, requested_at = $3 WHERE id = $1 AND decided_at IS NULL",
+        proposal_id,
+        requested_by,
+        now,
+    )
+
+
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str) -> list[Proposal]:
     """The open proposals about it, held until the commit: two operators may decide at once."""
     return await _find(tx, "action = ANY($1) AND subject = $2 AND decided_at IS NULL", list(acts), subject, lock=True)

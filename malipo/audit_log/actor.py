@@ -19,7 +19,12 @@ class Actor:
     @property
     def is_operator(self) -> bool:
         """One with a name of their own, and not the user of a machine."""
-        return self.name.startswith(_OPERATOR)
+        return is_operator(self.name)
+
+
+def is_operator(name: str) -> bool:
+    """Whether an actor's name, as it is stored, is that of an operator."""
+    return name.startswith(_OPERATOR)
 
 
 def is_person(name: str) -> bool:

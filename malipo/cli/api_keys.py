@@ -131,8 +131,9 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
         return _tell(arguments, made)
     shown = {"id": made.id, "merchantId": made.subject, "name": name, "isProposed": True, "amount": made.amount}
     sentence = (
-        f"Proposed: this key can pay out {money.display(made.amount)}. Another operator approves it, and is shown the "
-        f"key: malipo key approve {made.subject}. A person of the merchant can make one in the dashboard at once."
+        f"Proposed: this key can pay out, {money.display(made.amount)} as the wallet is now. Another operator approves "
+        f"it, and is shown the key: malipo key approve {made.subject}. A person of the merchant can make one in the "
+        "dashboard at once."
     )
     return tell(arguments, shown, sentence)
 

@@ -1,19 +1,32 @@
 """malipo merchant …: merchants and their people."""
 
 import argparse
+from datetime import datetime
 from typing import Any
 
-from malipo.cli.database import with_database, write
+from malipo import clock
+from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
+from malipo.audit_log.actor import Actor
+from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.db import Database
+from malipo.cli.seen import add_seen
+from malipo.cli.shown_proposals import Shown
+from malipo.db import Database, Tx
+from malipo.db.database_time import database_now
 from malipo.errors import Missing
-from malipo.merchants import manage_people, onboard, second_factor
+from malipo.merchants import manage_people, onboard, second_factor, vouching
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person, email_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 from malipo.settings import Settings
 from malipo.validation.fields import Fields
+
+_WAITS = (
+    " They pay out nothing, and make no key that does, until an owner or another operator vouches for it, or for 72 "
+    "hours: malipo merchant vouch {}"
+)
+_DONE = {PASSWORD: "has made a link for the password", SECOND_FACTOR: "has reset the second factor"}
 
 
 def add_commands(commands: Any) -> None:
@@ -40,6 +53,11 @@ def add_commands(commands: Any) -> None:
         acts, "reset-second-factor", _reset_second_factor, "for a person who has lost the app and the recovery codes"
     )
     reset.add_argument("email")
+    vouch = add_subcommand(
+        acts, "vouch", _vouch, "vouch for a person for whom another operator has made a link, or did a reset"
+    )
+    vouch.add_argument("email")
+    add_seen(vouch)
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -58,7 +76,7 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
     merchant_id = write(
         arguments, settings, lambda tx, actor, now: onboard.create_merchant(tx, name, actor=actor, now=now)
     )
-    sentence = f"Merchant {name} is {merchant_id}. Next: malipo key create {merchant_id}"
+    sentence = f"Merchant {name} is {merchant_id}. Next: malipo merchant add-person {merchant_id} EMAIL"
     return tell(arguments, {"id": merchant_id, "name": name}, sentence)
 
 
@@ -86,7 +104,7 @@ def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
     name = fields.text("name", most=100, is_line=True).strip()
     fields.check()
 
-    async def act(tx: Any, actor: Any, now: Any) -> tuple[Any, str]:
+    async def act(tx: Any, actor: Any, now: Any) -> tuple[Any, str, str]:
         person = await manage_people.add_person(
             tx,
             await onboard.find_merchant(tx, arguments.merchant),
@@ -96,34 +114,60 @@ def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
             actor=actor,
             now=now,
         )
-        return person, await make_link(tx, person, actor=actor, now=now)
+        token = await make_link(tx, person, actor=actor, now=now)
+        return person, token, await _waits(tx, person, now)
 
-    person, token = write(arguments, settings, act)
+    person, token, waits = write(arguments, settings, act)
     return tell(
         arguments,
         {"id": person.id, "email": person.email, "role": person.role, "passwordToken": token},
-        f"{person.email} is {person.role} of {person.merchant_id}. {_how_to_use(token)}",
+        f"{person.email} is {person.role} of {person.merchant_id}.{waits} {_how_to_use(token)}",
     )
 
 
 def _password_link(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Any, actor: Any, now: Any) -> str:
+    async def act(tx: Any, actor: Any, now: Any) -> tuple[str, str]:
         person = await _find_person(tx, arguments.email)
-        return await make_link(tx, person, actor=actor, now=now)
+        token = await make_link(tx, person, actor=actor, now=now)
+        return token, await _waits(tx, person, now)
 
-    token = write(arguments, settings, act)
-    return tell(arguments, {"email": arguments.email, "passwordToken": token}, _how_to_use(token))
+    token, waits = write(arguments, settings, act)
+    shown = {"email": arguments.email, "passwordToken": token}
+    return tell(arguments, shown, f"{waits} {_how_to_use(token)}".strip())
 
 
 def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Any, actor: Any, now: Any) -> str:
+    async def act(tx: Any, actor: Any, now: Any) -> tuple[str, str]:
         person = await _find_person(tx, arguments.email)
         await second_factor.reset(tx, person, actor=actor, now=now)
+        return person.email, await _waits(tx, person, now)
+
+    email, waits = write(arguments, settings, act)
+    sentence = f"The second factor of {email} is gone, and their sessions have ended. The password alone lets them in."
+    return tell(arguments, {"email": email}, sentence + waits)
+
+
+def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def show(tx: Tx) -> Shown | None:
+        """The code is the last reset's id, as on the pages of owners."""
+        person = await _find_person(tx, arguments.email)
+        found = await vouching.find_open_of_operators(tx, person, now=await database_now(tx))
+        lines = [f"{clock.iso(each.reset_at)} {each.by} {_DONE[each.credential]}" for each in found]
+        whose = {"person": person.email, "merchant": person.merchant_id}
+        return Shown(found[-1].id, whose, lines) if found else None
+
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> str:
+        person = await _find_person(tx, arguments.email)
+        await vouching.vouch_as_operator(tx, person, actor=actor, now=now, last_seen=seen)
         return person.email
 
-    email = write(arguments, settings, act)
-    sentence = f"The second factor of {email} is gone, and their sessions have ended. The password alone lets them in."
-    return tell(arguments, {"email": email}, sentence)
+    email = approve_shown(arguments, settings, show, act)
+    return tell(arguments, {"email": email}, f"You vouch for {email}: what operators did to the account was right.")
+
+
+async def _waits(tx: Tx, person: Person, now: datetime) -> str:
+    is_waiting = person.email in await vouching.find_not_paying(tx, person.merchant_id, now=now)
+    return _WAITS.format(person.email) if is_waiting else ""
 
 
 async def _find_person(tx: Any, email: str) -> Person:

@@ -9,7 +9,7 @@ from malipo import clock, money
 from malipo.approvals import decide
 from malipo.approvals.acts import BOOKINGS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
-from malipo.approvals.key_approval import KeyTerms, find_available
+from malipo.approvals.key_approval import KeyTerms, find_wallet
 from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
@@ -88,6 +88,7 @@ async def _booking(connection: Conn, proposal: Proposal) -> Shown:
 async def _key(connection: Conn, proposal: Proposal) -> Shown:
     key = proposal.terms_as(KeyTerms)
     names = {each.id: each.name for each in await merchants.find_all(connection)}
+    wallet = await find_wallet(connection, proposal.subject)
     terms = {
         "API key": key.name,
         "merchant": f"{names[proposal.subject]} ({proposal.subject})",
@@ -96,7 +97,8 @@ async def _key(connection: Conn, proposal: Proposal) -> Shown:
         "works until": None if key.expires_at is None else clock.iso(key.expires_at),
         "payout limit": "none" if key.payout_limit is None else money.display(key.payout_limit),
         "daily payout limit": "none" if key.daily_payout_limit is None else money.display(key.daily_payout_limit),
-        "the wallet holds": money.display(await find_available(connection, proposal.subject)),
+        "the wallet holds": money.display(wallet.available),
+        "in flight": money.display(wallet.in_flight),
     }
     return Shown(decide.code_of(proposal), terms)
 

@@ -25,7 +25,8 @@ SENTENCES = {
     "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
     "account_not_vouched_for": "Somebody else has invited you, made a link for your password, or reset your two-step "
     "log-in. Until an owner who had no part in it vouches for you, or for 72 hours, you cannot make a key that pays "
-    "out or approves, change roles, or remove or reset an owner.",
+    "out or approves, change roles, or remove or reset an owner; nor pay out or approve, if an operator of the service "
+    "did it.",
     "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
     "rules_need_another_owner": "Only another owner confirms it: not who asked for it, and nobody who was invited or "
     "reset by somebody else within 72 hours.",

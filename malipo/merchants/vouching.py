@@ -1,7 +1,8 @@
 """People of a merchant whom somebody else has invited, given a link for a password, or whose second factor somebody
 else has reset: they are neither of the two people whom a payout takes, until an owner who had no part in it vouches, or
 until the cooling time is over. The rule itself is in `access/vouching.py`. Nor do they get around it meanwhile by a
-key that pays, by shutting out an owner who sees it, or by other roles (`require_not_waiting`).
+key that pays, by shutting out an owner who sees it, or by other roles (`require_not_waiting`). If an operator did it,
+they pay out nothing at all meanwhile (`find_not_paying`), and another operator may vouch too.
 
 It names people by their emails, as batches and keys do, and outlives them: somebody who was invited, made a batch and
 was removed again is no second person either. An API key counts as the person who made it; those of operators, all of
@@ -17,12 +18,12 @@ from malipo.access import vouching
 from malipo.access.credential_reset_store import CredentialReset
 from malipo.access.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor, is_person
+from malipo.audit_log.actor import Actor, is_operator, is_person
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.merchants.store import people
+from malipo.merchants.store import merchants, people
 
 
 class NotAParty(Forbidden):
@@ -32,6 +33,14 @@ class NotAParty(Forbidden):
         super().__init__(
             "Only an owner vouches for it who had no part in it: not who invited them or did the reset, not whose it "
             "is, and nobody who waits for the same."
+        )
+
+
+class NotAnotherOperator(Forbidden):
+    def __init__(self) -> None:
+        super().__init__(
+            "Only another operator vouches for it: not who made the link or did the reset, also not by way of others, "
+            "and nobody who waits for the same."
         )
 
 
@@ -49,7 +58,8 @@ class NotVouchedFor(Forbidden):
         super().__init__(
             "Somebody else has invited you, made a link for your password, or reset your two-step log-in. Until an "
             "owner who had no part in it vouches for you, or for 72 hours, you cannot make an API key that pays out or "
-            "approves, change roles, or remove or reset an owner."
+            "approves, change roles, or remove or reset an owner; nor pay out or approve, if an operator of the "
+            "service did it."
         )
 
 
@@ -62,8 +72,13 @@ async def require_not_waiting(connection: Conn, merchant_id: str, actor: Actor, 
 
 async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, now: datetime) -> bool:
     """Whether somebody must vouch for it. Not for what people do to their own; nor for the first people of a merchant,
-    while none of them has a password: whoever takes the merchant in says who they are."""
-    if actor.name == person.email or not await people.has_any_password(tx, person.merchant_id):
+    while none of them has a password: whoever takes the merchant in says who they are. But an operator does so only for
+    a merchant that has had no money: otherwise one operator would be its owner, and pay it out."""
+    if actor.name == person.email:
+        return False
+    if not await people.has_any_password(tx, person.merchant_id) and not (
+        actor.is_operator and await merchants.has_had_money(tx, person.merchant_id)
+    ):
         return False
     if person.role is Role.OWNER and person.password_hash is not None:
         await require_not_waiting(tx, person.merchant_id, actor, now=now)
@@ -75,6 +90,21 @@ async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, n
 async def find_open(connection: Conn, merchant_id: str, *, now: datetime) -> list[CredentialReset]:
     """Resets that nobody has vouched for, of the cooling time; the oldest first."""
     return await resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
+
+
+async def find_not_paying(connection: Conn, merchant_id: str, *, now: datetime) -> set[str]:
+    """People who pay out nothing, alone or with others, while an operator may have their account: one made the link or
+    did the reset, or had such an account of the merchant when that one did. What an owner does to another's account
+    gives the owner nothing, where one person may pay out."""
+    found = await find_open(connection, merchant_id, now=now)
+    if not found:
+        return set()
+    known = [*found, *await resets.find_all_of_people(connection, merchant_id)]
+    return {
+        account
+        for account in vouching.waiting(found)
+        if any(is_operator(by) for by in vouching.behind([each for each in found if each.account == account], known))
+    }
 
 
 def is_one_of_merchant(*makers: str | None) -> bool:
@@ -101,6 +131,30 @@ async def vouch(
         raise NotAParty
     by = await vouching.end(tx, own, voucher=voucher.email, now=now)
     merchant_id = person.merchant_id
+    await audit_log.append(
+        tx, actor, "person.vouched_for", now=now, merchant_id=merchant_id, email=person.email, resets_by=by
+    )
+
+
+async def find_open_of_operators(connection: Conn, person: Person, *, now: datetime) -> list[CredentialReset]:
+    """What operators have done to this person's account, and nobody has vouched for."""
+    found = await find_open(connection, person.merchant_id, now=now)
+    return [each for each in found if each.account == person.email and is_operator(each.reset_by)]
+
+
+async def vouch_as_operator(
+    tx: Tx, person: Person, *, actor: Actor, now: datetime, last_seen: str | None = None
+) -> None:
+    """What operators did to this account was right. Of what the merchant's own people did, only its owners judge."""
+    own = vouching.open_of(await find_open_of_operators(tx, person, now=now), person.email, last_seen)
+    if not own:
+        raise NothingOpen
+    merchant_id = person.merchant_id
+    found = [*await find_open(tx, merchant_id, now=now), *await resets.find_open(tx, since=now - COOLING_TIME)]
+    history = [*await resets.find_all_of_people(tx, merchant_id), *await resets.find_all(tx)]
+    if not actor.is_operator or not vouching.may_vouch(found, person.email, actor.name, history):
+        raise NotAnotherOperator
+    by = await vouching.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(
         tx, actor, "person.vouched_for", now=now, merchant_id=merchant_id, email=person.email, resets_by=by
     )

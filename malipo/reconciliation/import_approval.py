@@ -46,6 +46,7 @@ class WaitingList(msgspec.Struct, frozen=True):
     lines: list[Waiting]
     sums: list[LineSum]  # fees and sweeps
     authors: tuple[LayoutAuthor, ...] = ()  # who said how the file is read, beside who imported it
+    imported_by: str = ""
 
     @property
     def amount(self) -> int:
@@ -61,7 +62,9 @@ class WaitingList(msgspec.Struct, frozen=True):
         found = {self.proposal.requested_by, *(each.by for each in self.authors)}
         for line in self.lines:
             found |= {line.imported_by, *line.authors}
-        return found
+        for booked in self.sums:
+            found |= {booked.imported_by, *booked.authors}
+        return (found | {self.imported_by}) - {"", SYSTEM}
 
 
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
@@ -198,8 +201,10 @@ async def let_go(tx: Tx, *, now: datetime) -> None:
 async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
     lines = await evidence.find_waiting(connection, proposal.id)
     file = await statements.get(connection, proposal.subject)
-    authors = () if file is None else file.authors
-    return WaitingList(proposal, lines, await booked_lines.sum_lines(connection, proposal.subject), authors)
+    sums = await booked_lines.sum_lines(connection, proposal.subject)
+    if file is None:
+        return WaitingList(proposal, lines, sums)
+    return WaitingList(proposal, lines, sums, file.authors, file.imported_by)
 
 
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:

@@ -15,15 +15,16 @@ from msgspec.structs import replace
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as approvals
-from malipo.approvals.acts import STATEMENT_UNDOS, Act
+from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS, Act
 from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Invalid, Missing
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.operators import vouching
 from malipo.reconciliation import effect_words, import_approval
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.coverage import AFTER_SENDING
@@ -39,6 +40,7 @@ from malipo.reconciliation.store.withdrawals import Remaining
 
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
 _EXCEPTIONS_AT_ONCE = 1000
+ANSWERABLE = "You imported this file, or said how it is read: another operator agrees that it is withdrawn."
 
 
 class NoSuchStatement(Missing):
@@ -57,8 +59,7 @@ class WithdrawStatements:
         _require(reason, actor)
         await withdrawals.sort_lines(tx, file.id)
         await _require_undecided(tx, file)
-        booked = await withdrawals.find_bookings(tx, file.id)
-        amount = sum(abs(each.amount) for each in booked if not each.is_undone)
+        amount = await _booked(tx, file)
         proposal = _proposal(Act.WITHDRAW_STATEMENT, file, None, amount, reason, actor=actor, now=now)
         return await _propose(tx, proposal, file, actor=actor)
 
@@ -107,14 +108,55 @@ class WithdrawStatements:
         seen: str | None = None,
         is_single_operator: bool = False,
     ) -> StatementProposal:
-        """Agree with what another operator has proposed about a file or a booking, and do it; `seen` is the code of
-        what they were shown."""
+        """Agree with what another operator, or malipo itself, has proposed about a file or a booking, and do it; `seen`
+        is the code of what they were shown. Above the amount malipo's own proposal becomes that of the operator who
+        agrees with it, and waits for another one."""
+        await matching.lock_for_decision(tx)
+        await moved_alone.lock(tx, actor.name)
         proposal, file = await _lock_open(tx, subject)
+        deciders = None
+        if proposal.requested_by == decide.SYSTEM:
+            deciders = await self._deciders(tx, file, actor=actor, now=now, is_single_operator=is_single_operator)
+            if deciders is Deciders.TWO:
+                await self._require_seen(tx, proposal, file, seen, now=now)
+                return await _take_over(tx, proposal, file, actor=actor, now=now)
+            is_single_operator = False  # It was looked at whether somebody else could agree.
         decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+        await self._require_seen(tx, proposal, file, seen, now=now)
+        is_alone = decided.is_single_operator or deciders is Deciders.ONLY
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
+
+    async def _require_seen(
+        self, tx: Tx, proposal: Proposal, file: StatementFile, seen: str | None, *, now: datetime
+    ) -> None:
         if seen is not None:
             effect = await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now)
             decide.require_seen(seen, code_of(proposal, effect))
-        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=decided.is_single_operator)
+
+    async def _deciders(
+        self, tx: Tx, file: StatementFile, *, actor: Actor, now: datetime, is_single_operator: bool
+    ) -> Deciders:
+        """Of malipo's own proposal. Who imported the file, or said how it is read, would otherwise take back alone what
+        two have approved of it."""
+        require_operator(actor)
+        act = Act.WITHDRAW_DOUBTED
+        if is_single_operator:
+            await moved_alone.require_single_operator(tx, act)
+        elif actor.name in answerable_for(file):
+            raise Forbidden(ANSWERABLE)
+        else:
+            for by in (decide.SYSTEM, *sorted(answerable_for(file))):
+                await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
+        return await moved_alone.deciders_of(
+            tx,
+            act,
+            await _booked(tx, file),
+            operator=actor.name,
+            subject=file.id,
+            approval_amount=self.approval_amount,
+            now=now,
+            is_single_operator=is_single_operator,
+        )
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
         """Disagree with a proposal, or take one's own back."""
@@ -125,13 +167,13 @@ class WithdrawStatements:
 
 
 async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: datetime) -> None:
-    """The network's own statement says that this one is wrong: one operator agrees. Nothing, if it is proposed."""
-    if await approvals.lock_open(tx, [Act.WITHDRAW_STATEMENT], file.id):
+    """The network's own statement says that this one is wrong: an operator agrees who has no part in it, and above the
+    amount another one too. Nothing, if it is proposed."""
+    if await approvals.lock_open(tx, WITHDRAWALS, file.id):
         return
-    booked = await withdrawals.find_bookings(tx, file.id)
-    amount = sum(abs(each.amount) for each in booked if not each.is_undone)
     system = Actor(decide.SYSTEM, "worker")
-    proposal = _proposal(Act.WITHDRAW_STATEMENT, file, None, amount, reason, actor=system, now=now)
+    amount = await _booked(tx, file)
+    proposal = _proposal(Act.WITHDRAW_DOUBTED, file, None, amount, reason, actor=system, now=now)
     await approvals.insert(tx, proposal)
     details = _details(proposals.of(proposal), file)
     await audit_log.append(tx, system, "statement.withdraw_proposed", now=now, **details)
@@ -147,6 +189,27 @@ def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
         return decide.code_of(proposal, effect_words.fingerprint_of(effect.undos.get(booking_id, [])))
     changes = effect_words.fingerprint_of(effect.withdrawal)
     return decide.code_of(proposal, changes, effect_words.notes_of(effect))
+
+
+def answerable_for(file: StatementFile) -> set[str]:
+    """Who imported it, and who said how it is read. Pure."""
+    return {file.imported_by, *(each.by for each in file.authors)}
+
+
+async def _booked(tx: Tx, file: StatementFile) -> int:
+    """What its bookings have moved."""
+    found = await withdrawals.find_bookings(tx, file.id)
+    return sum(abs(each.amount) for each in found if not each.is_undone)
+
+
+async def _take_over(
+    tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Actor, now: datetime
+) -> StatementProposal:
+    """malipo's own proposal is this operator's from now on, and waits for another one."""
+    await approvals.set_proposer(tx, proposal.id, actor.name, now=now)
+    taken = proposals.of(replace(proposal, requested_by=actor.name, requested_at=now))
+    await audit_log.append(tx, actor, "statement.withdraw_proposed", now=now, **_details(taken, file))
+    return taken
 
 
 async def _apply(
@@ -255,7 +318,8 @@ def _proposal(
 async def _propose(tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Actor) -> StatementProposal:
     proposed = proposals.of(proposal)
     note, details = f"statement.{proposed.action}_proposed", _details(proposed, file)
-    return proposals.of(await decide.propose(tx, proposal, note, details, actor=actor))
+    family = WITHDRAWALS if proposal.action in WITHDRAWALS else (proposal.action,)
+    return proposals.of(await decide.propose(tx, proposal, note, details, actor=actor, family=family))
 
 
 def _details(proposal: StatementProposal, file: StatementFile, remaining: Sequence[Remaining] = ()) -> dict[str, Any]:

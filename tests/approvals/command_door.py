@@ -18,6 +18,7 @@ _REFUSALS = (
     "You brought the file that says what this line is",
     "Until a third operator vouches",
     "Only a third operator vouches",
+    "Only another operator vouches",
 )
 
 
@@ -108,6 +109,14 @@ def _of_access(command: str, case: Case) -> list[str]:
             return [case.payment.reference]
         case ["tariff", "set"]:
             return [case.merchant_id, "--type", "COLLECTION", "--band", "500:0:150:20"]
+        case ["restore", "fence"]:
+            return list(WHY)
+        case ["floats", "read"]:
+            return ["MPESA", "4200000"]
+        case ["statements", "charge"]:
+            return ["MPESA", "DISBURSEMENT", "--fixed", "100"]
+        case ["merchant", "create"]:
+            return [case.name]
         case ["merchant", "activate" | "deactivate"]:
             return [case.merchant_id]
         case ["operators", "vouch"]:

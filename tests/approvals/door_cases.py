@@ -13,10 +13,11 @@ from malipo import clock
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
+from malipo.installation.store import installation
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
-from malipo.merchants import issue_api_keys, manage_people, onboard
+from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Verdict
@@ -26,6 +27,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exception import Action
 from malipo.reconciliation.store import withdrawals
+from malipo.reconciliation.withdraw_statement import propose_by_system
 from malipo.restore import hold
 from malipo.service import Service
 from tests.approvals.grid import LIMIT, MORE
@@ -115,10 +117,14 @@ class Cases:
                 await self._exception(case, statements, mark)
             case Act.UNDO | Act.UNDO_OF_TWO:
                 await self._done_about_exception(case, statements, mark)
-            case Act.WITHDRAW_STATEMENT | Act.UNDO_STATEMENT_BOOKING:
+            case Act.WITHDRAW_STATEMENT | Act.WITHDRAW_DOUBTED | Act.UNDO_STATEMENT_BOOKING:
                 fee = Entry(f"F{mark}", -MORE, clock.now() - timedelta(hours=1), "Fee")
-                case.file_id = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file.id
+                loaded = (await statements.load(statements.write(fee, name=f"{mark}.csv"))).file
+                case.file_id = loaded.id
                 await statements.match()
+                if act is Act.WITHDRAW_DOUBTED:
+                    async with self.database.begin() as tx:
+                        await propose_by_system(tx, loaded, reason="The worker has fetched it", now=clock.now())
                 if act is Act.UNDO_STATEMENT_BOOKING:
                     async with self.database.read() as connection:
                         [booked] = await withdrawals.find_bookings(connection, case.file_id)
@@ -140,8 +146,10 @@ class Cases:
             case Act.SWITCH_MERCHANT if form == "merchant activate":
                 async with self.database.begin() as tx:
                     await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
-            case Act.SET_TARIFF | Act.SWITCH_MERCHANT | Act.MAKE_PAYING_KEY:
+            case Act.SET_TARIFF | Act.SWITCH_MERCHANT | Act.MAKE_PAYING_KEY | Act.FENCE | Act.SET_CHARGE:
                 pass
+            case Act.NOTE_READING | Act.CREATE_MERCHANT:
+                case.name = f"Soko {mark}"
             case Act.END_HOLD:
                 async with self.database.begin() as tx:
                     await hold.hold(tx, [], "Counting", actor=JUMA, now=clock.now())
@@ -237,17 +245,21 @@ class Cases:
             )
             case.key_id = key.id
             await operators.insert_operator(tx, operator_id, case.name, now=now)
-            if case.act is Act.VOUCH:
+            if case.act is Act.VOUCH and not is_of_merchant:
                 await login.set_password(tx, case.name, cheap_hash(), actor=JUMA, now=now)
             person = await manage_people.add_person(
                 tx, case.merchant_id, email=case.email, name="", role=Role.OWNER, actor=NOBODY, now=now
             )
+            if case.act is Act.VOUCH and is_of_merchant:
+                await password_links.make_link(tx, person, actor=JUMA, now=now)
         if case.act is Act.RESET_SECOND_FACTOR:
             await enrolled(self.database, person.id if is_of_merchant else operator_id, secret_key=SECRET_KEY)
 
     async def end(self, case: Case) -> None:
         """What all rows share is as it was."""
         async with self.database.begin() as tx:
+            if case.act is Act.FENCE:
+                await installation.end_fence(tx)
             if case.act is Act.CLOSE_WITH_DIFFERENCE:
                 await tx.execute(
                     "UPDATE wallets SET available = available - 5 WHERE merchant_id = $1", case.merchant_id

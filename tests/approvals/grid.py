@@ -37,6 +37,7 @@ _EXCEPTION = Door(("exceptions propose",), ("exceptions approve",))
 _UNDONE = Door(("/operator/exceptions/{id}/undo",), ("/operator/exceptions/approve",))
 _UNDO = Door(("exceptions undo",), ("exceptions approve",))
 _STATEMENT = Door(("/operator/statements/{id}/propose",), ("/operator/statements/{id}/approve",))
+_WITHDRAWN = ("statements approve",)
 _CLOSE = "/operator/close/{day}/close"
 
 
@@ -78,12 +79,15 @@ GRID: dict[str, Row] = {
     "note": Row(SINGLE, Door(_EXCEPTIONS.begins), Door(_EXCEPTION.begins)),
     "undo": Row(TWO, _UNDONE, _UNDO),
     "undo_of_two": Row(TWO, _UNDONE, _UNDO),
-    "withdraw_statement": Row(TWO, _STATEMENT, Door(("statements withdraw",), ("statements approve",))),
-    "undo_statement_booking": Row(TWO, _STATEMENT, Door(("statements undo",), ("statements approve",))),
+    "withdraw_statement": Row(TWO, _STATEMENT, Door(("statements withdraw",), _WITHDRAWN)),
+    # malipo has proposed it: the first operator who agrees is its proposer from then on.
+    "withdraw_doubted": Row(TWO, Door(_STATEMENT.approves, _STATEMENT.approves), Door(_WITHDRAWN, _WITHDRAWN)),
+    "undo_statement_booking": Row(TWO, _STATEMENT, Door(("statements undo",), _WITHDRAWN)),
     "close_day": Row(SINGLE, Door((_CLOSE,)), Door(("close day",))),
     "close_with_difference": Row(
         TWO, Door((_CLOSE,), ("/operator/close/{day}/approve",)), Door(("close day",), ("close approve",))
     ),
+    "fence": Row(SINGLE, NO_PAGE, Door(("restore fence",))),
     "release": Row(
         TWO,
         Door(("/operator/restore/release",), ("/operator/restore/release",)),
@@ -95,13 +99,16 @@ GRID: dict[str, Row] = {
     "cancel_unreported": Row(
         TWO, Door(("/operator/cases/{payment}/cancel",), _CASES.approves), Door(("payments cancel",), _RESOLVE.approves)
     ),
-    "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch",))),
+    "vouch": Row(VOUCHING, Door(("/operator/vouch",)), Door(("operators vouch", "merchant vouch"))),
     "save_layout": Row(
         SINGLE,
         Door(("/operator/statements/new/{upload}/layout", "/operator/statements/new/{upload}/words")),
         Door(("statements layout",)),
     ),
     "set_tariff": Row(SINGLE, NO_PAGE, Door(("tariff set",))),
+    "set_charge": Row(SINGLE, NO_PAGE, Door(("statements charge",))),
+    "note_reading": Row(SINGLE, Door(("/operator/floats/read",)), Door(("floats read",))),
+    "create_merchant": Row(SINGLE, NO_PAGE, Door(("merchant create",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
     # No page makes access for others.
     "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),

@@ -70,6 +70,8 @@ def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
             return f"/operator/cases/{case.payment.reference}", typed if act == "propose" else [], {}
         case ["bookings", _]:
             return "/operator/bookings", [], {}
+        case ["floats", "read"]:
+            return "/operator/floats", [("channel", "MPESA"), ("account", ""), ("amount", "4200000")], {}
         case ["floats", act]:
             return "/operator/floats", _transfer(case) if act == "transfer" else [], {}
         case ["statements", _, act]:

@@ -18,6 +18,7 @@ from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
+from malipo.floats.note_readings import note_seen
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -36,9 +37,11 @@ from malipo.reconciliation.choose_profile import save_status_words
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.report_evidence import approve_import
-from malipo.reconciliation.store import withdrawals
-from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.store import charges, withdrawals
+from malipo.reconciliation.store.charges import Charge
+from malipo.reconciliation.withdraw_statement import WithdrawStatements, propose_by_system
 from malipo.restore import hold, release
+from malipo.restore.fence import fence
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
@@ -169,6 +172,14 @@ class World:
 
         return begin, approve
 
+    def doubted(self, file_id: str) -> tuple[Begin, Approve]:
+        async def approve(actor: Actor) -> bool:
+            withdraw = WithdrawStatements(LIMIT)
+            done = await self.write(lambda tx: withdraw.approve(tx, file_id, **self.approving(actor)))
+            return done.decided_at is not None
+
+        return approve, approve
+
     def single(self, act: Callable[[Tx, Actor], Awaitable[object]]) -> tuple[Begin, Approve]:
         async def begin(actor: Actor) -> bool:
             await self.write(lambda tx: act(tx, actor))
@@ -226,12 +237,15 @@ class World:
                 if act is Act.UNDO_OF_TWO:
                     await desk.approve(found, by=JUMA)
                 return self.exception(found, Action.UNDO, {})
-            case Act.WITHDRAW_STATEMENT | Act.UNDO_STATEMENT_BOOKING:
+            case Act.WITHDRAW_STATEMENT | Act.WITHDRAW_DOUBTED | Act.UNDO_STATEMENT_BOOKING:
                 fee = Entry("F1", -MORE, clock.now() - timedelta(hours=1), "Fee")
                 file = (await statements.load(statements.write(fee))).file
                 await statements.match()
                 async with self.database.read() as connection:
                     [booked] = await withdrawals.find_bookings(connection, file.id)
+                if act is Act.WITHDRAW_DOUBTED:
+                    await self.write(lambda tx: propose_by_system(tx, file, reason=REASON, now=clock.now()))
+                    return self.doubted(file.id)
                 return self.statement(file.id, booked.id if act is Act.UNDO_STATEMENT_BOOKING else None)
             case Act.CLOSE_DAY | Act.CLOSE_WITH_DIFFERENCE:
                 return await self._close(lines=[("X", 700, "15:00", "money")] if act is not Act.CLOSE_DAY else [])
@@ -252,6 +266,15 @@ class World:
                 return self.single(lambda tx, by: save_status_words(tx, "generic", actor=by, **said))
             case Act.SET_TARIFF:  # The command itself writes it.
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
+            case Act.SET_CHARGE:  # The command itself writes it.
+                charge = Charge(channel=Channel.MPESA, type=PAYOUT, basis_points=100, fixed_fee=0, min_fee=0)
+                return self.single(lambda tx, by: charges.set_charge(tx, charge, by=by.name, now=clock.now()))
+            case Act.NOTE_READING:
+                return self.single(lambda tx, by: note_seen(tx, Channel.MPESA, "", 5, actor=by, now=clock.now()))
+            case Act.CREATE_MERCHANT:
+                return self.single(lambda tx, by: onboard.create_merchant(tx, "Soko", actor=by, now=clock.now()))
+            case Act.FENCE:
+                return self.single(lambda tx, by: fence(tx, REASON, actor=by, now=clock.now(), epoch=1))
             case Act.SWITCH_MERCHANT:
                 return self.single(
                     lambda tx, by: onboard.set_active(tx, merchant_id, is_active=False, actor=by, now=clock.now())
@@ -383,6 +406,7 @@ ALONE = {
     "adopt_line": "refused",
     "undo": "done",
     "undo_of_two": "refused",
+    "withdraw_doubted": "done",
     "undo_statement_booking": "done",
     "release": "done",
     "cancel_unreported": "done",

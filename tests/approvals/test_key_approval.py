@@ -1,4 +1,4 @@
-"""An API key that an operator makes can pay out what lies in the wallet: above the amount it takes two operators."""
+"""An API key that an operator makes, and that can pay out, takes two operators, whatever the wallet holds."""
 
 from typing import Any
 
@@ -12,10 +12,15 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Forbidden
+from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import UNNAMED_PERMISSIONS, Environment, NewKey, Permission
 from malipo.merchants.store import api_keys
+from malipo.payments.transaction import Type
 from tests.conftest import make_merchant
+from tests.journeys import database_facts
 from tests.operators.booking_steps import ASHA, JUMA, give_password, hire
+from tests.payments.payment_steps import PaymentSteps
+from tests.payments.payment_steps import steps as steps
 
 READS, CREATES, APPROVES = Permission.PAYMENTS_READ, Permission.PAYMENTS_CREATE, Permission.PAYOUTS_APPROVE
 LIMIT = 1_000_000
@@ -34,22 +39,26 @@ async def ask(database: Database, merchant_id: str, terms: KeyTerms, by: Actor =
 
 
 @pytest.mark.parametrize(
-    ("terms", "available", "expected"),
+    ("terms", "available", "in_flight", "expected"),
     [
-        (key(READS), 5_000_000, 0),
-        (key(CREATES), 5_000_000, 5_000_000),
-        (key(APPROVES), 5_000_000, 5_000_000),
-        (key(CREATES), 0, 0),
-        (key(CREATES, daily_payout_limit=200_000), 5_000_000, 200_000),
-        (key(CREATES, daily_payout_limit=200_000), 50_000, 50_000),
-        (key(CREATES, payout_limit=1000), 5_000_000, 5_000_000),  # Many payouts of a thousand.
+        (key(READS), 5_000_000, 0, 0),
+        (key(CREATES), 5_000_000, 0, 5_000_000),
+        (key(APPROVES), 5_000_000, 0, 5_000_000),
+        (key(CREATES), 0, 0, 0),
+        (key(CREATES), 0, 3_000_000, 3_000_000),  # Payouts that are cancelled or fail come back.
+        (key(CREATES, daily_payout_limit=200_000), 5_000_000, 0, 200_000),
+        (key(CREATES, daily_payout_limit=200_000), 50_000, 0, 50_000),
+        (key(CREATES, daily_payout_limit=200_000), 50_000, 100_000, 150_000),
+        (key(CREATES, payout_limit=1000), 5_000_000, 0, 5_000_000),  # Many payouts of a thousand.
     ],
 )
-def test_a_key_counts_as_what_it_can_pay_out_in_a_day(terms: KeyTerms, available: int, expected: int) -> None:
-    assert amount_of(terms, available=available) == expected
+def test_a_key_counts_as_what_it_can_pay_out_in_a_day(
+    terms: KeyTerms, available: int, in_flight: int, expected: int
+) -> None:
+    assert amount_of(terms, Wallet("mer_1", available, in_flight, 1)) == expected
 
 
-async def test_one_operator_makes_no_key_that_pays_out_more_than_they_may_move(database: Database) -> None:
+async def test_one_operator_makes_no_key_that_pays_out(database: Database) -> None:
     await hire(database, "asha", "juma")
     merchant = await make_merchant(database, wallet=5_000_000)
     async with database.read() as connection:
@@ -73,20 +82,49 @@ async def test_one_operator_makes_no_key_that_pays_out_more_than_they_may_move(d
     assert (noted[0].details["key"], noted[0].details["proposed_by"]) == (made.id, ASHA.name)
 
 
-async def test_a_new_merchant_gets_its_first_key_at_once(database: Database) -> None:
+@pytest.mark.parametrize("wallet", [0, 1000, 5_000_000])
+@pytest.mark.parametrize(
+    "terms", [key(), key(APPROVES), key(CREATES, daily_payout_limit=500)], ids=["unnamed", "approves", "limited"]
+)
+async def test_a_key_that_pays_out_takes_two_operators_whatever_the_wallet_holds(
+    database: Database, wallet: int, terms: KeyTerms
+) -> None:
+    """It pays out what comes later, and its daily limit once more on each day."""
     await hire(database, "asha", "juma")
-    merchant = await make_merchant(database, wallet=0)
-    assert isinstance(await ask(database, merchant.id, key()), NewKey)
+    merchant = await make_merchant(database, wallet=wallet)
+    waiting = await ask(database, merchant.id, terms)
+    assert isinstance(waiting, Proposal)
+    async with database.begin() as tx:
+        assert isinstance(await key_approval.approve(tx, merchant.id, actor=JUMA, now=clock.now()), NewKey)
+        assert await tx.fetchval("SELECT count(*) FROM moved_alone") == 0
 
 
-async def test_keys_that_an_operator_makes_alone_count_together(database: Database) -> None:
+async def test_a_key_that_pays_nothing_out_is_made_at_once(database: Database) -> None:
     await hire(database, "asha", "juma")
-    one, two = [await make_merchant(database, wallet=600_000, name=name) for name in ("Duka", "Soko")]
-    assert isinstance(await ask(database, one.id, key()), NewKey)
-    assert isinstance(await ask(database, two.id, key(READS)), NewKey), "it pays out nothing"
-    assert isinstance(await ask(database, two.id, key(CREATES, daily_payout_limit=400_000)), NewKey)
-    assert isinstance(await ask(database, two.id, key(CREATES, daily_payout_limit=1000)), Proposal)
-    assert isinstance(await ask(database, one.id, key(), by=JUMA), NewKey), "each operator has an amount"
+    merchant = await make_merchant(database, wallet=5_000_000)
+    assert isinstance(await ask(database, merchant.id, key(READS)), NewKey)
+
+
+async def test_payouts_in_flight_are_shown_with_what_the_key_can_pay_out(
+    steps: PaymentSteps, database: Database
+) -> None:
+    """One operator held the sending, made a key while the wallet was empty, and cancelled the payouts that waited."""
+    await hire(database, "asha", "juma")
+    available, *_ = await database_facts.wallet(database, steps.merchant_id)
+    await steps.open(Type.DISBURSEMENT, available)
+    waiting = await ask(database, steps.merchant_id, key())
+    assert isinstance(waiting, Proposal)
+    assert waiting.amount == available
+
+
+async def test_the_only_operator_makes_it_alone_and_it_counts(database: Database) -> None:
+    await hire(database, "asha")
+    merchant = await make_merchant(database, wallet=600_000)
+    assert isinstance(await ask(database, merchant.id, key(), is_single_operator=True), NewKey)
+    async with database.read() as connection:
+        assert await connection.fetchval("SELECT sum(amount) FROM moved_alone") == 600_000
+        [noted] = await audit_log.find(connection, merchant_id=merchant.id, limit=1)
+    assert noted.details["alone"] is True
 
 
 async def test_an_operator_whom_another_has_reset_makes_none_alone(database: Database) -> None:

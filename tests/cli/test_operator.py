@@ -23,7 +23,7 @@ async def test_every_number_of_a_new_merchants_first_day_adds_up(
     told("operators", "add", "Asha@example.com")
     asha = {"operator": "asha@example.com"}
     merchant = told("merchant", "create", "Duka la Juma", **asha)["id"]
-    key = told("key", "create", merchant, "--name", "till", **asha)["key"]
+    key = told("key", "create", merchant, "--name", "till", "--alone", **asha)["key"]
     tariff = told("tariff", "set", merchant, "--type", "COLLECTION", "--band", "500:0:150:20", **asha)
     assert tariff["bands"] == [{"from_amount": 500, "fixed": 0, "basis_points": 150, "least": 20, "most": None}]
     told("tariff", "set", merchant, "--type", "DISBURSEMENT", "--channel", "AIRTEL_MONEY", "--band", "500:50:0", **asha)

@@ -274,6 +274,7 @@ GIVEN_BY = {
     Authority.SECOND_OPERATOR: {
         *("wallet approve", "floats approve", "close approve", "payments approve", "exceptions approve"),
         *("statements approve", "statements approve-import", "operators vouch", "key approve"),
+        "merchant vouch",
     },
 }
 

@@ -11,20 +11,25 @@ from malipo import clock
 from malipo.access.second_factor.store import factors
 from malipo.access.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Tx
+from malipo.ledger.bookings import Kind, book
 from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
 from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.merchants.store import people
+from malipo.merchants.store import approval_rules, people
+from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.payments.batches.approve import MerchantsPersonRequired, SecondPersonRequired, SecondPersonWaits
 from malipo.payments.batches.batch import Requester
+from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.conftest import Merchant, make_merchant
 from tests.dashboard.page_client import add_person
+from tests.operators.booking_steps import give_password, hire
 from tests.payments.batches.batch_steps import BatchSteps
+from tests.payments.payment_steps import PaymentSteps
 
 OPERATOR = Actor("operator juma", "test")
 
@@ -287,10 +292,138 @@ async def test_whoever_waits_makes_keys_that_only_read_and_removes_staff(shop: S
 
 async def test_the_first_owner_of_a_merchant_makes_the_first_key_at_once(service: Service) -> None:
     shop = Shop(service, (await make_merchant(service.database)).id)
-    await invite(shop, "asha", by=OPERATOR)
+    await first_owner(shop, by=OPERATOR)
+    await key_of(shop, shop.actor("asha"))
+
+
+async def first_owner(shop: Shop, *, by: Actor) -> None:
+    await invite(shop, "asha", by=by)
     async with shop.database.begin() as tx:
         await people.set_password(tx, (await shop.person("asha")).id, "hash")
+
+
+@pytest.mark.parametrize("what", ["a top-up", "an open collection", "a wallet that was emptied"])
+async def test_the_first_owner_of_a_merchant_with_money_waits(service: Service, what: str) -> None:
+    """One operator adds an owner to a merchant that has only keys, logs in as them, and makes a key."""
+    merchant = await make_merchant(service.database, wallet=0 if what == "an open collection" else 10_000)
+    shop = Shop(service, merchant.id)
+    if what == "an open collection":
+        await PaymentSteps(service, merchant.id).open(Type.COLLECTION, 9_000_000)
+    if what == "a wallet that was emptied":
+        async with service.database.begin() as tx:
+            await book(tx, Kind.SETTLEMENT, merchant.id, 10_000, reference="NMB-1", now=clock.now())
+    await first_owner(shop, by=OPERATOR)
+    with pytest.raises(vouching.NotVouchedFor):
+        await key_of(shop, shop.actor("asha"))
+    async with shop.database.read() as connection:
+        assert await vouching.find_not_paying(connection, merchant.id, now=clock.now()) == {shop.email("asha")}
+
+
+async def test_whoever_installs_says_who_the_first_people_are_also_of_a_merchant_with_money(service: Service) -> None:
+    shop = Shop(service, (await make_merchant(service.database, wallet=10_000)).id)
+    await first_owner(shop, by=Actor("user root", "test"))
     await key_of(shop, shop.actor("asha"))
+
+
+async def not_paying(shop: Shop) -> set[str]:
+    async with shop.database.read() as connection:
+        return await vouching.find_not_paying(connection, shop.merchant_id, now=clock.now())
+
+
+async def let_one_approve(shop: Shop) -> None:
+    async with shop.database.begin() as tx:
+        await approval_rules.save(tx, shop.merchant_id, ApprovalRules(takes_two=False, above=None))
+
+
+@pytest.mark.parametrize(("help_", "name"), HELPS)
+async def test_whom_an_operator_has_invited_or_reset_approves_nothing_where_one_is_enough(
+    shop: Shop, help_: Help, name: str
+) -> None:
+    await let_one_approve(shop)
+    await help_(shop, name, by=OPERATOR)
+    batch = await shop.make(2, requester=shop.requester(name))
+    with pytest.raises(vouching.NotVouchedFor):
+        await shop.approve(batch, shop.requester(name))
+    assert (await shop.look(batch)).batch.approved_at is None
+    await shop.vouch(name, by="neema")
+    await shop.approve(batch, shop.requester(name))
+
+
+@pytest.mark.parametrize(("help_", "name"), HELPS)
+async def test_whom_an_owner_has_invited_or_reset_approves_at_once_where_one_is_enough(
+    shop: Shop, help_: Help, name: str
+) -> None:
+    """The owner could pay it out too, so nothing is gained by the account."""
+    await let_one_approve(shop)
+    await help_(shop, name, by=shop.actor("asha"))
+    assert await not_paying(shop) == set()
+    await shop.approve(await shop.make(2, requester=shop.requester(name)), shop.requester(name))
+
+
+async def test_an_account_that_such_a_person_has_invited_pays_out_nothing_either(shop: Shop) -> None:
+    """That somebody vouches for the first account says nothing about the second."""
+    await give_link(shop, "asha", by=OPERATOR)
+    await invite(shop, "one", by=shop.actor("asha"))
+    await invite(shop, "two", by=shop.actor("one"))
+    assert await not_paying(shop) == {shop.email(name) for name in ("asha", "one", "two")}
+    await shop.vouch("asha", by="neema")
+    assert await not_paying(shop) == {shop.email(name) for name in ("one", "two")}
+
+
+async def test_a_key_from_before_the_reset_approves_where_one_is_enough(shop: Shop) -> None:
+    await let_one_approve(shop)
+    key = await key_of(shop, shop.actor("neema"))
+    await give_link(shop, "neema", by=OPERATOR)
+    await shop.approve(await shop.make(2, requester=key), key)
+
+
+async def vouch_as(shop: Shop, name: str, operator: str) -> None:
+    person = await shop.person(name)
+    async with shop.database.begin() as tx:
+        await vouching.vouch_as_operator(tx, person, actor=operator_at(operator, "till"), now=clock.now())
+
+
+@pytest.mark.parametrize(("help_", "name"), HELPS)
+async def test_another_operator_vouches_for_what_an_operator_did(shop: Shop, help_: Help, name: str) -> None:
+    """A merchant with one person works on, if two operators agree."""
+    await hire(shop.database, "asha", "juma")
+    await help_(shop, name, by=OPERATOR)
+    with pytest.raises(vouching.NotAnotherOperator):
+        await vouch_as(shop, name, "juma")
+    await vouch_as(shop, name, "asha")
+    assert await not_paying(shop) == set()
+    assert await shop.are_two(name, "asha")
+    async with shop.database.read() as connection:
+        found = await audit_log.find(connection, merchant_id=shop.merchant_id, limit=50)
+    [deed] = [each for each in found if each.action == "person.vouched_for"]
+    assert (deed.actor, deed.details["email"]) == ("operator asha", shop.email(name))
+    with pytest.raises(vouching.NothingOpen):
+        await vouch_as(shop, name, "asha")
+
+
+async def test_one_operator_is_not_two_by_way_of_another_whom_they_have_reset(shop: Shop) -> None:
+    """juma sets asha's password. As asha he vouches for his own link; or makes the link as asha, and vouches himself."""
+    await hire(shop.database, "asha", "juma", "neema")
+    await give_password(shop.database, "asha", by=OPERATOR)
+    await give_link(shop, "baraka", by=OPERATOR)
+    await give_link(shop, "neema", by=operator_at("asha", "till"))
+    for name, operator in (("baraka", "asha"), ("neema", "asha"), ("neema", "juma")):
+        with pytest.raises(vouching.NotAnotherOperator):
+            await vouch_as(shop, name, operator)
+    for name in ("baraka", "neema"):
+        await vouch_as(shop, name, "neema")
+
+
+async def test_operators_do_not_vouch_for_whom_an_owner_has_invited(shop: Shop) -> None:
+    """What takes two people of a merchant is not for operators to decide."""
+    await hire(shop.database, "asha", "juma")
+    await invite(shop, "colleague", by=shop.actor("asha"))
+    with pytest.raises(vouching.NothingOpen):
+        await vouch_as(shop, "colleague", "asha")
+    await reset_second_factor(shop, "colleague", by=OPERATOR)
+    await vouch_as(shop, "colleague", "asha")
+    assert await not_paying(shop) == set()
+    assert not await shop.are_two("colleague", "neema"), "what the owner did stays open"
 
 
 @pytest.mark.parametrize("maker", [OPERATOR, Actor("user root", "test")])
@@ -331,10 +464,12 @@ async def test_a_link_that_somebody_makes_for_themselves_changes_nothing(shop: S
 
 async def test_the_first_people_of_a_merchant_count_at_once(service: Service) -> None:
     """Whoever takes the merchant in says who its people are. From the first password on, they do not."""
-    merchant = await make_merchant(service.database, wallet=10_000_000)
+    merchant = await make_merchant(service.database)
     shop = Shop(service, merchant.id)
     for name in ("asha", "neema"):
         await invite(shop, name, by=OPERATOR)
+    async with service.database.begin() as tx:
+        await book(tx, Kind.TOP_UP, merchant.id, 10_000_000, reference="NMB-1", now=clock.now())
     assert await shop.are_two("asha", "neema")
     async with shop.database.begin() as tx:
         await people.set_password(tx, (await shop.person("asha")).id, "hash")

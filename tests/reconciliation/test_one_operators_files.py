@@ -286,7 +286,7 @@ async def test_an_operators_file_of_another_account_does_not_keep_the_networks_o
     await desk.statements.match()
 
     async with desk.database.snapshot() as connection:
-        [proposal] = await proposals.find_open(connection, [Act.WITHDRAW_STATEMENT])
+        [proposal] = await proposals.find_open(connection, [Act.WITHDRAW_DOUBTED])
         shown = "\n".join((await find_shown(connection, proposal, Settings())).lines)
     assert (proposal.subject, proposal.requested_by) == (elsewhere.id, "malipo")
     assert "They count twice." in shown

@@ -102,7 +102,7 @@ PAGES = [
     Page("POST", f"{statements.PATH}/{{id}}/approve-import", decide_import.approve, does=(Act.IMPORT,)),
     Page("POST", f"{statements.PATH}/{{id}}/reject-import", decide_import.reject, does=(Act.REJECT_IMPORT,)),
     Page("GET", floats.PATH, floats.show),
-    Page("POST", f"{floats.PATH}/read", floats.note_reading),
+    Page("POST", f"{floats.PATH}/read", floats.note_reading, does=(Act.NOTE_READING,)),
     Page("POST", f"{floats.PATH}/transfer", floats.transfer, does=(Act.TRANSFER,)),
     Page("POST", f"{floats.PATH}/approve", floats.approve, does=BOOKINGS),
     Page("POST", f"{floats.PATH}/reject", floats.reject),

@@ -30,6 +30,19 @@ async def name_of(connection: Conn, merchant_id: str) -> str:
     return str(await connection.fetchval("SELECT name FROM merchants WHERE id = $1", merchant_id))
 
 
+async def has_had_money(connection: Conn, merchant_id: str) -> bool:
+    """Whether anything was ever in its wallet, or may come into it: it has a payment."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT EXISTS (SELECT FROM wallets WHERE merchant_id = $1 AND statement_lines > 0)
+                OR EXISTS (SELECT FROM transactions WHERE merchant_id = $1)
+            """,
+            merchant_id,
+        )
+    )
+
+
 async def find_by_name(connection: Conn, name: str) -> list[str]:
     rows = await connection.fetch("SELECT id FROM merchants WHERE name = $1 ORDER BY id", name)
     return [row["id"] for row in rows]

@@ -117,12 +117,22 @@ class ApproveBatch:
             return MerchantsPersonRequired()
         if takes_two and await self._is_one_waiting(tx, batch, approval.requester):
             return SecondPersonWaits()
+        if await self._is_not_paying(tx, approval):
+            return vouching.NotVouchedFor()
         return await self._open(tx, batch, approval.requester)
 
     async def _is_one_waiting(self, tx: Tx, batch: Batch, requester: Requester) -> bool:
         """Whether one of the two may be somebody else, who has made or reset their account."""
         resets = await vouching.find_open(tx, batch.merchant_id, now=self._clock())
         return not are_two(resets, batch.maker, requester.person)
+
+    async def _is_not_paying(self, tx: Tx, approval: Approval) -> bool:
+        """Whether an operator may be who approves, also where the merchant lets one person approve. A key that the
+        person made before the reset works on."""
+        if approval.requester.id != approval.requester.person:
+            return False
+        not_paying = await vouching.find_not_paying(tx, approval.merchant_id, now=self._clock())
+        return approval.requester.person in not_paying
 
     async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
         lines = await items.find_all(tx, batch)

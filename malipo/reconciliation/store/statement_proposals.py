@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import STATEMENT_UNDOS, Act
+from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS
 from malipo.approvals.store import Proposal
 from malipo.db import Conn
 
@@ -59,7 +59,7 @@ async def find_open(connection: Conn) -> list[StatementProposal]:
 def of(proposal: Proposal) -> StatementProposal:
     return StatementProposal(
         id=proposal.id,
-        action=ProposedAction.WITHDRAW if proposal.action is Act.WITHDRAW_STATEMENT else ProposedAction.UNDO,
+        action=ProposedAction.WITHDRAW if proposal.action in WITHDRAWALS else ProposedAction.UNDO,
         amount=proposal.amount,
         reason=proposal.reason,
         requested_by=proposal.requested_by,

@@ -24,6 +24,7 @@ ACTS = {
     ("POST", "/operator/statements/new/{upload}/layout"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/new/{upload}/words"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/new/{upload}/import"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/floats/read"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/transfer"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,

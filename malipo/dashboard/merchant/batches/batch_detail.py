@@ -1,6 +1,6 @@
 """One batch: how far it is, who made and approved it, its lines with what became of each, and the file of results."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -20,7 +20,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
-from malipo.merchants.vouching import find_open
+from malipo.merchants.vouching import find_not_paying, find_open
 from malipo.payments.batches import progress, views
 from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, NoSuchBatch
 from malipo.payments.batches.store import payouts
@@ -40,6 +40,7 @@ class Found:
     people: Sequence[Person]
     wallet: Wallet
     resets: Sequence[CredentialReset] = ()  # of people, that nobody has vouched for
+    not_paying: Collection[str] = ()  # people who approve nothing, because an operator may have their account
 
     @property
     def approvers(self) -> list[Person]:
@@ -48,12 +49,14 @@ class Found:
 
     def may_be_approved_by(self, person: Person) -> bool:
         """As far as two people are needed. The use case decides."""
+        if person.email in self.not_paying:
+            return False
         return not self.rules.takes_two or vouching.are_two(self.resets, self.batch.maker, person.email)
 
     @property
     def is_maker_waiting(self) -> bool:
-        """Whether nobody can approve it before an owner vouches for who made it."""
-        return self.rules.takes_two and self.batch.maker in vouching.waiting(self.resets)
+        """Whether nobody can approve it before somebody vouches for who made it."""
+        return self.batch.maker in vouching.waiting(self.resets) and (self.rules.takes_two or not self.approvers)
 
     def warnings_of(self, index: int) -> list[tuple[str, str]]:
         return [(each.code, each.other) for each in self.batch.warnings if each.index == index]
@@ -103,6 +106,7 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
         await people.find_all(connection, batch.merchant_id),
         wallet,
         await find_open(connection, batch.merchant_id, now=now),
+        await find_not_paying(connection, batch.merchant_id, now=now),
     )
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from malipo.approvals import decide
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
@@ -32,7 +33,7 @@ from malipo.reconciliation.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.store import statement_proposals, withdrawals
 from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.store.withdrawals import FileBooking, Remaining
-from malipo.reconciliation.withdraw_statement import code_of
+from malipo.reconciliation.withdraw_statement import answerable_for, code_of
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
@@ -176,6 +177,7 @@ async def page(
         codes={each.id: code_of(each, found.effect) for each in found.waiting},
         alone={each.id for each in found.waiting if may_be_alone(each.action, operators=found.operators)},
         is_only=found.operators == 1,
+        not_mine=_not_mine(found.waiting, file, request.actor.name),
         effects={} if found.effect is None else _effects(request.words, file.id, found.effect),
         proposals=[each for each in found.proposals if each.decided_at is None],
         withdrawal=next(
@@ -186,6 +188,12 @@ async def page(
         problem=problem,
         errors=errors or {},
     )
+
+
+def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[str]:
+    """malipo's own proposals with which this operator cannot agree: they have a part in the file."""
+    is_part = myself in answerable_for(file)
+    return {each.id for each in waiting if is_part and each.requested_by == decide.SYSTEM}
 
 
 def _effects(words: Words, file_id: str, effect: ImportEffect) -> dict[str, Effect]:

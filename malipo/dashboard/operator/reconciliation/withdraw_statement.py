@@ -22,10 +22,10 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.reconciliation.store import statement_proposals
 from malipo.reconciliation.store.statement_proposals import StatementProposal
-from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.withdraw_statement import ANSWERABLE, WithdrawStatements
 
 _REASON = "Say what you have found out, in 10 to 1,000 characters."
-SENTENCES = (_REASON, form_errors.CHANGED, decide.CHANGED, moved_alone.NOT_ALONE, moved_alone.ALWAYS_TWO)
+SENTENCES = (_REASON, form_errors.CHANGED, decide.CHANGED, moved_alone.NOT_ALONE, moved_alone.ALWAYS_TWO, ANSWERABLE)
 _Act = Callable[[Tx, WithdrawStatements], Awaitable[StatementProposal]]
 
 

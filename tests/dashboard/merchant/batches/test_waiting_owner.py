@@ -6,14 +6,23 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo import clock
+from malipo.db import Database
+from malipo.merchants import manage_people, vouching
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.password_links import make_link
-from malipo.merchants.store import api_keys, people
-from tests.conftest import Running
+from malipo.merchants.roles import Role
+from malipo.merchants.store import api_keys, approval_rules, people
+from malipo.merchants.store.approval_rules import ApprovalRules
+from malipo.service import Service
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS, Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import Office, office
+from tests.dashboard.merchant.new_payment.payment_form import PAYOUT, TYPED
+from tests.dashboard.merchant.new_payment.payment_form import key_in as form_key_in
 from tests.dashboard.merchant.test_api_keys import key_in
-from tests.dashboard.page_client import Surfer, add_person, surfing
-from tests.operators.booking_steps import ASHA, hire
+from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
+from tests.operators.booking_steps import ASHA, JUMA, hire
+from tests.payments.refunds.refund_steps import RefundSteps
 
 __all__ = ["office"]
 
@@ -73,3 +82,63 @@ async def test_nor_by_the_api(office: Office, taken: Surfer) -> None:
         async with taken.http.request(method, taken.url + path, json=body, headers=head) as answer:
             assert (answer.status, answer.headers["X-Error-Code"]) == (403, CODE), path
             assert SAYS in (await answer.json())["error"]
+
+
+async def let_one_approve(office: Office) -> None:
+    """No amount, and who submits a batch may approve it."""
+    async with office.database.begin() as tx:
+        await approval_rules.save(tx, office.merchant_id, ApprovalRules(takes_two=False, above=None))
+
+
+async def pay(surfer: Surfer, amount: str = "1,000") -> Seen:
+    key = form_key_in(await surfer.get(PAYOUT))
+    return await surfer.post(PAYOUT, TYPED | {"key": key, "step": "pay", "amount": amount})
+
+
+async def test_nor_pays_out_singly_or_by_a_batch_where_one_person_is_enough(office: Office, taken: Surfer) -> None:
+    await let_one_approve(office)
+    made = await pay(taken)
+    assert made.to.startswith("/dashboard/batches/"), "it is submitted, and pays nothing"
+    shown = await taken.get(made.to)
+    assert f'href="{made.to}/approve"' not in shown.text
+    refused = await taken.post(f"{made.to}/approve")
+    assert refused.status == 403
+    assert SAYS in refused.words
+    assert await office.payouts() == []
+
+
+async def test_nor_refunds(office: Office, taken: Surfer) -> None:
+    await let_one_approve(office)
+    steps = RefundSteps(Service.assemble(Settings(**NO_LIMITS), office.database), office.merchant_id)
+    collection = await steps.collected(5000)
+    page = f"/dashboard/transactions/{collection.id}/refund"
+    typed = {"amount": "5,000", "reason": "Returned", "key": form_key_in(await taken.get(page)), "step": "pay"}
+    assert (await taken.post(page, typed)).to.startswith("/dashboard/batches/")
+    assert (await steps.seen(collection)).refunds == ()
+
+
+async def test_when_another_operator_has_vouched_the_only_owner_pays_out(office: Office, taken: Surfer) -> None:
+    await let_one_approve(office)
+    await hire(office.database, "juma")
+    async with office.database.begin() as tx:
+        await vouching.vouch_as_operator(tx, office.owner_person, actor=JUMA, now=clock.now())
+    assert (await pay(taken)).to.startswith("/dashboard/transactions/")
+    assert len(await office.payouts()) == 1
+
+
+async def test_the_first_person_that_an_operator_adds_to_a_merchant_with_money_pays_out_nothing(
+    running: Running, database: Database
+) -> None:
+    await hire(database, "asha")
+    merchant = await make_merchant(database, wallet=5_000_000)
+    email, now = f"x+{secrets.token_hex(4)}@example.com", clock.now()
+    async with database.begin() as tx:
+        person = await manage_people.add_person(
+            tx, merchant.id, email=email, name="x", role=Role.OWNER, actor=ASHA, now=now
+        )
+        link = await make_link(tx, person, actor=ASHA, now=now)
+    async with surfing(running.url, seen_from=f"10.66.1.{secrets.randbelow(250) + 1}") as thief:
+        assert (await thief.post("/dashboard/password", {"link": link, "password": NEW, "again": NEW})).status == 303
+        assert (await thief.log_in(email, NEW)).status == 303
+        assert (await thief.post("/dashboard/keys", PAYS)).status == 403
+        assert (await pay(thief)).to.startswith("/dashboard/batches/")
