@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
@@ -17,7 +18,7 @@ from malipo.validation.fields import Fields
 
 
 def add_commands(commands: Any) -> None:
-    merchant = commands.add_parser("merchant", help="merchants and the people who speak for them")
+    merchant = add_command(commands, "merchant")
     acts = merchant.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "list", _list, "all merchants")
     create = add_subcommand(acts, "create", _create, "take a merchant in, with an empty wallet")
