@@ -86,3 +86,14 @@ async def test_nor_is_one_to_which_somebody_is_connected(kept: KeptDatabase) -> 
         assert await kept.take() != url
     finally:
         await somebody.close()
+
+
+async def test_what_a_test_has_prepared_the_next_one_finds_prepared(kept: KeptDatabase) -> None:
+    """Also if it is more than asyncpg keeps by default: a hundred."""
+    url = await kept.take()
+    async with kept.opened(url, size=1) as database, database.read() as connection:
+        for number in range(150):
+            await connection.fetchval(f"SELECT {number}")
+    assert await kept.take() == url
+    async with kept.opened(url, size=1) as database, database.read() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM pg_prepared_statements") > 150
