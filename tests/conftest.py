@@ -96,6 +96,8 @@ def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         shutil.copytree(_cluster_in(base), folder, symlinks=True, dirs_exist_ok=True)
     with server(folder) as url:
         yield url
+    # pytest keeps the folder of a run in which a test has failed. The log stays.
+    shutil.rmtree(folder / "postgres" / "data", ignore_errors=True)
 
 
 def _cluster_in(base: Path) -> Path:
