@@ -120,22 +120,28 @@ async def _wait_for_others(connection: Conn, ours: list[int]) -> None:
 
 
 class KeptDatabase:
-    def __init__(self, create: Callable[[], Awaitable[str]], drop: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        create: Callable[[], Awaitable[str]],
+        drop: Callable[[str], Awaitable[None]],
+        contents: Contents | None = None,
+    ) -> None:
+        """`contents` are those of another copy of the template, if one was looked at: that takes a tenth of a second."""
         self._create = create
         self._drop = drop
         self._url: str | None = None
         self._spare: list[Conn] = []
         self._own: list[Conn] = []  # one that looks, and one that deletes
-        self._contents: Contents | None = None
+        self.contents = contents
 
     async def take(self) -> str:
         """The address of a database that is as a new copy."""
         if self._url is None or not await self._is_restored():
             await self.leave()
             self._url = await self._create()
-            if self._contents is None:
+            if self.contents is None:
                 async with self.opened(self._url, size=1) as database, database.read() as connection:
-                    self._contents = await Contents.of(connection)
+                    self.contents = await Contents.of(connection)
         return self._url
 
     async def leave(self) -> None:
@@ -161,7 +167,7 @@ class KeptDatabase:
 
     async def _is_restored(self) -> bool:
         self._spare[:] = [each for each in self._spare if not each.is_closed()]
-        if self._contents is None or not self._spare:
+        if self.contents is None or not self._spare:
             return False
         try:
             for each in self._spare:
@@ -169,7 +175,7 @@ class KeptDatabase:
             while len(self._own) < 2:
                 self._own.append(await asyncpg.connect(self._url))
             ours = [each.get_server_pid() for each in (*self._spare, *self._own)]
-            await self._contents.restore(*self._own, ours=ours)
+            await self.contents.restore(*self._own, ours=ours)
         except (_OtherwiseChangedError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False
         return True
