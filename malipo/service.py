@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from malipo import clock as clocks
 from malipo import log, randomness
+from malipo.access.bearer_tokens import Tokens
 from malipo.access.passwords import Passwords
 from malipo.access.second_factor.codes import Codes
 from malipo.access.signed_cookies import Cookies
-from malipo.access.tokens import Tokens
 from malipo.approvals import limits
 from malipo.approvals.decide import SYSTEM
 from malipo.audit_log.actor import Actor

@@ -33,7 +33,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
-from tests.kept_database import KeptDatabase
+from tests.kept_database import Contents, KeptDatabase
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 
@@ -96,6 +96,8 @@ def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         shutil.copytree(_cluster_in(base), folder, symlinks=True, dirs_exist_ok=True)
     with server(folder) as url:
         yield url
+    # pytest keeps the folder of a run in which a test has failed. The log stays.
+    shutil.rmtree(folder / "postgres" / "data", ignore_errors=True)
 
 
 def _cluster_in(base: Path) -> Path:
@@ -161,11 +163,22 @@ def template(postgres: str) -> str:
     return TEMPLATE
 
 
+@pytest.fixture(scope="session")
+def known_contents() -> dict[str, Contents]:
+    """What a new copy of a template contains, once the first file has looked."""
+    return {}
+
+
 @pytest.fixture(scope="module")
-async def kept_database(postgres: str, template: str) -> AsyncIterator[KeptDatabase]:
-    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url))
+async def kept_database(
+    postgres: str, template: str, known_contents: dict[str, Contents]
+) -> AsyncIterator[KeptDatabase]:
+    known = known_contents.get(template)
+    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url), known)
     yield kept
     await kept.leave()
+    if kept.contents is not None:
+        known_contents[template] = kept.contents
 
 
 @pytest.fixture

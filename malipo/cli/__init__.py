@@ -17,6 +17,7 @@ from asyncpg.exceptions import InsufficientPrivilegeError, ReadOnlySQLTransactio
 
 from malipo import __version__
 from malipo.build import build_id
+from malipo.cli.command_table import COMMANDS, add_command
 from malipo.db import AccessRefused, ConnectionLost
 from malipo.errors import Impossible, Invalid, Refusal, Unavailable
 from malipo.settings import Settings, demo_settings, environment_file
@@ -25,36 +26,6 @@ from malipo.settings.environment import BadSettings, read
 _ENVIRONMENT_FILE = "--environment-file"
 _ENVIRONMENT_FILE_VARIABLE = "MALIPO_ENVIRONMENT_FILE"
 Command = Callable[[argparse.Namespace, Settings], int]
-
-# Which module each command is in. Only that one is imported: most commands need neither HTTP nor a network.
-_MODULES = {
-    "demo": "demo",
-    "serve": "serve",
-    "reload": "reload",
-    "api": "api",
-    "worker": "worker",
-    "migrate": "migrate",
-    "doctor": "doctor.commands",
-    "merchant": "merchants",
-    "key": "api_keys",
-    "tariff": "tariffs",
-    "wallet": "wallet",
-    "payments": "payments",
-    "networks": "networks",
-    "hold": "hold",
-    "restore": "restore",
-    "ledger": "ledger",
-    "statements": "statements.commands",
-    "close": "close.commands",
-    "exceptions": "exceptions.commands",
-    "floats": "floats.commands",
-    "approvals": "approvals",
-    "operators": "operators",
-    "audit": "operators",
-    "listen": "listen",
-    "trigger": "trigger",
-    "secrets": "secrets",
-}
 
 
 class _Version(argparse.Action):
@@ -84,7 +55,23 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """All commands, or as many as this one needs."""
+    """All commands with their arguments, or this one."""
+    modules = [COMMANDS[command].module] if command in COMMANDS else [each.module for each in COMMANDS.values()]
+    top, commands = _top()
+    for module in dict.fromkeys(modules):
+        import_module(f"malipo.cli.{module}").add_commands(commands)
+    return top
+
+
+def overview() -> argparse.ArgumentParser:
+    """All commands without their arguments: enough for `malipo --help`, and for a name that is none of them."""
+    top, commands = _top()
+    for name in COMMANDS:
+        add_command(commands, name)
+    return top
+
+
+def _top() -> tuple[argparse.ArgumentParser, Any]:
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
     top.add_argument("--version", action=_Version, nargs=0, help="print the version and the build, and exit")
     top.add_argument(
@@ -92,20 +79,17 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         metavar="FILE",
         help="read settings from this file, by the rules of systemd's EnvironmentFile; what the environment has wins",
     )
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    modules = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
-    for module in modules:
-        import_module(f"malipo.cli.{module}").add_commands(commands)
-    return top
+    return top, top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
 
 def run(arguments: Sequence[str]) -> int:
     try:
         file, arguments = _without_environment_file(arguments)
         _add_to_environment(file or os.environ.pop(_ENVIRONMENT_FILE_VARIABLE, None))
-        parsed = parser(arguments[0] if arguments else None).parse_args(arguments)
+        name = arguments[0] if arguments else None
+        parsed = (overview() if COMMANDS.keys().isdisjoint(arguments) else parser(name)).parse_args(arguments)
         command: Command = parsed.command
-        return command(parsed, _settings(arguments[0] if arguments else None))
+        return command(parsed, _settings(name))
     except BadSettings as error:
         return _print_error(*error.sentences, code=2)
     except Refusal as refusal:

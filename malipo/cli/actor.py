@@ -15,8 +15,8 @@ from malipo.cli import session_file
 from malipo.cli.authority import Authority
 from malipo.db import Conn, Tx
 from malipo.errors import Unauthorized
-from malipo.operators import login
 from malipo.operators import store as operators
+from malipo.operators.command_line_session import command_line_session
 from malipo.operators.store import Session
 from malipo.settings import Settings
 
@@ -42,7 +42,7 @@ async def find_session(connection: Conn, settings: Settings, *, now: datetime) -
     secret = session_file.read(session_file.path_of(settings))
     if not secret:
         return None
-    return await operators.get_live(connection, login.command_line_session(secret), now=now)
+    return await operators.get_live(connection, command_line_session(secret), now=now)
 
 
 def origin() -> str:

@@ -10,7 +10,8 @@ import uvloop
 
 from malipo import log, tracing
 from malipo.child_processes import SOCKETS, UNTIL_STDIN_CLOSES, say_ready, until_stdin_closes
-from malipo.cli.database import database_url
+from malipo.cli.command_table import add_command
+from malipo.cli.database_url import database_url
 from malipo.cli.serve import warn_of_proxies
 from malipo.db.wait_at_start import is_there
 from malipo.http_server.listen import of_files, of_supervisor
@@ -20,7 +21,7 @@ from malipo.settings.environment import require
 
 
 def add_commands(commands: Any) -> None:
-    api = commands.add_parser("api", help="run one API process; it does not migrate")
+    api = add_command(commands, "api")
     api.add_argument(SOCKETS, type=int, nargs="+", default=[], help=argparse.SUPPRESS)  # what `serve` hands over
     api.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
     api.set_defaults(command=_api)

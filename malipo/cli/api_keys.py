@@ -11,6 +11,7 @@ from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
+from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import add_seen
@@ -32,7 +33,7 @@ from malipo.validation.payout_limits import payout_limits_in
 
 
 def add_commands(commands: Any) -> None:
-    key = commands.add_parser("key", help="the API keys of a merchant")
+    key = add_command(commands, "key")
     acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "list", _list, "the keys that a merchant has").add_argument(
         "merchant", help="the merchant's id or name"

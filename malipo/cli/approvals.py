@@ -7,9 +7,11 @@ from malipo.approvals import store
 from malipo.approvals.acts import Act
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
+from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.shown_proposals import Shown, find_shown
+from malipo.cli.seen import Shown
+from malipo.cli.shown_proposals import find_shown
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.db import Database
 from malipo.errors import Missing
@@ -17,7 +19,7 @@ from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
-    act = add_subcommand(commands, "approvals", _approvals, "all that waits for a second operator, the oldest first")
+    act = add_subcommand(commands, "approvals", _approvals, COMMANDS["approvals"].help)
     act.add_argument("id", nargs="?", help="of one of them: all that its approver must see; default: a list of all")
 
 

@@ -3,8 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TypeVar
 
@@ -16,36 +15,15 @@ from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
-from malipo.cli.seen import agreed
-from malipo.cli.shown_proposals import Shown, find_shown
+from malipo.cli.database_url import database_url
+from malipo.cli.seen import Shown, agreed
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
-from malipo.db.embedded import NotRunning, server
 from malipo.db.schema import require_served
-from malipo.errors import Impossible
 from malipo.installation.store import installation
 from malipo.settings import Settings
 
 Done = TypeVar("Done")
-
-
-@contextmanager
-def database_url(settings: Settings, *, may_start: bool = False) -> Iterator[str]:
-    """The operator's PostgreSQL, or the embedded one that runs. Only the service and the demo may start one: a command
-    whose settings are missing would work on an empty database, and report success."""
-    if settings.database_url is not None:
-        yield settings.database_url
-        return
-    with ExitStack() as running:
-        try:
-            url = running.enter_context(server(settings.data_dir, may_start=may_start))
-        except NotRunning as error:
-            raise Impossible(
-                "MALIPO_DATABASE_URL is not set, and no malipo with an embedded PostgreSQL runs in "
-                f"{settings.data_dir.absolute()} (MALIPO_DATA_DIR). Give this command the settings of the service: "
-                "malipo --environment-file /etc/malipo/environment … Or start malipo serve first."
-            ) from error
-        yield url
 
 
 def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]], *, command: str = "") -> Done:
@@ -94,6 +72,7 @@ def approve(
 ) -> Done:
     """The same, of what another operator has proposed: it is shown first, and `act` is given the code of what was
     shown, which is empty if nothing is proposed."""
+    from malipo.cli.shown_proposals import find_shown  # Half of malipo, and most commands approve nothing.
 
     async def show(tx: Tx) -> Shown | None:
         proposal = await find(tx)

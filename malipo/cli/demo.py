@@ -19,7 +19,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.child_processes import Child, Children, Program
 from malipo.cli import simulator_setup
-from malipo.cli.database import database_url
+from malipo.cli.command_table import add_command
+from malipo.cli.database_url import database_url
 from malipo.cli.floats.opening import book_opening_floats
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at, stop_seconds_of_worker
 from malipo.db import Database, Tx
@@ -48,7 +49,7 @@ class _Access:
 
 
 def add_commands(commands: Any) -> None:
-    demo = commands.add_parser("demo", help="run everything with a demo merchant (the default of ./run)")
+    demo = add_command(commands, "demo")
     demo.set_defaults(command=_demo)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_stdin
+from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import write
 from malipo.cli.output import tell
 from malipo.db import Tx
@@ -18,7 +19,7 @@ _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 
 
 def add_commands(commands: Any) -> None:
-    about = "hold all payments, or a channel's: what is held waits, and nothing is lost"
+    about = COMMANDS["hold"].help
     command = commands.add_parser("hold", help=about, description=about)
     command.add_argument("--channel", choices=[each.value for each in Channel], help="only this channel's payments")
     command.add_argument("--only", choices=list(_TYPES), help="of a channel, only these")

@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from malipo import clock, money
+from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
@@ -21,7 +22,7 @@ NEEDS_NEWER = 3  # the exit code if nothing is wrong, and a newer version must c
 
 
 def add_commands(commands: Any) -> None:
-    ledger = commands.add_parser("ledger", help="the book")
+    ledger = add_command(commands, "ledger")
     acts = ledger.add_subparsers(title="acts", metavar="ACT", required=True)
     check = add_subcommand(
         acts,

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 
 from malipo import log
+from malipo.cli.command_table import COMMANDS
 from malipo.cli.developer.credentials import access, add_arguments, address
 from malipo.cli.developer.cursor_file import CursorFile, Place, Unreadable
 from malipo.cli.developer.feed_client import LATEST, Feed
@@ -22,7 +23,7 @@ from malipo.outbox.event import Event
 from malipo.settings import Settings
 from malipo.webhooks.http_client import WebhookClient
 
-_HELP = "forward a merchant's events to a receiver on your own machine, as webhooks"
+_HELP = COMMANDS["listen"].help
 
 
 def add_commands(commands: Any) -> None:

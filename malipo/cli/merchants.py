@@ -7,6 +7,7 @@ from typing import Any
 from malipo import clock
 from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.audit_log.actor import Actor
+from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import add_seen
@@ -30,7 +31,7 @@ _DONE = {PASSWORD: "has made a link for the password", SECOND_FACTOR: "has reset
 
 
 def add_commands(commands: Any) -> None:
-    merchant = commands.add_parser("merchant", help="merchants and the people who speak for them")
+    merchant = add_command(commands, "merchant")
     acts = merchant.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "list", _list, "all merchants")
     create = add_subcommand(acts, "create", _create, "take a merchant in, with an empty wallet")

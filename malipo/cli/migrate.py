@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from malipo import __version__, log
-from malipo.cli.database import database_url
+from malipo.cli.command_table import COMMANDS
+from malipo.cli.database_url import database_url
 from malipo.cli.output import add_subcommand, cell, tell
 from malipo.db import Database
 from malipo.db.migrate import migrate
@@ -18,7 +19,7 @@ from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
-    act = add_subcommand(commands, "migrate", _migrate, "bring the database's schema up to date")
+    act = add_subcommand(commands, "migrate", _migrate, COMMANDS["migrate"].help)
     act.add_argument("--status", action="store_true", help="change nothing: show what is applied and what is pending")
 
 

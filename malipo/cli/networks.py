@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell_table
 from malipo.db import Database
@@ -19,7 +20,7 @@ from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
-    networks = commands.add_parser("networks", help="the networks that are connected")
+    networks = add_command(commands, "networks")
     acts = networks.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "list", _list, "each channel: who carries it, and whether it is up")
     verify = add_subcommand(acts, "verify", _verify, "hold a network's sandbox against what its connector expects")

@@ -17,6 +17,7 @@ from malipo.db.database_time import database_now
 from malipo.errors import Forbidden
 from malipo.operators import login
 from malipo.operators import store as operators
+from malipo.operators.command_line_session import command_line_session
 from malipo.operators.login import SESSION_LIFE, CommandLine
 from malipo.operators.store import Session
 from malipo.settings import Settings
@@ -83,7 +84,7 @@ async def _now(database: Database) -> datetime:
 
 async def _end_unproven(database: Database, command_line: CommandLine, *, now: datetime) -> None:
     async with database.begin() as tx:
-        await operators.end(tx, login.command_line_session(command_line.secret), now=now)
+        await operators.end(tx, command_line_session(command_line.secret), now=now)
 
 
 def _logout(arguments: argparse.Namespace, settings: Settings) -> int:

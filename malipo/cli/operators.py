@@ -12,10 +12,10 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import operator_login, terminal
 from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.command_table import COMMANDS, add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_seen
-from malipo.cli.shown_proposals import Shown
+from malipo.cli.seen import Shown, add_seen
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.errors import Conflict, Invalid
@@ -32,7 +32,7 @@ _DONE = {PASSWORD: "has set the password", SECOND_FACTOR: "has reset the second 
 
 
 def add_commands(commands: Any) -> None:
-    operators = commands.add_parser("operators", help="the people who run this service")
+    operators = add_command(commands, "operators")
     acts = operators.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "list", _list, "all operators")
     add = add_subcommand(acts, "add", _add, "add an operator, who can act as soon as they have a password")
@@ -52,7 +52,7 @@ def add_commands(commands: Any) -> None:
     vouch.add_argument("name", help="the operator's name")
     add_here(vouch)
     add_seen(vouch)
-    audit = add_subcommand(commands, "audit", _audit, "who did what, when and from where; newest first")
+    audit = add_subcommand(commands, "audit", _audit, COMMANDS["audit"].help)
     audit.add_argument("--merchant", help="only what concerns this merchant")
     audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
 

@@ -11,6 +11,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
 from malipo.cli.authority import add_alone, require_here
+from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.seen import add_approval
@@ -28,7 +29,7 @@ _MOST_CALLBACKS = 200
 
 
 def add_commands(commands: Any) -> None:
-    payments = commands.add_parser("payments", help="payments that need an operator")
+    payments = add_command(commands, "payments")
     acts = payments.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
     _of_payment(acts, "show", _show, "everything that was heard of one of them, and how far it was put right")

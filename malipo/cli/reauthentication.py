@@ -7,10 +7,10 @@ confirmation of the last ten minutes.
 
 import argparse
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from malipo import randomness
 from malipo.access.known_browsers import Browser
-from malipo.access.passwords import Passwords
 from malipo.access.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
 from malipo.access.second_factor.codes import Codes, Typed
 from malipo.cli import terminal
@@ -19,9 +19,11 @@ from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.encryption import Encryption
 from malipo.errors import Unauthorized
-from malipo.operators.login import OperatorLogin
 from malipo.operators.store import Session
 from malipo.settings import Settings
+
+if TYPE_CHECKING:
+    from malipo.operators.login import OperatorLogin
 
 
 class NotConfirmed(Unauthorized):
@@ -45,9 +47,9 @@ async def confirm(arguments: argparse.Namespace, needed: SensitiveAct, database:
         session = await find_session(connection, settings, now=now)
     if session is None or _is_recent(session, needed, now=now):
         return  # Without a session the command is refused anyway.
+    service = login_service(database, settings)
     password = terminal.secret(arguments, f"Password of {session.operator.name}")
     typed = ask_code(arguments) if session.has_second_factor else Typed()
-    service = login_service(database, settings)
     async with database.read() as connection:
         now = await database_now(connection)  # It may have been typed slowly.
     try:
@@ -72,8 +74,12 @@ def ask_code(arguments: argparse.Namespace) -> Typed:
     return Typed(code=typed) if typed.isdecimal() else Typed(recovery_code=typed)
 
 
-def login_service(database: Database, settings: Settings) -> OperatorLogin:
+def login_service(database: Database, settings: Settings) -> "OperatorLogin":
     """Codes are checked under MALIPO_SECRET_KEY. Without it only operators who have none can log in."""
+    # Slow to import, and most commands ask for no password.
+    from malipo.access.passwords import Passwords
+    from malipo.operators.login import OperatorLogin
+
     encryption = Encryption(*(settings.secret_keys or (randomness.token_hex(32),)))
     codes = Codes(database, encryption, is_command_line=True)
     return OperatorLogin(database, Passwords(), codes, is_command_line=True)

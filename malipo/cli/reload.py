@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from malipo.cli import reload_outcome
+from malipo.cli.command_table import add_command
 from malipo.errors import Impossible
 from malipo.settings import Settings
 from malipo.settings.environment import variable
@@ -16,7 +17,7 @@ _LOOK_SECONDS = 0.1
 
 
 def add_commands(commands: Any) -> None:
-    reload = commands.add_parser("reload", help="replace the processes of a malipo serve, and wait until it is done")
+    reload = add_command(commands, "reload")
     reload.add_argument("pid", type=int, help="the process id of malipo serve; in a unit $MAINPID")
     reload.add_argument("--seconds", type=float, default=80, help="how long to wait for its end (default: 80)")
     reload.set_defaults(command=_reload)

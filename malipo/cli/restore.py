@@ -7,6 +7,7 @@ from typing import Any
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages
+from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import add_approval
@@ -24,7 +25,7 @@ _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 
 
 def add_commands(commands: Any) -> None:
-    restore = commands.add_parser("restore", help="after a backup was brought back: what is open, and sending again")
+    restore = add_command(commands, "restore")
     acts = restore.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
     act = add_subcommand(

@@ -6,6 +6,7 @@ from typing import Any
 
 from malipo.access.second_factor import enrol
 from malipo.audit_log.actor import Actor
+from malipo.cli.command_table import add_command
 from malipo.cli.database import write
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Tx
@@ -17,7 +18,7 @@ from malipo.webhooks.rotate_secrets import reencrypt
 
 
 def add_commands(commands: Any) -> None:
-    secrets = commands.add_parser("secrets", help="the key under which secrets are kept")
+    secrets = add_command(commands, "secrets")
     acts = secrets.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "rotate", _rotate, "encrypt every secret that is stored under MALIPO_SECRET_KEY")
 

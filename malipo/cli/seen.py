@@ -6,16 +6,29 @@ Who sits at a terminal is shown it, and types yes. Who does not, a program or a 
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from malipo.approvals import decide
 from malipo.cli import terminal
 from malipo.cli.authority import add_alone, add_here
 from malipo.cli.output import printable
-from malipo.cli.shown_proposals import Shown
 from malipo.errors import Conflict, Refusal
 
 _YES = "yes"
+
+
+class Shown(NamedTuple):
+    """What waits for a second operator (`shown_proposals.py` finds it)."""
+
+    code: str
+    terms: dict[str, Any]
+    changes: Sequence[str] = ()  # a line each: accounts and payments
+
+    @property
+    def lines(self) -> list[str]:
+        told = {name: value for name, value in self.terms.items() if value not in (None, "", False)}
+        return [*(f"{name + ':':<20} {value}" for name, value in told.items()), *self.changes]
 
 
 class NotSeen(Refusal):

@@ -21,7 +21,8 @@ import msgspec
 from malipo import log
 from malipo.api.http.timeouts import STOP_SECONDS
 from malipo.child_processes import SAY_READY, SOCKETS, Child, Children, NotStarted, Program
-from malipo.cli.database import database_url
+from malipo.cli.command_table import add_command
+from malipo.cli.database_url import database_url
 from malipo.cli.reload_outcome import ReloadFile
 from malipo.db import Database
 from malipo.db.migrate import migrate
@@ -40,7 +41,7 @@ _PARTS = ("api", "worker")
 
 
 def add_commands(commands: Any) -> None:
-    serve = commands.add_parser("serve", help="run the service: migrations, then the API and a worker")
+    serve = add_command(commands, "serve")
     serve.add_argument("--only", choices=_PARTS, help="run only this one, and do not migrate")
     serve.set_defaults(command=_serve)
 

@@ -1,9 +1,8 @@
 """What a second operator is shown of a proposal at the terminal before they approve it: its terms, what it changes, and
 the code of all that. It only reads."""
 
-from collections.abc import Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 from malipo import clock, money
 from malipo.approvals import decide
@@ -13,6 +12,7 @@ from malipo.approvals.key_approval import KeyTerms, find_wallet
 from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
+from malipo.cli.seen import Shown
 from malipo.db import Conn
 from malipo.db.database_time import database_now
 from malipo.merchants.store import merchants
@@ -32,17 +32,6 @@ from malipo.settings import Settings
 
 # The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.
 _NO_DIFFERENCES = "An earlier version has proposed it: see what differs at /operator/close/{day}"
-
-
-class Shown(NamedTuple):
-    code: str
-    terms: dict[str, Any]
-    changes: Sequence[str] = ()  # a line each: accounts and payments
-
-    @property
-    def lines(self) -> list[str]:
-        told = {name: value for name, value in self.terms.items() if value not in (None, "", False)}
-        return [*(f"{name + ':':<20} {value}" for name, value in told.items()), *self.changes]
 
 
 async def find_shown(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from malipo.audit_log import store as audit_log
+from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
@@ -22,7 +23,7 @@ _BAND_HELP = "FROM:FIXED:BASIS_POINTS[:LEAST[:MOST]], in shillings; repeatable; 
 
 
 def add_commands(commands: Any) -> None:
-    tariff = commands.add_parser("tariff", help="what a merchant's payments cost")
+    tariff = add_command(commands, "tariff")
     acts = tariff.add_subparsers(title="acts", metavar="ACT", required=True)
     show = add_subcommand(acts, "show", _show, "the tariff of a merchant")
     show.add_argument("merchant", help="the merchant's id or name")

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 
 from malipo import money, randomness
+from malipo.cli.command_table import COMMANDS
 from malipo.cli.developer.credentials import Access, access, add_arguments, phones_url
 from malipo.cli.developer.sandbox import Sandbox, Transaction
 from malipo.cli.output import add_subcommand, tell
@@ -47,9 +48,7 @@ SCENARIOS = {
 
 
 def add_commands(commands: Any) -> None:
-    trigger = add_subcommand(
-        commands, "trigger", _trigger, "make an event really happen, with the demo's simulated networks"
-    )
+    trigger = add_subcommand(commands, "trigger", _trigger, COMMANDS["trigger"].help)
     trigger.add_argument("event", metavar="EVENT", help=", ".join(SCENARIOS))
     add_arguments(trigger)
     trigger.add_argument("--phones-url", metavar="URL", help="where the simulator is (default: the demo's)")

@@ -5,6 +5,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.cli import wallet_bookings
+from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
@@ -14,7 +15,7 @@ from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
-    wallet = commands.add_parser("wallet", help="a merchant's wallet: look, bring in, take out")
+    wallet = add_command(commands, "wallet")
     acts = wallet.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "show", _show, "what a wallet holds").add_argument(
         "merchant", help="the merchant's id or name"

@@ -9,7 +9,8 @@ import uvloop
 
 from malipo import log, tracing
 from malipo.child_processes import SAY_READY, UNTIL_STDIN_CLOSES, say_ready, until_stdin_closes
-from malipo.cli.database import database_url
+from malipo.cli.command_table import add_command
+from malipo.cli.database_url import database_url
 from malipo.http_server.worker_port import exposed
 from malipo.settings import Settings
 from malipo.settings.environment import require
@@ -17,7 +18,7 @@ from malipo.worker.run import serve
 
 
 def add_commands(commands: Any) -> None:
-    worker = commands.add_parser("worker", help="run one worker: it speaks to the networks and sends webhooks")
+    worker = add_command(commands, "worker")
     worker.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
     worker.add_argument(SAY_READY, action="store_true", help="write a line to standard output when it has begun")
     worker.set_defaults(command=_worker)

@@ -5,13 +5,8 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 
-import uvicorn
-from starlette.types import ASGIApp
-
 from malipo import log
 from malipo.api.http.connection_limits import ConnectionLimits, most_connections
-from malipo.api.http.protocol import Protocol
-from malipo.api.http.timeouts import KEEP_ALIVE_SECONDS, STOP_SECONDS
 from malipo.db import Database
 from malipo.db.standby import Standby
 from malipo.db.wait_at_start import wait_for_database
@@ -19,6 +14,7 @@ from malipo.file_limit import raise_file_limit
 from malipo.http_server.app import WebApplication
 from malipo.http_server.graceful_shutdown import Server
 from malipo.http_server.listen import listeners
+from malipo.http_server.uvicorn_config import config_of
 from malipo.monitoring.collector import Collector
 from malipo.service import Service
 from malipo.settings import Settings
@@ -82,23 +78,6 @@ async def serve(
         await people_database.close()
         await database.close()
         log.info("api.stopped")
-
-
-def config_of(application: ASGIApp) -> uvicorn.Config:
-    """Our own protocol, log and limits; of uvicorn only what accepts connections."""
-    return uvicorn.Config(
-        application,
-        http=Protocol,
-        ws="none",
-        loop="uvloop",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
 
 
 def _standby_database(settings: Settings) -> Database | None:

@@ -1,6 +1,5 @@
 """Log-in, sessions (of 12 hours) and log-out of operators. Merchants' people have a log-in of their own."""
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +23,7 @@ from malipo.db import Database, Tx, retry
 from malipo.errors import Missing, Unauthorized
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
+from malipo.operators.command_line_session import command_line_session
 from malipo.operators.store import Operator, Session
 
 SESSION_LIFE = timedelta(hours=12)
@@ -182,14 +182,6 @@ def name_of(text: str) -> str:
     """An operator's name as it is stored; empty if it cannot be a name."""
     name = text.strip().lower()
     return name if name.isprintable() and len(name) <= 100 else ""
-
-
-def command_line_session(secret: str) -> str:
-    """The id of a session at the command line. It is a hash: whoever reads the database, or a backup, has no session.
-
-    A page takes no such id, because a browser's cookie is signed; and the id in a cookie is no secret of these.
-    """
-    return f"opc_{hashlib.sha256(secret.encode()).hexdigest()}"
 
 
 def actor_of(operator: Operator, address: str, *, os_user: str | None = None) -> Actor:

@@ -11,38 +11,19 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page
 
+from tests import chromium
 from tests.browser.browser_window import NARROW, WIDE, Windows
 from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
 
-_CHROMIUM = Path("/usr/bin/chromium")
-_QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 _numbers = count(4000)
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Path:
-    if not _CHROMIUM.exists():
-        assert not os.environ.get("CI"), "in CI nothing is skipped"
-        pytest.skip("there is no chromium here")
-    return _CHROMIUM
-
-
-@pytest.fixture(scope="package")
-async def browser(chromium: Path) -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium, args=_QUIET)
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium.launched() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
@@ -59,10 +40,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-async def demo(chromium: Path, folder: Path) -> AsyncIterator[dict[str, Any]]:
+async def demo(folder: Path) -> AsyncIterator[dict[str, Any]]:
     """demo.json of a demo that is ready."""
+    chromium.installed()  # Without it nobody would look.
     with starting(folder) as start:
-        await until_ready(start("demo", simulator_port=free_port(), unsettled_seconds=1, **NO_LIMITS), seconds=60)
+        await until_ready(start("demo", simulator_port=free_port(), unsettled_seconds=1, **NO_LIMITS), seconds=240)
         found: dict[str, Any] = msgspec.json.decode((folder / "var" / "demo.json").read_bytes())
         yield found
 

@@ -7,7 +7,7 @@ import pytest
 
 from malipo.cli import parser, seen
 from malipo.cli.authority import AUTHORITY, Authority
-from malipo.cli.shown_proposals import Shown
+from malipo.cli.seen import Shown
 from malipo.errors import Conflict
 from tests.cli.test_wallet_command import LARGE, Terminal
 from tests.cli.test_wallet_command import terminal as terminal

@@ -12,6 +12,7 @@ import msgspec
 
 from tests import fork_server
 from tests.journeys import operator_sessions
+from tests.journeys.session_folder import session_folder
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def run_in(environment: dict[str, str], *arguments: str, typed: str = "") -> sub
 
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
-    settings = {"operator_session": operator_sessions.folder() / "nobody", **settings}
+    settings = {"operator_session": session_folder() / "nobody", **settings}
     if operator := settings.pop("operator", None):
         settings["operator_session"] = operator_sessions.session_of(settings["database_url"], operator)
     named = {f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()}

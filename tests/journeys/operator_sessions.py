@@ -4,15 +4,15 @@ import asyncio
 import os
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 from malipo import clock
 from malipo.db import Database
 from malipo.operators import store as operators
-from malipo.operators.login import SESSION_LIFE, command_line_session
+from malipo.operators.command_line_session import command_line_session
+from malipo.operators.login import SESSION_LIFE
 from tests.conftest import PATIENCE_SECONDS
+from tests.journeys.session_folder import session_folder
 
 
 def session_of(database_url: str, operator: str) -> Path:
@@ -33,12 +33,7 @@ async def _begin(database_url: str, operator: str) -> Path:
         await operators.insert(
             tx, session_id, found.id, now=now, confirmed_at=now, expires_at=now + SESSION_LIFE, address="test"
         )
-    path = folder() / secrets.token_hex(8)
+    path = session_folder() / secrets.token_hex(8)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secret)
     return path
-
-
-@cache
-def folder() -> Path:
-    return Path(mkdtemp(prefix="malipo-sessions-"))

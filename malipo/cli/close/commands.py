@@ -10,6 +10,7 @@ import msgspec
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.close import words
+from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import add_seen
@@ -32,7 +33,7 @@ _MOST_DAYS = 100
 
 
 def add_commands(commands: Any) -> None:
-    close = commands.add_parser("close", help="the daily close: a day's money, by the networks and by the ledger")
+    close = add_command(commands, "close")
     close.usual_act = "day"  # malipo close 2026-11-15
     acts = close.add_subparsers(title="acts", metavar="DAY|ACT", required=True)
     day = _of_day(acts, "day", _close, "close a day that is over: `malipo close DAY` is the same")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from malipo import log
+from malipo.cli.command_table import COMMANDS
 from malipo.cli.doctor.checks import Finding, Level, findings_of
 from malipo.cli.doctor.gather import gather
 from malipo.cli.output import add_subcommand, printable, tell_table
@@ -16,7 +17,7 @@ _MARKS = {Level.OK: "ok      ", Level.WARNING: "warning ", Level.PROBLEM: "PROBL
 
 
 def add_commands(commands: Any) -> None:
-    doctor = add_subcommand(commands, "doctor", _doctor, "look at what is needed to go live, and say what is missing")
+    doctor = add_subcommand(commands, "doctor", _doctor, COMMANDS["doctor"].help)
     doctor.add_argument("--backups", metavar="FOLDER", help="where deploy/backup/nightly keeps its backups")
 
 

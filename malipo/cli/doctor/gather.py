@@ -13,7 +13,7 @@ import aiohttp
 
 from malipo import clock, tls
 from malipo.build import build_id
-from malipo.cli.database import database_url
+from malipo.cli.database_url import database_url
 from malipo.cli.doctor import store
 from malipo.cli.doctor.checks import DatabaseFacts, Facts, Process
 from malipo.db import ConnectionLost, Database

@@ -10,6 +10,7 @@ from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone, require_here
+from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects, words
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
@@ -41,7 +42,7 @@ Changes = Callable[[Conn, ReconciliationException], Awaitable[effects.Rows | Non
 
 
 def add_commands(commands: Any) -> None:
-    parser = commands.add_parser("exceptions", help="where statements and payments do not fit")
+    parser = add_command(commands, "exceptions")
     acts = parser.add_subparsers(title="acts", metavar="ACT", required=True)
     list_ = add_subcommand(acts, "list", _list, f"those that are not resolved, the latest {_MOST} first")
     list_.add_argument("--kind", choices=list(ExceptionKind))

@@ -6,6 +6,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.audit_log.actor import Actor
+from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import with_database, write
 from malipo.cli.floats import transfers
 from malipo.cli.output import add_subcommand, tell, tell_table
@@ -19,7 +20,7 @@ from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
-    help_ = "what lies at each network, by the ledger and as it was seen there"
+    help_ = COMMANDS["floats"].help
     floats = add_subcommand(commands, "floats", _list, help_)
     acts = floats.add_subparsers(title="acts", metavar="ACT")
     add_subcommand(acts, "list", _list, help_)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from malipo.audit_log.actor import Actor
+from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.statements import charges, fetch, layout, mapper, matched, waiting, withdraw
@@ -41,7 +42,7 @@ _MOST_FILES = 100
 
 
 def add_commands(commands: Any) -> None:
-    statements = commands.add_parser("statements", help="what networks say of our accounts")
+    statements = add_command(commands, "statements")
     acts = statements.add_subparsers(title="acts", metavar="ACT", required=True)
     import_ = add_subcommand(acts, "import", _import, "import a network's statement, CSV or XLSX")
     import_.add_argument("file", type=Path, help="the file, as the network's portal gave it")

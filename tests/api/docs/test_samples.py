@@ -75,7 +75,7 @@ class Reader:
 async def reader(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reader]:
     folder = tmp_path_factory.mktemp("reader")
     with starting(folder) as start:
-        await until_ready(start("demo", simulator_port=free_port(), **NO_LIMITS), seconds=60)
+        await until_ready(start("demo", simulator_port=free_port(), **NO_LIMITS), seconds=240)
         access: dict[str, Any] = msgspec.json.decode((folder / "var" / "demo.json").read_bytes())
         async with aiohttp.ClientSession() as http:
             paid = await _paid_order(Client(http, access["baseUrl"], access["apiKey"]))

@@ -1,0 +1,11 @@
+"""The id of an operator's session at the command line."""
+
+import hashlib
+
+
+def command_line_session(secret: str) -> str:
+    """It is a hash: whoever reads the database, or a backup, has no session.
+
+    A page takes no such id, because a browser's cookie is signed; and the id in a cookie is no secret of these.
+    """
+    return f"opc_{hashlib.sha256(secret.encode()).hexdigest()}"
