@@ -10,8 +10,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_seen
-from malipo.cli.shown_proposals import Shown
+from malipo.cli.seen import Shown, add_seen
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.errors import Missing
