@@ -23,6 +23,7 @@ from malipo.payments.store import cases, creators, network_answers, unknown_call
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
+from malipo.reconciliation.approve_case import approve_case
 from malipo.settings import Settings
 
 _MOST_CALLBACKS = 200
@@ -166,7 +167,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         return await cases.lock_proposal(tx, (await resolve.lock_case(tx, arguments.payment)).transaction)
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Resolved:
-        return await resolve.approve(
+        return await approve_case(
             tx,
             arguments.payment,
             actor=actor,

@@ -42,7 +42,7 @@ from malipo.payments.store import adopted_payments, cases, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Status, Transaction
 
-_FOLLOW_UP_SECONDS = 600.0
+FOLLOW_UP_SECONDS = 600.0
 _NOTHING_PROPOSED = "Nobody has proposed what became of it."
 
 
@@ -54,7 +54,7 @@ async def propose(
     actor: Actor,
     approval_amount: int,
     now: datetime,
-    follow_up_seconds: float = _FOLLOW_UP_SECONDS,
+    follow_up_seconds: float = FOLLOW_UP_SECONDS,
     is_single_operator: bool = False,
 ) -> Resolved:
     """Propose what became of a payment. Where one operator is enough, it is applied at once."""
@@ -116,7 +116,7 @@ async def approve(
     *,
     actor: Actor,
     now: datetime,
-    follow_up_seconds: float = _FOLLOW_UP_SECONDS,
+    follow_up_seconds: float = FOLLOW_UP_SECONDS,
     seen: str | None = None,
     expected: str | None = None,
     is_single_operator: bool = False,

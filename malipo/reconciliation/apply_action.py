@@ -181,10 +181,7 @@ async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, p
             f"{payment.reference} has the receipt {payment.provider_reference}, which is on another line: that one is "
             "its line."
         )
-    correction = (await corrections.find(tx, [(payment.merchant_id, payment.id)])).get(
-        (payment.merchant_id, payment.id)
-    )
-    is_paid = payment.status is Status.COMPLETED if correction is None else correction.is_paid
+    is_paid = await _is_paid(tx, payment)
     is_named = network_keys.key_in(exception.key or "") == payment.network_key
     if is_named or is_paid or payment.provider_reference == exception.receipt:
         return
@@ -202,17 +199,28 @@ async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, p
         )
 
 
+async def _is_paid(tx: Tx, payment: Transaction) -> bool:
+    """As its last correction says, or else its status."""
+    named = (payment.merchant_id, payment.id)
+    correction = (await corrections.find(tx, [named])).get(named)
+    return payment.status is Status.COMPLETED if correction is None else correction.is_paid
+
+
 async def _require_no_other_named(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
     """A payment may have come, or got its receipt, since the last matching."""
     assert exception.receipt is not None
     assert exception.moved_at is not None
     key = network_keys.key_in(exception.key or "")
+    if key == payment.network_key:
+        return  # A receipt may be what somebody has typed.
     named = {
         "key": None if key is None else await transactions.find_by_network_key(tx, key),
         "receipt": await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at),
     }
     for word, other in named.items():
         if other is None or other.id == payment.id or signed_amount(other) * 100 != exception.moved_cents:
+            continue
+        if word == "receipt" and other.status.is_final and not await _is_paid(tx, other):
             continue
         if not await evidence.has_line(tx, other.merchant_id, other.id):
             raise Conflict(f"{other.reference} has this {word}. If it is this payment, match the line with it.")

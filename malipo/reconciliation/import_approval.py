@@ -27,6 +27,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Forbidden
 from malipo.operators import vouching
 from malipo.reconciliation.exception import SYSTEM, ExceptionKind, FoundException
+from malipo.reconciliation.line_tellers import tellers_of
 from malipo.reconciliation.statement_file import LayoutAuthor
 from malipo.reconciliation.store import booked_lines, evidence, exceptions, matching, statements
 from malipo.reconciliation.store.booked_lines import LineSum, UnbookedLine
@@ -236,7 +237,8 @@ async def lock_for_approval(
 
 async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Who agrees with what is proposed about a line is none of those who told what the proposer has read of it."""
-    await _require_other(tx, await evidence.find_tellers(tx, line_id), proposal, TELLER, actor=actor, now=now)
+    tellers = tellers_of(await evidence.find_told(tx, line_id), proposed_by=proposal.requested_by)
+    await _require_other(tx, tellers, proposal, TELLER, actor=actor, now=now)
 
 
 async def _require_other(

@@ -31,6 +31,7 @@ from malipo.reconciliation import apply_action, effect_words, import_approval
 from malipo.reconciliation.action_moves import effect_of
 from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.apply_action import Decided
+from malipo.reconciliation.approve_case import approve_case
 from malipo.reconciliation.exception import (
     ACTIONS,
     RESOLVED_BY_NOTE,
@@ -250,7 +251,7 @@ class ResolveExceptions:
                 await apply_action.adopt_line(tx, decided, reference_prefix=self.reference_prefix)
             case Action.RESOLVE:
                 assert decided.exception.reference is not None
-                await resolve.approve(
+                await approve_case(
                     tx,
                     decided.exception.reference,
                     actor=decided.actor,

@@ -76,6 +76,21 @@ async def test_a_match_that_waits_is_refused_when_another_payment_has_got_the_re
         await desk.approve(line)
 
 
+async def test_a_receipt_that_operators_typed_blocks_no_match_for_ever(statements: Statements, desk: Desk) -> None:
+    """The line has the key of one payment, and another, which was not paid after all, has its receipt."""
+    right = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 900)
+    wrong = (
+        await statements.steps.hear(
+            await statements.steps.processing(Type.COLLECTION, 900), Verdict.CONFIRMED, provider_reference="QK1"
+        )
+    ).transaction
+    await statements.take(Entry("QK1", 900, clock.now(), key=right.network_key))
+    [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    with pytest.raises(Conflict, match=f"{right.reference} has this key"):
+        await desk.propose(line, Action.MATCH, {"payment": wrong.reference})
+    await desk.propose(line, Action.MATCH, {"payment": right.reference})
+
+
 async def test_a_line_that_names_a_payment_is_about_it_whatever_its_words_and_amount(statements: Statements) -> None:
     payout = await statements.completed(Type.DISBURSEMENT, 1001)
     await statements.take(Entry("QK9", -500, clock.now(), "Bank of my uncle", key=payout.network_key))

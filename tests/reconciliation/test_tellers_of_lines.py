@@ -9,14 +9,18 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Forbidden
+from malipo.reconciliation.approve_case import approve_case
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.import_approval import TELLER
+from malipo.reconciliation.line_tellers import Told, tellers_of
+from malipo.reconciliation.store.statements import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
-from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of
 from tests.reconciliation.statement_days import statements as statements
 from tests.reconciliation.test_import_approval import MILLIONS, Desk, failed
 from tests.reconciliation.test_import_approval import desk as desk
+from tests.reconciliation.test_invented_lines import bring as bring_lines
 from tests.reconciliation.test_layout_authors import bring, honest, say
 from tests.reconciliation.test_resolve_exceptions import REASON
 from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
@@ -132,3 +136,60 @@ async def test_the_only_operator_says_so(desk: Desk) -> None:
     async with desk.database.begin() as tx:
         done = await resolve.approve(tx, exception.id, actor=ASHA, now=clock.now(), is_single_operator=True)
     assert done.state is ExceptionState.RESOLVED
+
+
+async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says_of_the_payment(desk: Desk) -> None:
+    """Asha's line waits, and is an exception. Juma reads it, and proposes that the payment was paid."""
+    payment, before = await failed(desk), await desk.wallet()
+    await bring_lines(desk, ASHA, line_of(payment, "QSTRANGE78"))
+    await desk.statements.match()
+    [exception] = await desk.statements.open_exceptions()
+    exceptions = ExceptionsDesk(desk.database)
+    await exceptions.propose(exception, Action.RESOLVE, {"outcome": "completed"}, by=JUMA)
+    with pytest.raises(Forbidden, match=TELLER):
+        await exceptions.approve(exception, by=ASHA)
+    async with desk.database.begin() as tx:
+        with pytest.raises(Forbidden, match=TELLER):
+            await approve_case(tx, payment.reference, actor=ASHA, now=clock.now())
+    assert await desk.wallet() == before
+    await exceptions.approve(exception, by=NEEMA)
+    assert await desk.wallet() > before
+    await desk.statements.check_ledger()
+
+
+async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk: Desk) -> None:
+    payment = await failed(desk)
+    own = a_line(amount=payment.amount, details="")
+    exception = await bring_both(desk, own, replace(own, details=f"Paid for {payment.reference}"))
+    exceptions = ExceptionsDesk(desk.database)
+    await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
+    with pytest.raises(Forbidden, match=TELLER):
+        await exceptions.approve(exception, by=ASHA)
+
+
+async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk: Desk) -> None:
+    """Nothing is fetched, and there is no third one. What Juma's own file tells, he need not believe Asha."""
+    payment, line = await failed(desk), a_line(receipt="QREAL12345")
+    await bring_lines(desk, ASHA, line)
+    await bring_lines(desk, JUMA, line, line_of(await desk.statements.completed(amount=1000)))
+    exception = await found(desk)
+    exceptions = ExceptionsDesk(desk.database)
+    await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
+    assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize(
+    ("told", "tellers"),
+    [
+        ([Told("key", "asha")], {"asha"}),
+        ([Told("key", "asha", ("neema",))], {"asha", "neema"}),
+        ([Told("key", "asha"), Told("key", FETCHED_BY)], set()),
+        ([Told("key", "asha"), Told("kind", FETCHED_BY)], {"asha"}),
+        ([Told("key", "asha"), Told("key", "juma")], {"juma"}),
+        ([Told("key", "asha"), Told("key", "juma", ("asha",))], {"juma", "asha"}),
+        ([Told("key", "asha"), Told("kind", "juma")], {"asha", "juma"}),
+    ],
+)
+def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(told: list[Told], tellers: set[str]) -> None:
+    assert tellers_of(told, proposed_by="juma") == tellers

@@ -27,6 +27,7 @@ from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOu
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
+from malipo.reconciliation.approve_case import approve_case
 from malipo.service import EVENTS_TOPIC
 
 Act = Callable[[Tx], Awaitable[Resolved | None]]
@@ -114,7 +115,7 @@ async def approve(request: OperatorRequest) -> Response:
     async def act(tx: Tx) -> Resolved:
         payment = await _still_proposed(tx, request, form)
         how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)} | _when(request)
-        return await resolve.approve(tx, payment, actor=request.actor, **how)
+        return await approve_case(tx, payment, actor=request.actor, **how)
 
     return await _done(request, form, act, "case-settled")
 

@@ -9,6 +9,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.line_tellers import Told
 from malipo.reconciliation.store.matching import is_own_reversal
 from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
 
@@ -202,33 +203,39 @@ async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
     return [msgspec.convert(dict(row), Waiting) for row in rows]
 
 
-async def find_tellers(connection: Conn, line_id: int) -> set[str]:
-    """Who imported a file, or said how it is read, that tells what the worker's own files do not tell of this line: its
-    kind, its key, its phone or its linked receipt. A line that only operators brought has its kind from them."""
+async def find_told(connection: Conn, line_id: int) -> list[Told]:
+    """What is shown of a line: its kind, key, phone, linked receipt and words, and which files tell each."""
     rows = await connection.fetch(
         f"""
         WITH copies AS MATERIALIZED (
-            SELECT k.file_id, k.kind, k.key, k.phone, k.linked FROM statement_line_copies k WHERE k.line_id = $1
+            SELECT k.file_id, k.kind, k.key, k.phone, k.linked, k.details FROM statement_line_copies k
+            WHERE k.line_id = $1
             UNION ALL
-            SELECT l.file_id, l.kind, l.key, l.phone, l.linked FROM statement_lines l
+            SELECT l.file_id, l.kind, l.key, l.phone, l.linked, l.details FROM statement_lines l
             WHERE l.id = $1 AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = $1)
-        ), told AS MATERIALIZED (
-            SELECT c.file_id, t.* FROM copies c CROSS JOIN LATERAL (
-                VALUES ('kind', c.kind), ('key', {ending_sql("c.key")}), ('phone', c.phone), ('linked', c.linked)
-            ) AS t (fact, what) WHERE t.what <> ''
         )
-        SELECT f.imported_by, {AUTHORS} AS authors
-        FROM told t JOIN statement_files f ON f.id = t.file_id JOIN statement_lines l ON l.id = $1
-        WHERE f.imported_by <> '{FETCHED_BY}' AND f.withdrawn_at IS NULL
-          AND t.what = CASE t.fact WHEN 'kind' THEN l.kind WHEN 'key' THEN {ending_sql("l.key")}
-                       WHEN 'phone' THEN l.phone ELSE l.linked END
-          AND NOT EXISTS (SELECT FROM told o JOIN statement_files n ON n.id = o.file_id
-                          WHERE (o.fact, o.what) = (t.fact, t.what) AND n.imported_by = '{FETCHED_BY}'
-                            AND n.withdrawn_at IS NULL)
+        SELECT t.fact, f.imported_by, {AUTHORS} AS authors
+        FROM statement_lines l CROSS JOIN copies c
+        CROSS JOIN LATERAL (
+            VALUES ('kind', c.kind, l.kind), ('key', {ending_sql("c.key")}, {ending_sql("l.key")}),
+                   ('phone', c.phone, l.phone), ('linked', c.linked, l.linked), ('details', c.details, l.details)
+        ) AS t (fact, told, shown)
+        JOIN statement_files f ON f.id = c.file_id
+        WHERE l.id = $1 AND t.told <> '' AND t.told = t.shown AND f.withdrawn_at IS NULL
         """,
         line_id,
     )
-    return {name for row in rows for name in (row["imported_by"], *row["authors"])}
+    return [Told(row["fact"], row["imported_by"], tuple(row["authors"])) for row in rows]
+
+
+async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_id: str) -> list[int]:
+    """Matched with it: its own, and one that takes it back."""
+    rows = await connection.fetch(
+        "SELECT line_id FROM statement_matches WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY 1",
+        merchant_id,
+        transaction_id,
+    )
+    return [row["line_id"] for row in rows]
 
 
 async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
