@@ -237,7 +237,7 @@ async def lock_for_approval(
 
 async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Who agrees with what is proposed about a line is none of those who told what the proposer has read of it."""
-    tellers = tellers_of(await evidence.find_told(tx, line_id), proposed_by=proposal.requested_by)
+    tellers = tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
     await _require_other(tx, tellers, proposal, TELLER, actor=actor, now=now)
 
 

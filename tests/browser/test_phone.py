@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from tests.browser.user_steps import ask_for_money, wallet
+from tests.browser.user_steps import ask_for_money, moved_for
 from tests.conftest import Client
 
 
@@ -21,7 +21,6 @@ async def _ended(shop: Client, id_: str) -> dict[str, Any]:
 async def test_a_customer_approves_the_prompt_on_the_phone(
     demo: dict[str, Any], shop: Client, page: Page, phone: str
 ) -> None:
-    before = await wallet(shop)
     await page.goto(demo["phonesUrl"])
     await page.get_by_label("Phone number").fill(phone.replace("+255", "0"))
     await page.get_by_role("button", name="Pick up").click()
@@ -43,13 +42,12 @@ async def test_a_customer_approves_the_prompt_on_the_phone(
     assert times == sorted(times)
     assert ended["providerReference"]
     await expect(page.get_by_text("TZS 987,500").first).to_be_visible()
-    assert await wallet(shop) == before + 12_500
+    assert await moved_for(shop, payment) == 12_500
 
 
 async def test_a_customer_who_declines_is_charged_nothing(
     demo: dict[str, Any], shop: Client, page: Page, phone: str
 ) -> None:
-    before = await wallet(shop)
     payment = await ask_for_money(shop, phone)
     await page.goto(f"{demo['phonesUrl']}/phones/{phone}")
     await expect(page.get_by_text("TZS 12,500").first).to_be_visible()
@@ -57,4 +55,4 @@ async def test_a_customer_who_declines_is_charged_nothing(
 
     ended = await _ended(shop, payment)
     assert (ended["status"], ended["failureCode"]) == ("FAILED", "declined")
-    assert await wallet(shop) == before
+    assert await moved_for(shop, payment) == 0

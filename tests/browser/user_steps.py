@@ -121,6 +121,12 @@ async def wallet(shop: Client) -> int:
     return int((await shop("GET", "/v1/wallet")).body["wallet"]["available"])
 
 
+async def moved_for(shop: Client, payment: str) -> int:
+    """What the wallet got by one payment. The balance is also changed by others that end meanwhile."""
+    entries = (await shop("GET", "/v1/wallet/entries?limit=100")).body["entries"]
+    return sum(each["amount"] for each in entries if each["causeId"] == payment)
+
+
 async def invite(page: Page, email: str, role: str) -> str:
     """The link by which somebody new chooses a password."""
     await page.goto("/dashboard/settings/people")

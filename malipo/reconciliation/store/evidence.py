@@ -203,7 +203,7 @@ async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
     return [msgspec.convert(dict(row), Waiting) for row in rows]
 
 
-async def find_told(connection: Conn, line_id: int) -> list[Told]:
+async def find_what_is_told(connection: Conn, line_id: int) -> list[Told]:
     """What is shown of a line: its kind, key, phone, linked receipt and words, and which files tell each."""
     rows = await connection.fetch(
         f"""
