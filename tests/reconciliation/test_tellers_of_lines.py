@@ -1,11 +1,14 @@
 """Who told what a line is does not approve what another operator proposes about it."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import malipo
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Forbidden
@@ -155,6 +158,15 @@ async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says
     await exceptions.approve(exception, by=NEEMA)
     assert await desk.wallet() > before
     await desk.statements.check_ledger()
+
+
+def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
+    """They use `approve_case`, which looks at the lines of the payment."""
+    past = re.compile(
+        r"^from malipo\.payments import (?:.*\b)?resolve\b.*^.*\bresolve\.approve\(", re.MULTILINE | re.DOTALL
+    )
+    sources = {path.name: path.read_text() for path in Path(malipo.__file__).parent.rglob("*.py")}
+    assert [name for name, text in sources.items() if past.search(text)] == ["approve_case.py"]
 
 
 async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk: Desk) -> None:
