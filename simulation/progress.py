@@ -47,6 +47,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0  # since the sitting began
     took: float = 0.0  # seconds of this seed alone
     reached: list[str] = []  # of the safeguards that were watched
+    history: str = ""  # the hash of the run: two versions that do the same have the same
 
 
 class Progress:
@@ -82,6 +83,7 @@ class Progress:
             seconds=round(self.seconds, 1),
             took=round(result.real_seconds, 1),
             reached=result.reached,
+            history=result.digest[:16],
         )
         self.outcomes.append(outcome)
         if self._path is not None:

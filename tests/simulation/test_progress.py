@@ -37,6 +37,12 @@ def test_a_run_goes_on_where_it_stopped_and_its_sittings_are_added_up(tmp_path: 
     assert [each.findings for each in third.outcomes] == [[], ["lost: a payment"], []]
 
 
+def test_each_seed_has_the_hash_of_its_history_to_compare_versions_by(tmp_path: Path) -> None:
+    path = tmp_path / "progress"
+    begun(path).add(Result(7, payments=8, digest="0123456789abcdef0123456789abcdef"))
+    assert [each.history for each in begun(path).outcomes] == ["0123456789abcdef"]
+
+
 def test_a_line_that_was_cut_off_is_left_out_and_its_seed_runs_again(tmp_path: Path) -> None:
     path = tmp_path / "progress"
     begun(path).add(Result(7, payments=8))
