@@ -353,7 +353,13 @@ async def first_people(service: Service) -> FirstPeople:
     async with service.database.begin() as tx:
         for name in ("asha", "baraka"):
             person = await manage_people.add_person(
-                tx, shop.merchant_id, email=shop.email(name), name=name, role=Role.OWNER, actor=OPERATOR, now=clock.now()
+                tx,
+                shop.merchant_id,
+                email=shop.email(name),
+                name=name,
+                role=Role.OWNER,
+                actor=OPERATOR,
+                now=clock.now(),
             )
             links[name] = await make_link(tx, person, actor=OPERATOR, now=clock.now())
     return FirstPeople(shop, links)

@@ -278,6 +278,25 @@ async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(state
         await decided(statements, desk, found[name], Action.UNDO, {"resolution": last})
 
 
+async def test_what_is_shown_of_adopting_a_line_that_was_taken_back_is_what_the_ledger_then_has(
+    statements: Statements, desk: Desk
+) -> None:
+    """The wallet has all of a payout, some of it, or nothing."""
+    await make_merchant(statements.database, wallet=700, name="Soko")
+    await make_merchant(statements.database, wallet=0, name="Genge")
+    now = clock.now()
+    adopted = {"IN": ("Soko", 5_000), "ALL": ("Soko", -500), "SOME": ("Soko", -9_000), "NONE": ("Genge", -300)}
+    lines = [Entry(receipt, amount, now) for receipt, (_, amount) in adopted.items()]
+    await statements.take(*lines, *map(reversal_of, lines))
+    for receipt, (merchant, _) in adopted.items():
+        [found] = [each for each in await statements.open_exceptions() if each.receipt == receipt]
+        await decided(statements, desk, found, Action.ADOPT, {"merchant": merchant, "phone": "+255754000001"})
+        async with statements.database.read() as connection:
+            [done] = await resolutions.find(connection, found.id)
+        await decided(statements, desk, found, Action.UNDO, {"resolution": done.id})
+    assert await statements.float_change() == 0
+
+
 async def test_what_is_shown_of_a_line_with_cents_is_what_the_ledger_then_has(
     statements: Statements, desk: Desk
 ) -> None:
