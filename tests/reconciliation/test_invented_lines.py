@@ -23,6 +23,7 @@ from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_book_lines import book_transfer
 from tests.reconciliation.test_import_approval import MILLIONS, WHY, Desk, failed, fee, fees
 from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_layout_authors import carry, layout
@@ -267,6 +268,42 @@ async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(desk: Des
         await desk.statements.match()
     await bring(desk, WORKER, line_of(absent))
     assert await desk.statements.kinds() == [("twice", MILLIONS)], "it is there, and the invented line has no place"
+
+
+@pytest.mark.parametrize("is_invented_first", [True, False])
+@pytest.mark.parametrize("words", ["Bank transfer", "Bank transfer NMB-1"])
+async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_transfer(
+    desk: Desk, words: str, is_invented_first: bool
+) -> None:
+    """Also again, after its file was withdrawn."""
+    await book_transfer(desk.statements, -500_000)
+    line = Entry("BREAL12345", -500_000, clock.now() + timedelta(seconds=30), "Bank transfer")
+    invented = replace(line, receipt="INVENTED1", details=words)
+    if is_invented_first:
+        await bring(desk, ASHA, invented)
+        assert await matched(desk) == [("INVENTED1", "booking")]
+    file_id = await bring(desk, WORKER, line)
+    if not is_invented_first:
+        await bring(desk, ASHA, invented)
+    for _ in range(2):
+        assert await matched(desk) == [("BREAL12345", "booking")]
+        assert [each.receipt for each in await desk.statements.open_exceptions()] == ["INVENTED1"]
+        await desk.statements.match()
+    await withdraw(desk, file_id)
+    assert await matched(desk) == [("INVENTED1", "booking")]
+    await bring(desk, WORKER, line, Entry("OTHER1", -7, line.at))
+    assert await matched(desk) == [("BREAL12345", "booking")]
+    assert await desk.statements.float_change() == -500_000, "what operators booked, once"
+    await desk.statements.check_ledger()
+
+
+async def test_a_line_of_a_transfer_that_the_worker_fetches_too_keeps_its_place(desk: Desk) -> None:
+    await book_transfer(desk.statements, -500_000)
+    line = Entry("BREAL12345", -500_000, clock.now() + timedelta(seconds=30), "Bank transfer")
+    await bring(desk, ASHA, line)
+    await bring(desk, WORKER, line, replace(line, receipt="BREAL99999"))
+    assert await matched(desk) == [("BREAL12345", "booking")]
+    assert [each.receipt for each in await desk.statements.open_exceptions()] == ["BREAL99999"]
 
 
 NO_PLACE = ["its amount", "its key, and another amount", "its key on the network's line of another amount"]
