@@ -154,7 +154,8 @@ def _adopted(facts: Facts) -> Effect:
     moves, after = MOVES[payment.type, Status.COMPLETED](payment), correction_moves.begin(payment)
     if payment.type is Type.DISBURSEMENT:
         moves = [*MOVES[payment.type, Status.PENDING](payment), *moves]
-        if (lent := payment.amount + payment.fee - facts.available) > 0:
+        lent = max(payment.amount + payment.fee - facts.available, 0)
+        if lent:
             lend = correction_moves.lend(lent)
             moves, after = [*lend.moves, *moves], lend.correction
     if facts.is_taken_back:

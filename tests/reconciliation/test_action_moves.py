@@ -152,6 +152,27 @@ def test_what_a_decision_moves(
     assert (effect.amount, sum(changes.values())) == (moved, 0)
 
 
+@pytest.mark.parametrize(
+    ("type_", "changes", "owed"),
+    [
+        (IN, {"wallet": AMOUNT - FEE, "fees": FEE, "suspense": -AMOUNT}, AMOUNT - FEE),
+        # The wallet holds 1,000,000, which it gets back when operators have decided. The house has lent the rest.
+        (OUT, {"wallet": -1_000_000, "fees": FEE, "suspense": 1_000_000 - FEE}, 0),
+    ],
+)
+def test_what_was_lost_and_taken_back_moves_no_float(type_: Type, changes: dict[str, int], owed: int) -> None:
+    line = AMOUNT if type_ is IN else -AMOUNT
+    facts = Facts(
+        exception=an_exception("theirs_only", line),
+        payment=a_payment(type_, Status.PENDING),
+        available=1_000_000,
+        is_taken_back=True,
+    )
+    effect = effect_of(Action.ADOPT, {}, facts)
+    assert {str(account): change for (account, _), change in effect.changes.items()} == changes
+    assert (effect.owed, sum(changes.values())) == (owed, 0)
+
+
 def test_the_grid_has_every_action_of_every_kind() -> None:
     have = {(kind, action) for kind, _, _, action, *_ in GRID}
     assert have == {(kind, action) for kind, actions in ACTIONS.items() for action in actions}
