@@ -22,7 +22,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden, Invalid, Unauthorized
 from malipo.merchants import second_factor
-from malipo.merchants.password_links import LinkNotGood
+from malipo.merchants.password_links import LinkNotGood, judge_again
 from malipo.merchants.people import Person, email_of
 from malipo.merchants.sessions import Granted, Sessions
 from malipo.merchants.store import merchants, password_links, people, sessions
@@ -207,6 +207,7 @@ class Login:
             await password_links.lock_all(tx, person.id)
             if not await password_links.use(tx, hash_of(link), now=now):
                 raise LinkNotGood
+            await judge_again(tx, person, hash_of(link), now=now)
             await audit_log.append(
                 tx, Actor(person.email, address), "password_link.used", now=now, merchant_id=person.merchant_id
             )

@@ -147,15 +147,21 @@ def _matched(facts: Facts) -> Effect:
 
 
 def _adopted(facts: Facts) -> Effect:
-    """A payment is made and completed. What a wallet lacks for a payout, the house lends."""
-    payment = facts.payment
-    assert payment is not None
-    paid = MOVES[payment.type, Status.COMPLETED](payment)
-    if payment.type is Type.COLLECTION:
-        return Effect(paid)
-    lent = max(payment.amount + payment.fee - facts.available, 0)
-    lend = correction_moves.lend(lent).moves if lent else []
-    return Effect([*lend, *MOVES[payment.type, Status.PENDING](payment), *paid], lent)
+    """A payment is made and completed. What a wallet lacks for a payout, the house lends. If the network has taken the
+    line back, the payment is contradicted at once."""
+    assert facts.payment is not None
+    payment = replace(facts.payment, status=Status.COMPLETED)
+    moves, after = MOVES[payment.type, Status.COMPLETED](payment), correction_moves.begin(payment)
+    if payment.type is Type.DISBURSEMENT:
+        moves = [*MOVES[payment.type, Status.PENDING](payment), *moves]
+        lent = max(payment.amount + payment.fee - facts.available, 0)
+        if lent:
+            lend = correction_moves.lend(lent)
+            moves, after = [*lend.moves, *moves], lend.correction
+    if facts.is_taken_back:
+        back = correction_moves.contradict(payment, after, is_paid=False, source=AnswerSource.STATEMENT)
+        moves, after = [*moves, *back.moves], back.correction
+    return Effect(moves, after.owed)
 
 
 def _resolved(facts: Facts, *, is_paid: bool, is_waived: bool) -> Effect:

@@ -92,9 +92,11 @@ async def book(tx: Tx, decided: Decided) -> str:
     return await _book(tx, decided, lacking, account)
 
 
-async def adopt_line(tx: Tx, decided: Decided, *, reference_prefix: str) -> Transaction:
-    """The line is a payment of a merchant that we have lost."""
+async def adopt_line(tx: Tx, decided: Decided, settle: Settle, *, reference_prefix: str) -> Transaction:
+    """The line is a payment of a merchant that we have lost. If the statement shows that the network has taken it back,
+    the payment is told so at once: the merchant could spend it before the next matching."""
     line_id = _line(decided.exception)
+    reversals = await matching.find_open_reversals(tx, line_id)
     payment = await adopt(
         tx, decided.exception, decided.resolution.terms, reference_prefix=reference_prefix, now=decided.now
     )
@@ -103,6 +105,11 @@ async def adopt_line(tx: Tx, decided: Decided, *, reference_prefix: str) -> Tran
     ):
         raise Conflict(_NO_PLACE)
     await evidence.set_reported(tx, [line_id])
+    if reversals:
+        await matching.match_reversals(tx, now=decided.now)
+        await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
+        found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
+        await report(tx, settle, found, Reported(), now=decided.now)
     await absence.check_again(tx, line_id)
     return payment
 

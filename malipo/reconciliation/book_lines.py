@@ -18,6 +18,7 @@ from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.reconciliation import import_approval
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.store import booked_lines as store
+from malipo.reconciliation.store import evidence
 from malipo.reconciliation.store.booked_lines import LineSum
 from malipo.reconciliation.transfer_pairs import pair_transfers
 
@@ -39,7 +40,12 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
     waiting, held = await import_approval.hold_bookings(tx, found, approval_amount=approval_amount, now=now)
     sums = [each for each in found if each.file_id not in waiting]
     await book_sums(tx, sums, first_open_day=first_open_day, now=now)
-    pairs = pair_transfers(await store.find_bank_lines(tx), await store.find_transfers(tx))
+    transfers = await store.find_transfers(tx)
+    pairs = pair_transfers(await store.find_bank_lines(tx), transfers)
+    paired = {booking_id for _, booking_id in pairs}
+    displaced = [each.line_id for each in transfers if each.line_id is not None and each.booking_id in paired]
+    if displaced:
+        await evidence.delete_matches(tx, displaced)  # They are in the queue again, and each is an exception.
     return Booked(
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "fee"),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "sweep"),

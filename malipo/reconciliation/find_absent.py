@@ -33,7 +33,8 @@ async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, 
     if not unchecked:
         return Undecided()
     files = await store.find_files(tx)
-    covered, stated = _covered(files, profiles), carriers_of(files, profiles)
+    covered = _covered(files, profiles, await store.find_sure_accounts(tx))
+    stated = carriers_of(files, profiles)
     await store.begin(tx)
     for (carrier, channels), of_group in _by_group(unchecked, profiles).items():
         times = [(file.begins_at, file.ends_at) for file in of_group]
@@ -65,12 +66,16 @@ def _by_group(files: list[StatementFile], profiles: Mapping[str, Profile]) -> di
     return groups
 
 
-def _covered(files: list[StatementFile], profiles: Mapping[str, Profile]) -> dict[_Group, list[Span]]:
+def _covered(
+    files: list[StatementFile], profiles: Mapping[str, Profile], sure: set[tuple[str, str]]
+) -> dict[_Group, list[Span]]:
+    """By all accounts that are sure. One operator could make up another, and no time would be covered any more."""
     covered = {}
     for group, of_group in _by_group(files, profiles).items():
         accounts: dict[tuple[str, str], list[StatementFile]] = {}
         for file in of_group:
-            accounts.setdefault((file.channel, file.account), []).append(file)
+            if (file.channel, file.account) in sure:
+                accounts.setdefault((file.channel, file.account), []).append(file)
         covered[group] = covered_by_all(spans_of(each) for each in accounts.values())
     return covered
 

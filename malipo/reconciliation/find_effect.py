@@ -91,7 +91,7 @@ async def find_facts(
         undone_cents=0 if booking is None else booking.cents,
         cents=await booking_store.find_cents(connection, exception.channel, exception.account),
         credits_automatically=credits_automatically,
-        is_taken_back=action is Action.MATCH
+        is_taken_back=action in (Action.MATCH, Action.ADOPT)
         and bool(await matching.find_open_reversals(connection, exception.line_id or 0)),
     )
 

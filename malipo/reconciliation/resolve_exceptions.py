@@ -167,8 +167,8 @@ class ResolveExceptions:
             raise Conflict(CAUSE_HAS_GONE)
         resolution = proposed_resolution(proposal)
         if exception.line_id is not None and resolution.action in _OF_LINES and not is_single_operator:
-            is_match = resolution.action is Action.MATCH
-            reversals = await matching.find_open_reversals(tx, exception.line_id) if is_match else []
+            is_payment = resolution.action in (Action.MATCH, Action.ADOPT)
+            reversals = await matching.find_open_reversals(tx, exception.line_id) if is_payment else []
             for line_id in (exception.line_id, *reversals):
                 await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
         approved = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
@@ -248,7 +248,7 @@ class ResolveExceptions:
             case Action.BOOK:
                 booking_id = await apply_action.book(tx, decided)
             case Action.ADOPT:
-                await apply_action.adopt_line(tx, decided, reference_prefix=self.reference_prefix)
+                await apply_action.adopt_line(tx, decided, self.settle, reference_prefix=self.reference_prefix)
             case Action.RESOLVE:
                 assert decided.exception.reference is not None
                 await approve_case(

@@ -11,6 +11,14 @@ _DAYS = timedelta(days=3)
 
 
 def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> list[tuple[int, str]]:
+    """Lines of the network's own statement come first, and take the place of lines that only operators brought."""
+    pairs = _pair([each for each in lines if each.is_own], transfers)
+    paired, placed = {booking_id for _, booking_id in pairs}, {line_id for line_id, _ in pairs}
+    free = [each for each in transfers if each.line_id is None and each.booking_id not in paired]
+    return pairs + _pair([each for each in lines if each.line_id not in placed], free)
+
+
+def _pair(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> list[tuple[int, str]]:
     """By the bank's reference, else by amount and day where there is no second that fits. Amounts are exact. What may
     be a payment's line is a transfer only by the reference."""
     pairs: list[tuple[int, str]] = []

@@ -325,6 +325,78 @@ async def test_whoever_installs_says_who_the_first_people_are_also_of_a_merchant
     await key_of(shop, shop.actor("asha"))
 
 
+@dataclass
+class FirstPeople:
+    """A merchant without money, and the links of its first people, which operator juma has made."""
+
+    shop: Shop
+    links: dict[str, str]
+
+    async def use(self, name: str, *, now: datetime | None = None) -> None:
+        await self.shop.service.login.use_link(
+            self.links[name], "quiet harbour ninety lanterns", address="10.0.0.1", now=now or clock.now()
+        )
+
+    async def put_money(self) -> None:
+        async with self.shop.database.begin() as tx:
+            await book(tx, Kind.TOP_UP, self.shop.merchant_id, 50_000_000, reference="NMB-1", now=clock.now())
+
+    async def waiting(self) -> set[str]:
+        return {email.partition("+")[0] for email in await not_paying(self.shop)}
+
+
+@pytest.fixture
+async def first_people(service: Service) -> FirstPeople:
+    shop = Shop(service, (await make_merchant(service.database, wallet=0)).id)
+    await hire(service.database, "asha", "juma")
+    links = {}
+    async with service.database.begin() as tx:
+        for name in ("asha", "baraka"):
+            person = await manage_people.add_person(
+                tx,
+                shop.merchant_id,
+                email=shop.email(name),
+                name=name,
+                role=Role.OWNER,
+                actor=OPERATOR,
+                now=clock.now(),
+            )
+            links[name] = await make_link(tx, person, actor=OPERATOR, now=clock.now())
+    return FirstPeople(shop, links)
+
+
+async def test_a_link_of_a_first_person_that_is_used_when_money_has_come_counts_as_made_then(
+    first_people: FirstPeople,
+) -> None:
+    """An operator keeps it until the merchant has money."""
+    await first_people.put_money()
+    await first_people.use("baraka", now=clock.now() + timedelta(hours=23))
+    assert await first_people.waiting() == {"baraka"}
+    await vouch_as(first_people.shop, "baraka", "asha")
+    assert await first_people.waiting() == set()
+
+
+async def test_a_first_persons_link_that_is_used_when_another_can_log_in_counts_as_made_then(
+    first_people: FirstPeople,
+) -> None:
+    await first_people.use("asha")
+    assert await first_people.waiting() == set(), "the first one says who the people are"
+    await first_people.use("baraka")
+    assert await first_people.waiting() == {"baraka"}
+    await first_people.shop.vouch("baraka", by="asha")
+    assert await first_people.waiting() == set()
+
+
+async def test_what_was_noted_when_a_link_was_made_is_not_noted_again_when_it_is_used(shop: Shop) -> None:
+    """neema has vouched for it meanwhile."""
+    await hire(shop.database, "asha", "juma")
+    async with shop.database.begin() as tx:
+        made = await make_link(tx, await shop.person("baraka"), actor=OPERATOR, now=clock.now())
+    await shop.vouch("baraka", by="neema")
+    await FirstPeople(shop, {"baraka": made}).use("baraka")
+    assert await not_paying(shop) == set()
+
+
 async def not_paying(shop: Shop) -> set[str]:
     async with shop.database.read() as connection:
         return await vouching.find_not_paying(connection, shop.merchant_id, now=clock.now())

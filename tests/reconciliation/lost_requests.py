@@ -74,6 +74,11 @@ class Lost:
                 await connection.fetchval("SELECT available FROM wallets WHERE merchant_id = $1", self.merchant_id)
             )
 
+    async def spendable(self) -> int:
+        async with self.statements.database.read() as connection:
+            sql = "SELECT available - owed FROM wallets WHERE merchant_id = $1"
+            return int(await connection.fetchval(sql, self.merchant_id))
+
     async def check(self) -> None:
         """One line, one payment, and the float follows the statement."""
         assert await self.payments() == 1

@@ -152,6 +152,27 @@ def test_what_a_decision_moves(
     assert (effect.amount, sum(changes.values())) == (moved, 0)
 
 
+@pytest.mark.parametrize(
+    ("type_", "changes", "owed"),
+    [
+        (IN, {"wallet": AMOUNT - FEE, "fees": FEE, "suspense": -AMOUNT}, AMOUNT - FEE),
+        # The wallet holds 1,000,000, which it gets back when operators have decided. The house has lent the rest.
+        (OUT, {"wallet": -1_000_000, "fees": FEE, "suspense": 1_000_000 - FEE}, 0),
+    ],
+)
+def test_what_was_lost_and_taken_back_moves_no_float(type_: Type, changes: dict[str, int], owed: int) -> None:
+    line = AMOUNT if type_ is IN else -AMOUNT
+    facts = Facts(
+        exception=an_exception("theirs_only", line),
+        payment=a_payment(type_, Status.PENDING),
+        available=1_000_000,
+        is_taken_back=True,
+    )
+    effect = effect_of(Action.ADOPT, {}, facts)
+    assert {str(account): change for (account, _), change in effect.changes.items()} == changes
+    assert (effect.owed, sum(changes.values())) == (owed, 0)
+
+
 def test_the_grid_has_every_action_of_every_kind() -> None:
     have = {(kind, action) for kind, _, _, action, *_ in GRID}
     assert have == {(kind, action) for kind, actions in ACTIONS.items() for action in actions}
@@ -276,6 +297,25 @@ async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(state
                 "SELECT max(id) FROM exception_resolutions WHERE exception_id = $1", found[name].id
             )
         await decided(statements, desk, found[name], Action.UNDO, {"resolution": last})
+
+
+async def test_what_is_shown_of_adopting_a_line_that_was_taken_back_is_what_the_ledger_then_has(
+    statements: Statements, desk: Desk
+) -> None:
+    """The wallet has all of a payout, some of it, or nothing."""
+    await make_merchant(statements.database, wallet=700, name="Soko")
+    await make_merchant(statements.database, wallet=0, name="Genge")
+    now = clock.now()
+    adopted = {"IN": ("Soko", 5_000), "ALL": ("Soko", -500), "SOME": ("Soko", -9_000), "NONE": ("Genge", -300)}
+    lines = [Entry(receipt, amount, now) for receipt, (_, amount) in adopted.items()]
+    await statements.take(*lines, *map(reversal_of, lines))
+    for receipt, (merchant, _) in adopted.items():
+        [found] = [each for each in await statements.open_exceptions() if each.receipt == receipt]
+        await decided(statements, desk, found, Action.ADOPT, {"merchant": merchant, "phone": "+255754000001"})
+        async with statements.database.read() as connection:
+            [done] = await resolutions.find(connection, found.id)
+        await decided(statements, desk, found, Action.UNDO, {"resolution": done.id})
+    assert await statements.float_change() == 0
 
 
 async def test_what_is_shown_of_a_line_with_cents_is_what_the_ledger_then_has(

@@ -8,7 +8,7 @@ from malipo.payments.transaction import Type
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import WORKER, Entry, Statements, statements
+from tests.reconciliation.statement_days import WORKER, Entry, Statements, reversal_of, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 from tests.reconciliation.test_withdraw_statement import withdraw
 
@@ -69,3 +69,24 @@ async def test_a_key_that_the_workers_file_tells_of_an_adopted_line_is_the_payme
     assert again.is_replay
     assert again.transaction.provider_reference == "QK1"
     await lost.check()
+
+
+async def test_a_reversal_that_took_an_adopted_payment_back_is_withdrawn_and_imported_again(lost: Lost) -> None:
+    statements, before = lost.statements, await lost.spendable()
+    signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
+    paid = Entry("QK1", signed, clock.now(), key=await lost.network_key(), phone=PHONE)
+    await statements.take(paid)
+    path = statements.write(reversal_of(paid), has_balances=False)
+    file = (await statements.load(path, by=WORKER)).file
+    await statements.match()
+    [found] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    await lost.adopt(found)
+    assert await statements.float_change() == 0
+    await withdraw(statements, file.id)
+    await statements.match()
+    assert (await lost.spendable(), await statements.float_change()) == (before + signed, signed)
+    assert await statements.kinds() == []
+    await statements.load(path, by=WORKER)
+    await statements.match()
+    assert (await statements.float_change(), await statements.kinds()) == (0, [("state_differs", -signed)])
+    await statements.check_ledger()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from malipo import clock
-from malipo.errors import Conflict, Invalid, OutcomeUnknown
+from malipo.errors import Conflict, Forbidden, Invalid, OutcomeUnknown
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiated
@@ -18,7 +18,7 @@ from tests.conftest import make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
-from tests.reconciliation.statement_days import ASHA, Entry, Statements, reversal_of, statements
+from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, reversal_of, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
@@ -230,6 +230,53 @@ async def test_what_was_taken_back_follows_a_payment_that_is_adopted_again_for_i
     assert await lost.statements.statement_change() == 0
     assert await lost.statements.float_change() == 0
     await lost.statements.check_ledger()
+
+
+@pytest.mark.parametrize("when", ["before the proposal", "before the approval", "after it"])
+async def test_what_the_network_has_taken_back_is_taken_back_when_its_line_is_adopted(lost: Lost, when: str) -> None:
+    """The merchant could spend it before the next matching."""
+    statements, before = lost.statements, await lost.spendable()
+    signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
+    paid = Entry("QK1", signed, clock.now(), key=await lost.network_key(), phone=PHONE)
+    both = (paid, reversal_of(paid))
+    await statements.take(*(both if when == "before the proposal" else (paid,)))
+    [found] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    await lost.propose(found)
+    if when == "before the approval":
+        await statements.take(*both)
+    await lost.desk.approve(found)
+    if when == "after it":
+        await statements.take(*both)
+    # A collection cannot be spent; what a payout took is given back when operators have decided.
+    spendable = before if lost.type is Type.COLLECTION else before - lost.amount
+    for _ in range(2):
+        assert (await lost.spendable(), await statements.float_change()) == (spendable, 0)
+        assert [role for _, _, role in await statements.matches()] == ["payment", "reversal"]
+        await statements.match()
+        assert await statements.kinds() == [("state_differs", -signed)]
+    assert (await lost.repeat()).is_replay
+    await statements.check_ledger()
+
+    await lost.desk.undo(found)
+    await lost.desk.approve(found)
+    assert (await lost.spendable(), await statements.float_change()) == (before, 0)
+    assert await statements.matches() == []
+    await statements.match()
+    await statements.check_ledger()
+
+
+async def test_who_told_the_reversal_does_not_approve_that_its_line_is_adopted(lost: Lost) -> None:
+    statements, before = lost.statements, await lost.spendable()
+    signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
+    paid = Entry("QK1", signed, clock.now(), key=await lost.network_key(), phone=PHONE)
+    await statements.take(paid)
+    await statements.load(statements.write(reversal_of(paid), has_balances=False), by=JUMA)
+    await statements.match()
+    [found] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
+    await lost.propose(found)
+    with pytest.raises(Forbidden):
+        await lost.desk.approve(found, by=JUMA)
+    assert await lost.spendable() == before
 
 
 async def test_a_phone_that_operators_mistook_is_not_told_as_not_created(lost: Lost) -> None:

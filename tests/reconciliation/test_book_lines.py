@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock, ids
 from malipo.ledger import house_bookings
@@ -50,6 +51,38 @@ def a_transfer(name: str, amount: int = -500, day: int = 0, channel: str = "MPES
     ],
 )
 def test_a_line_is_a_transfer_by_its_reference_or_where_no_other_fits(
+    lines: list[BankLine], transfers: list[Transfer], pairs: list[tuple[int, str]]
+) -> None:
+    assert pair_transfers(lines, transfers) == pairs
+
+
+def own(line: BankLine) -> BankLine:
+    """The network's own statement has it."""
+    return replace(line, is_own=True)
+
+
+def held(transfer: Transfer, line_id: int = 9) -> Transfer:
+    """A line that only operators brought has its place."""
+    return replace(transfer, line_id=line_id)
+
+
+@pytest.mark.parametrize(
+    ("lines", "transfers", "pairs"),
+    [
+        ([own(a_line(1))], [held(a_transfer("a"))], [(1, "a")]),
+        ([own(a_line(1))], [held(a_transfer("a", day=4))], []),
+        ([own(a_line(1, words="NMB-a"))], [held(a_transfer("a", day=30))], [(1, "a")]),
+        ([a_line(1)], [held(a_transfer("a"))], []),
+        ([a_line(1), own(a_line(2))], [a_transfer("a")], [(2, "a")]),
+        ([a_line(1), own(a_line(2))], [held(a_transfer("a"))], [(2, "a")]),
+        ([a_line(1, words="NMB-a"), own(a_line(2))], [a_transfer("a")], [(2, "a")]),
+        ([own(a_line(1)), own(a_line(2))], [held(a_transfer("a"))], []),
+        # It may be of either. The one that has no line gets it, as before.
+        ([own(a_line(1))], [held(a_transfer("a")), a_transfer("b")], [(1, "b")]),
+        ([own(a_line(1, words="NMB-a"))], [held(a_transfer("a")), a_transfer("b")], [(1, "a")]),
+    ],
+)
+def test_a_line_of_the_networks_own_takes_the_place_of_one_that_only_operators_brought(
     lines: list[BankLine], transfers: list[Transfer], pairs: list[tuple[int, str]]
 ) -> None:
     assert pair_transfers(lines, transfers) == pairs

@@ -23,6 +23,7 @@ from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_book_lines import book_transfer
 from tests.reconciliation.test_import_approval import MILLIONS, WHY, Desk, failed, fee, fees
 from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_layout_authors import carry, layout
@@ -267,6 +268,141 @@ async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(desk: Des
         await desk.statements.match()
     await bring(desk, WORKER, line_of(absent))
     assert await desk.statements.kinds() == [("twice", MILLIONS)], "it is there, and the invented line has no place"
+
+
+@pytest.mark.parametrize("is_invented_first", [True, False])
+@pytest.mark.parametrize("words", ["Bank transfer", "Bank transfer NMB-1"])
+async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_transfer(
+    desk: Desk, words: str, is_invented_first: bool
+) -> None:
+    """Also again, after its file was withdrawn."""
+    await book_transfer(desk.statements, -500_000)
+    line = Entry("BREAL12345", -500_000, clock.now() + timedelta(seconds=30), "Bank transfer")
+    invented = replace(line, receipt="INVENTED1", details=words)
+    if is_invented_first:
+        await bring(desk, ASHA, invented)
+        assert await matched(desk) == [("INVENTED1", "booking")]
+    file_id = await bring(desk, WORKER, line)
+    if not is_invented_first:
+        await bring(desk, ASHA, invented)
+    for _ in range(2):
+        assert await matched(desk) == [("BREAL12345", "booking")]
+        assert [each.receipt for each in await desk.statements.open_exceptions()] == ["INVENTED1"]
+        await desk.statements.match()
+    await withdraw(desk, file_id)
+    assert await matched(desk) == [("INVENTED1", "booking")]
+    await bring(desk, WORKER, line, Entry("OTHER1", -7, line.at))
+    assert await matched(desk) == [("BREAL12345", "booking")]
+    assert await desk.statements.float_change() == -500_000, "what operators booked, once"
+    await desk.statements.check_ledger()
+
+
+async def test_a_line_of_a_transfer_that_the_worker_fetches_too_keeps_its_place(desk: Desk) -> None:
+    await book_transfer(desk.statements, -500_000)
+    line = Entry("BREAL12345", -500_000, clock.now() + timedelta(seconds=30), "Bank transfer")
+    await bring(desk, ASHA, line)
+    await bring(desk, WORKER, line, replace(line, receipt="BREAL99999"))
+    assert await matched(desk) == [("BREAL12345", "booking")]
+    assert [each.receipt for each in await desk.statements.open_exceptions()] == ["BREAL99999"]
+
+
+NO_PLACE = ["its amount", "its key, and another amount", "its key on the network's line of another amount"]
+
+
+@pytest.mark.parametrize("what", NO_PLACE)
+@pytest.mark.parametrize("is_invented_first", [True, False])
+async def test_an_invented_line_without_a_place_does_not_hide_that_a_payment_is_absent(
+    desk: Desk, what: str, is_invented_first: bool
+) -> None:
+    absent = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, 1000)
+    line = line_of(absent, "INVENTED1", key="", phone="")
+    if what != NO_PLACE[0]:
+        line = replace(line, amount=5, key=absent.network_key)
+    if what == NO_PLACE[2]:
+        await bring(desk, WORKER, replace(line, key=""))
+    if is_invented_first:
+        await bring(desk, ASHA, line)
+    await bring(desk, JUMA, line_of(other), has_balances=True)
+    if not is_invented_first:
+        await bring(desk, ASHA, line)
+    assert ("ours_only", MILLIONS) in await desk.statements.kinds()
+
+
+@pytest.mark.parametrize("what", NO_PLACE[:2])
+async def test_a_line_of_the_networks_own_without_a_place_may_be_the_payment(desk: Desk, what: str) -> None:
+    """Also if an operator has brought it first."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, 1000)
+    line = line_of(payment, "QREAL12345", key="", phone="")
+    if what != NO_PLACE[0]:
+        line = replace(line, amount=5, key=payment.network_key)
+    await bring(desk, ASHA, line)
+    await bring(desk, WORKER, line)
+    await bring(desk, JUMA, line_of(other), has_balances=True)
+    assert "ours_only" not in dict(await desk.statements.kinds())
+
+
+async def bring_of(desk: Desk, by: Actor, account: str, *entries: Entry, has_balances: bool = False) -> str:
+    """Import a file of an account, and match it. Its id."""
+    ends = clock.now() + timedelta(days=3 + desk.statements.files)
+    path = desk.statements.write(*entries, has_balances=has_balances, ends=ends)
+    file = (await desk.statements.load(path, account=account, by=by)).file
+    await desk.statements.match()
+    return file.id
+
+
+@pytest.mark.parametrize("is_invented_first", [True, False])
+async def test_an_account_that_one_operator_makes_up_does_not_hide_that_a_payment_is_absent(
+    desk: Desk, is_invented_first: bool
+) -> None:
+    await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, 1000)
+    strange = Entry("INVENTED1", 7, clock.now())
+    if is_invented_first:
+        await bring_of(desk, ASHA, "another", strange)
+    await bring(desk, JUMA, line_of(other), has_balances=True)
+    if not is_invented_first:
+        await bring_of(desk, ASHA, "another", strange)
+    for _ in range(2):
+        assert ("ours_only", MILLIONS) in await desk.statements.kinds()
+        await desk.statements.match()
+
+
+@pytest.mark.parametrize("why", ["the worker's", "complete", "approved"])
+async def test_a_payment_may_be_in_another_account_that_is_there(desk: Desk, why: str) -> None:
+    """Its complete statement has not come yet."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, 1000)
+    if why == "approved":
+        file_id = await bring_of(desk, ASHA, "another", line_of(await failed(desk, 2_000_000)))
+        await desk.approve(file_id)
+    else:
+        by = WORKER if why == "the worker's" else ASHA
+        before = replace(
+            line_of(await desk.statements.completed(Type.COLLECTION, 7)), at=clock.now() - timedelta(days=9)
+        )
+        ends = clock.now() - timedelta(days=8)
+        path = desk.statements.write(before, has_balances=why == "complete", begins=before.at, ends=ends)
+        await desk.statements.load(path, account="another", by=by)
+        await desk.statements.match()
+    await bring(desk, JUMA, line_of(other), has_balances=True)
+    assert "ours_only" not in dict(await desk.statements.kinds())
+    await bring_of(desk, JUMA, "another", line_of(payment), has_balances=True)
+    assert "ours_only" not in dict(await desk.statements.kinds())
+
+
+async def test_what_only_a_file_without_balances_of_a_new_account_has_is_absent_until_one_is_complete(
+    desk: Desk,
+) -> None:
+    """Nothing ends by that. An honest second account is known by its first file with balances."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, 1000)
+    await bring_of(desk, ASHA, "another", line_of(payment))
+    await bring(desk, JUMA, line_of(other), has_balances=True)
+    assert await desk.statements.kinds() == [("ours_only", MILLIONS)]
+    await bring_of(desk, ASHA, "another", line_of(payment), has_balances=True)
+    assert await desk.statements.kinds() == []
 
 
 async def test_naming_an_aggregator_and_taking_it_back_hides_no_absent_payment(desk: Desk) -> None:

@@ -69,6 +69,21 @@ async def use(tx: Tx, link_hash: bytes, *, now: datetime) -> bool:
     return done == "UPDATE 1"
 
 
+async def find_unnoted_operator(tx: Tx, link_hash: bytes) -> str | None:
+    """The operator who made the link, if nobody has to vouch for it so far: no reset was noted when it was made."""
+    maker: str | None = await tx.fetchval(
+        """
+        SELECT l.made_by_operator FROM password_links l JOIN people p ON p.id = l.person_id
+        WHERE l.hash = $1 AND NOT EXISTS (
+            SELECT FROM credential_resets r
+            WHERE r.merchant_id = p.merchant_id AND r.email = p.email AND r.credential = 'password'
+              AND r.reset_by = l.made_by_operator AND r.reset_at >= l.created_at)
+        """,
+        link_hash,
+    )
+    return maker
+
+
 async def lock_all(tx: Tx, person_id: str) -> None:
     """The links for a person, and those that the person has made, held until the commit. Always after the person, and
     in one order: two who have made links for each other and change their passwords at once are one after the other."""

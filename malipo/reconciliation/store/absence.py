@@ -5,15 +5,18 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from malipo.db import Conn, Tx
+from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.carriers import carrier_of
-from malipo.reconciliation.store.evidence import is_shown
+from malipo.reconciliation.store.evidence import IS_SURE, is_in_sure_file, is_shown
 from malipo.reconciliation.store.matching import SIGNED
 from malipo.reconciliation.store.statements import FILE, file_of
 
 _AT_A_TIME = 1000
+# Whether a copy `k` of the line `l` names the payment `p`.
+_NAMES = f"""({ending_sql("k.key")} = p.network_key OR l.receipt = p.provider_reference COLLATE "C")"""
 
 
 class AbsentPayment(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,19 @@ class AbsentPayment(msgspec.Struct, frozen=True, kw_only=True):
 async def find_files(connection: Conn) -> list[StatementFile]:
     rows = await connection.fetch(f"SELECT {FILE} FROM statement_files WHERE withdrawn_at IS NULL")
     return [file_of(row) for row in rows]
+
+
+async def find_sure_accounts(connection: Conn) -> set[tuple[str, str]]:
+    """Channel and name of each account that is known by a file which no operator could have invented alone: it is the
+    worker's, or complete, or a second operator has approved what it does."""
+    rows = await connection.fetch(
+        f"""
+        SELECT DISTINCT n.channel, n.account FROM statement_files n
+        WHERE {IS_SURE} OR n.withdrawn_at IS NULL AND EXISTS (
+            SELECT FROM proposals p WHERE p.action = 'import' AND p.subject = n.id AND p.is_approved)
+        """
+    )
+    return {(row["channel"], row["account"]) for row in rows}
 
 
 async def find_unchecked(connection: Conn) -> list[StatementFile]:
@@ -97,7 +113,8 @@ async def note_unmatched(
     stated: Sequence[str],
 ) -> None:
     """Note payments that were paid, or are open, and that no line shows; and whether the spans cover all of their time,
-    and no line of that amount, or that names them with another amount, waits for its place.
+    and no line of that amount, or that names them with another amount, waits for its place. One operator could invent
+    such a line: it counts if a complete file has it, or the worker's.
 
     A statement has what its carrier carried. In the times of a channel's own network, payments are noted too whose
     carrier is not known, or has no statement at all (`stated` are those that have one): nothing can be said of them.
@@ -113,10 +130,11 @@ async def note_unmatched(
                          ELSE greatest(t.ended_at, c.since) + $7 <= s.ends END
                ) AND {SIGNED} NOT IN (
                    SELECT l.amount FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-                   WHERE o.channel = ANY($1)
+                   WHERE o.channel = ANY($1) AND {is_in_sure_file("l")}
                ) AND t.id NOT IN (
-                   SELECT e.transaction_id FROM reconciliation_exceptions e
-                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs'),
+                   SELECT p.id FROM reconciliation_exceptions e JOIN statement_lines l ON l.id = e.line_id
+                   JOIN transactions p ON p.merchant_id = e.merchant_id AND p.id = e.transaction_id
+                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs' AND {is_in_sure_file("l", _NAMES)}),
                (k.carrier = ANY($9)) IS NOT TRUE
         FROM merchants m CROSS JOIN unnest($2::text[], $3::text[]) AS w (first, last)
         CROSS JOIN LATERAL (

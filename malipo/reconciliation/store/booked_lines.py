@@ -119,16 +119,18 @@ class BankLine(msgspec.Struct, frozen=True, kw_only=True):
     words: str  # everything in which the bank's reference may stand
     key: str = ""
     phone: str = ""
+    is_own: bool = False  # the network's own statement has it
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """A transfer that operators have booked, and that no line was found for yet."""
+    """A transfer that operators have booked, and that no line of the network's own was found for yet."""
 
     booking_id: str
     channel: str
     amount: int
     day: date
     reference: str
+    line_id: int | None = None  # of an operator's file, which one of the network's own displaces
 
 
 async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSum]:
@@ -401,12 +403,24 @@ async def reopen_line(tx: Tx, line_id: int) -> None:
     )
 
 
+def _is_own_bank_line(line: str) -> str:
+    """Whether the network's own statement has a line, and calls it a transfer to or from the bank."""
+    return f"""
+        CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND k.kind = 'bank' AND n.imported_by = '{FETCHED_BY}'
+              AND n.withdrawn_at IS NULL)
+        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}') END
+    """
+
+
 async def find_bank_lines(connection: Conn) -> list[BankLine]:
     """In the order of their times."""
     rows = await connection.fetch(
-        """
+        f"""
         SELECT l.id AS line_id, l.channel, l.amount, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
-               concat_ws(' ', l.receipt, l.key, l.details) AS words, l.key, l.phone
+               concat_ws(' ', l.receipt, l.key, l.details) AS words, l.key, l.phone,
+               {_is_own_bank_line("l")} AS is_own
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         WHERE l.kind = 'bank' AND l.cents = 0 ORDER BY l.moved_at, l.id
         """
@@ -415,16 +429,25 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
 
 
 async def find_transfers(connection: Conn) -> list[Transfer]:
+    """Those without a line; and those whose line only operators brought, if one of the network's own is in the queue
+    that has their amount."""
     rows = await connection.fetch(
         f"""
-        SELECT b.id AS booking_id, b.channel, CASE b.source WHEN 'float' THEN b.amount ELSE -b.amount END AS amount,
-               b.value_date AS day, b.reference
-        FROM house_bookings b
-        WHERE b.kind = 'bank_transfer'
-          AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
-          AND NOT EXISTS (SELECT FROM statement_matches m
-                          WHERE m.merchant_id = '{HOUSE}' AND m.transaction_id = b.id AND m.role = 'booking')
-        ORDER BY b.id
+        WITH transfer AS (
+            SELECT b.id AS booking_id, b.channel, CASE b.source WHEN 'float' THEN b.amount ELSE -b.amount END AS amount,
+                   b.value_date AS day, b.reference, m.line_id
+            FROM house_bookings b
+            LEFT JOIN statement_matches m ON m.merchant_id = '{HOUSE}' AND m.transaction_id = b.id
+                 AND m.role = 'booking'
+            WHERE b.kind = 'bank_transfer' AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
+        ), own AS MATERIALIZED (
+            SELECT DISTINCT l.channel, l.amount FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+            WHERE l.kind = 'bank' AND l.cents = 0 AND {_is_own_bank_line("l")}
+        )
+        SELECT t.* FROM transfer t LEFT JOIN statement_lines d ON d.id = t.line_id
+        WHERE t.line_id IS NULL OR (t.channel, t.amount) IN (SELECT channel, amount FROM own)
+              AND NOT {_is_own_bank_line("d")}
+        ORDER BY t.booking_id
         """
     )
     return [msgspec.convert(dict(row), Transfer) for row in rows]

@@ -136,21 +136,31 @@ _IS_FETCHED = f"""
 """
 
 
+# A file `n` that no operator could have invented alone with a few lines: it is the worker's, or it is complete.
+IS_SURE = f"""
+    (n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
+        OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL))
+"""
+
+
+def is_in_sure_file(line: str, tells: str = "true") -> str:
+    """Whether such a file has the line; where several files have it, one whose copy `k` tells this."""
+    return f"""
+        CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND {tells} AND {IS_SURE})
+        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_SURE}) END
+    """
+
+
 def is_shown(match: str) -> str:
     """Whether the line of a payment's match shows that the payment is in a statement: a complete file has what it was
     matched by, or the worker's; or operators answer for it. A line that one operator adds could be invented."""
-    is_sure = f"""
-        n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
-            OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL)
-    """
     return f"""
         EXISTS (
             SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
-            WHERE m.line_id = {match}.line_id AND (m.is_counted OR m.how = 'operator'
-                OR CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = l.id) THEN EXISTS (
-                       SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                       WHERE k.line_id = l.id AND {TELLS} AND {is_sure})
-                   ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = l.file_id AND {is_sure}) END))
+            WHERE m.line_id = {match}.line_id
+              AND (m.is_counted OR m.how = 'operator' OR {is_in_sure_file("l", TELLS)}))
     """
 
 
