@@ -4,6 +4,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 
 from malipo import log
@@ -84,17 +85,19 @@ def _verdict(result: Result) -> int:
 
 
 def _plans(given: argparse.Namespace, so_far: Progress) -> Iterator[Plan]:
-    seconds = given.seconds if given.runs is not None or given.seconds is not None else _DEFAULT_SECONDS
-    first, done = so_far.head.first, {each.seed for each in so_far.outcomes}
-    number = 0
-    while (given.runs is None or number < given.runs) and (seconds is None or so_far.seconds < seconds):
-        if first + number not in done:
-            yield options.plan_of(first + number, given)
-        number += 1
+    is_limited = given.seeds or given.runs is not None or given.seconds is not None
+    seconds = given.seconds if is_limited else _DEFAULT_SECONDS
+    done = {each.seed for each in so_far.outcomes}
+    for seed in islice(given.seeds or count(so_far.head.first), given.runs):
+        if seconds is not None and so_far.seconds >= seconds:
+            return
+        if seed not in done:
+            yield options.plan_of(seed, given)
 
 
 def _search(runner: Runner, given: argparse.Namespace, so_far: Progress) -> int:
-    print(f"Seeds from {so_far.head.first}, {given.payments} payments each, {given.jobs} at once.")
+    which = ", ".join(map(str, given.seeds)) if given.seeds else f"from {so_far.head.first}"
+    print(f"Seeds {which}, {given.payments} payments each, {given.jobs} at once.")
     if so_far.is_resumed:
         print(f"So far: {so_far.line()}", flush=True)
     digests: dict[int, str] = {}

@@ -3,7 +3,6 @@
 import argparse
 import os
 import random
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--seed", type=int, metavar="N", help="begin with this seed; alone, run only this one")
+    add("--seeds", metavar="N,…", help="these seeds, in this order; one that is named twice must have one history")
     add("--runs", type=int, metavar="N", help="so many seeds")
     add("--seconds", type=float, metavar="N", help="as many seeds as there is time for (default: 60)")
     add("--payments", type=int, default=8, metavar="N", help="in each run (default: 8)")
@@ -50,7 +50,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if given.explain is not None:
         given.seed = given.explain
     given.is_single = given.seed is not None and given.runs is None and given.seconds is None
-    given.first = random.SystemRandom().randrange(_SEEDS) if given.seed is None else given.seed
+    given.seeds = _numbers(parser, given.seeds)
+    if given.seeds is not None and (not given.seeds or given.seed is not None or given.safeguards):
+        parser.error("--seeds is a list of seeds, and stands without --seed, --explain and --safeguards")
+    named = given.seeds[0] if given.seeds else given.seed
+    given.first = random.SystemRandom().randrange(_SEEDS) if named is None else named
     if given.resume is not None and (given.twice or (given.is_single and not given.safeguards)):
         parser.error("--resume is for many seeds, each once")
     given.only = _numbers(parser, given.only)
@@ -58,9 +62,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return given
 
 
-def _numbers(parser: argparse.ArgumentParser, text: str | None) -> Collection[int] | None:
+def _numbers(parser: argparse.ArgumentParser, text: str | None) -> list[int] | None:
     try:
-        return None if text is None else {int(each) for each in text.split(",") if each}
+        return None if text is None else [int(each) for each in text.split(",") if each]
     except ValueError:
         parser.error(f"{text!r} is not a list of numbers")
 
@@ -80,7 +84,7 @@ def _draw(seed: int, given: argparse.Namespace) -> Plan:
 
 def kept_with_progress(given: argparse.Namespace) -> dict[str, str]:
     """The options that make a run another run. How long it may take is not among them."""
-    names = ("payments", "faults", "restore", "only", "orders", "without", "safeguards", "count_all")
+    names = ("seeds", "payments", "faults", "restore", "only", "orders", "without", "safeguards", "count_all")
     return {name: str(getattr(given, name)) for name in names if getattr(given, name) not in (None, False)}
 
 

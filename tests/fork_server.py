@@ -2,7 +2,7 @@
 
 Such a child has its own environment, folder, files, signals and end, like one that `python -m MODULE` starts; it only
 comes without the second that imports take. Whole ones are still started where the start itself is looked at: `malipo
-serve` and `malipo demo` with their children, and the commands in tests/cli/test_commands.py.
+serve` and `malipo demo` with their children, and some commands in tests/cli/test_commands.py and test_streams.py.
 """
 
 import atexit
@@ -32,6 +32,8 @@ from malipo.db import Database
 from malipo.http_server.app import WebApplication
 from malipo.service import Service
 from malipo.settings import Settings
+from malipo.tls import client_context
+from malipo_simulator.gateways.rsa import make_ahead
 
 ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 128 * 1024  # of what is asked for
@@ -238,6 +240,8 @@ def _main() -> None:
     for language in Language:
         catalogue(language)
     build_id()  # asks git
+    client_context()  # reads the machine's authorities, for a twentieth of a second
+    make_ahead(3)  # of M-Pesa, Airtel Money and AzamPay: all simulators of a run have the same
     # Compiles the patterns of two hundred routes, which Python then knows.
     WebApplication(Service.assemble(Settings(), Database("postgresql://nobody@/none")), most_pages=1)
     assert threading.active_count() == 1, "a thread would not be forked"

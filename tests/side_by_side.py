@@ -38,7 +38,7 @@ _OF_THE_PARENT = (
 )
 BASE = pytest.StashKey[Path]()  # the folder that the children of a run share
 _SHORT_SECONDS = 0.05
-_NEXT, _START, _REPORT, _DONE = "next", "start", "report", "done"
+_NEXT, _START, _PASSED, _REPORT, _DONE = "next", "start", "passed", "report", "done"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -135,8 +135,9 @@ class _Children:
             self._running[line] = content[0]
             self._begun.add(content[0])
             hook.pytest_runtest_logstart(nodeid=content[0], location=content[1])
-        elif kind == _REPORT:
-            report = hook.pytest_report_from_serializable(config=self._session.config, data=content)
+        elif kind in (_PASSED, _REPORT):
+            whole = hook.pytest_report_from_serializable
+            report = _passed(*content) if kind == _PASSED else whole(config=self._session.config, data=content)
             hook.pytest_runtest_logreport(report=report)
             if self._session.shouldfail:
                 for each in self._pids:
@@ -167,6 +168,19 @@ class _Children:
         for line, pid in self._pids.items():
             line.close()
             os.waitpid(pid, 0)
+
+
+def _passed(nodeid: str, location: tuple[str, int | None, str], seconds: float) -> pytest.TestReport:
+    """The report of a test that has passed and has printed nothing."""
+    return pytest.TestReport(
+        nodeid=nodeid,
+        location=location,
+        keywords={},
+        outcome="passed",
+        longrepr=None,
+        when="call",
+        duration=seconds,
+    )
 
 
 # The other side.
@@ -251,4 +265,7 @@ class _Sender:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.passed and report.when != "call" and report.duration < _SHORT_SECONDS:
             return  # It says nothing, and there are two for each test.
+        if report.passed and report.when == "call" and not report.sections and not report.user_properties:
+            self._line.send((_PASSED, (report.nodeid, report.location, report.duration)))  # Nearly all are such.
+            return
         self._line.send((_REPORT, self._config.hook.pytest_report_to_serializable(config=self._config, report=report)))

@@ -4,13 +4,13 @@ The table was compared with systemd 252's own reader, as were random files.
 """
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from malipo.settings.environment_file import parse
 from tests.conftest import SECRET_KEY
+from tests.journeys.operator_commands import run_in
 
 URL = "postgresql://m:a$b`c@db/malipo?sslmode=verify-full&sslrootcert=/etc/malipo/ca.pem"
 VALUES = [
@@ -48,14 +48,7 @@ def test_a_name_that_no_variable_can_have_is_ignored_and_told() -> None:
 
 
 def malipo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "malipo", *arguments],
-        env={"PATH": "/usr/bin:/bin", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return run_in({"PATH": "/usr/bin:/bin", **environment}, *arguments)
 
 
 @pytest.fixture

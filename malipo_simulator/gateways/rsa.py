@@ -12,7 +12,17 @@ _OAEP = padding.OAEP(mgf=padding.MGF1(algorithm=hashes.SHA256()), algorithm=hash
 _PKCS1V15 = padding.PKCS1v15()
 
 
+_ahead: list[str] = []
+
+
+def make_ahead(count: int) -> None:
+    """For whoever forks many simulators: to make a key takes a fifth of a second. The forks have the same ones."""
+    _ahead.extend([new_private_key() for _ in range(count)])
+
+
 def new_private_key() -> str:
+    if _ahead:
+        return _ahead.pop()
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return key.private_bytes(*form).decode()

@@ -1,8 +1,6 @@
 """A real browser, and the demo as a newcomer starts it. One of each for all stories: each has phones of its own."""
 
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
@@ -16,6 +14,7 @@ from playwright.async_api import Browser, Page
 from tests import chromium
 from tests.browser.browser_window import NARROW, WIDE, Windows
 from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
+from tests.journeys.operator_commands import run_in
 
 _numbers = count(4000)
 
@@ -55,8 +54,7 @@ def operator(demo: dict[str, Any], folder: Path) -> tuple[str, str]:
     name, password = "zuhura", "pamba la Mwanza 9"
     environment = {"PATH": os.environ["PATH"], "MALIPO_DATA_DIR": str(folder / "var")}
     for words in (["add", name], ["password", name, "--stdin"]):
-        command = [sys.executable, "-m", "malipo", "operators", *words]
-        subprocess.run(command, input=password.encode(), env=environment, check=True, capture_output=True, timeout=60)
+        run_in(environment, "operators", *words, typed=password).check_returncode()
     return name, password
 
 

@@ -1,7 +1,6 @@
 """The service keeps a worker running, and leaves nothing behind, however it ends."""
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -11,11 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from tests.cli.test_commands import malipo
-from tests.conftest import SECRET_KEY, Client, Running, free_port, until_ready
+from tests.conftest import SECRET_KEY, Running, free_port, until_ready
 
 
 def children(pid: int) -> dict[int, list[str]]:
@@ -137,65 +135,3 @@ def test_a_port_that_is_taken_is_one_clear_sentence_before_anything_starts(tmp_p
     assert sentence.startswith(f"malipo: Cannot listen on 127.0.0.1 port {ports[name]}: Address already in use")
     assert sentence.endswith(f". Set MALIPO_{name.upper()} to another.")
     assert not (tmp_path / "var").exists()
-
-
-async def test_a_newcomer_takes_a_payment_and_makes_one_with_what_the_demo_wrote_down(
-    start: Callable[..., Running], tmp_path: Path
-) -> None:
-    demo = await until_ready(start("demo", simulator_port=free_port()))
-    told = json.loads((tmp_path / "var/demo.json").read_text())
-    assert set(told) == {"baseUrl", "dashboardUrl", "phonesUrl", "apiKey", "email", "password"}
-
-    async with aiohttp.ClientSession() as http:
-        client = Client(http, told["baseUrl"], told["apiKey"])
-        collection = await client(
-            "POST", "/v1/payments", {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
-        )
-        payout = await client(
-            "POST",
-            "/v1/payments/disburse",
-            {"amount": 2000, "channel": "AIRTEL_MONEY", "recipientPhone": "+255684000001"},
-        )
-        ended = [await _ended(client, each.body["transaction"]["id"]) for each in (collection, payout)]
-        wallet = await client("GET", "/v1/wallet")
-        phones = [await _get(http, f"{told['phonesUrl']}/api/phones/{phone}") for phone in _PHONES]
-        pages = [await _status(http, f"{told['phonesUrl']}{path}") for path in ("/", f"/phones/{_PHONES[0]}")]
-
-    assert [each["status"] for each in ended] == ["COMPLETED", "COMPLETED"]
-    assert all(each["providerReference"] for each in ended)
-    assert wallet.body["wallet"]["available"] == 5_000_000 + 1000 - 2000
-    assert [each["balance"] for each in phones] == [1_000_000 - 1000, 1_000_000 + 2000]
-    assert [each["movements"][0]["kind"] for each in phones] == ["charged", "paid"]
-    assert pages == [200, 200]
-    await _end_all_at_once(demo)
-
-
-_PHONES = ("+255754000001", "+255684000001")
-
-
-async def _end_all_at_once(demo: Running) -> None:
-    pids = [child(demo, "malipo", "worker"), child(demo, "malipo_simulator")]
-    assert all(pids), "a worker, and the networks"
-    assert await asyncio.to_thread(demo.stop) == 0
-    assert [pid for pid in pids if pid is not None and is_alive(pid)] == []
-    assert demo.log.read_text().endswith("malipo: stopped\n")
-
-
-async def _ended(client: Client, id_: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
-    while True:
-        shown: dict[str, Any] = (await client("GET", f"/v1/payments/{id_}?wait=5")).body["transaction"]
-        if shown["status"] not in ("PENDING", "PROCESSING"):
-            return shown
-        assert time.monotonic() < deadline, shown
-
-
-async def _get(http: aiohttp.ClientSession, url: str) -> dict[str, Any]:
-    async with http.get(url) as answer:
-        found: dict[str, Any] = await answer.json()
-        return found
-
-
-async def _status(http: aiohttp.ClientSession, url: str) -> int:
-    async with http.get(url) as answer:
-        return answer.status

@@ -22,6 +22,11 @@ def environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def malipo(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return run_in(environment(settings), *arguments)
+
+
+def started_whole(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """As a shell starts it."""
     return subprocess.run(
         [sys.executable, "-m", "malipo", *arguments],
         env=environment(settings),
@@ -39,7 +44,7 @@ def test_a_merchant_and_a_key_are_made_on_the_embedded_database_that_runs_and_on
         assert (too_soon.returncode, too_soon.stdout) == (1, "")
         assert too_soon.stderr == "malipo: The database has no schema yet: run malipo migrate.\n"
         assert malipo("migrate", **where).returncode == 0
-        created = malipo("merchant", "create", "Duka la Mama", "--json", **where)
+        created = started_whole("merchant", "create", "Duka la Mama", "--json", **where)
         assert (created.returncode, created.stderr) == (0, "")
         assert json.loads(created.stdout)["id"].startswith("mer_")
 
@@ -52,7 +57,7 @@ def test_a_merchant_and_a_key_are_made_on_the_embedded_database_that_runs_and_on
         check = malipo("ledger", "check", **where)
         assert check.returncode == 0
         assert "clean" in check.stdout
-    stopped = malipo("ledger", "check", **where)
+    stopped = started_whole("ledger", "check", **where)
     assert (stopped.returncode, stopped.stdout) == (1, "")
     assert "no malipo with an embedded PostgreSQL runs" in stopped.stderr
     assert not (tmp_path / "var/postgres/data/postmaster.pid").exists()
@@ -122,7 +127,7 @@ def test_a_database_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> N
 async def test_a_port_that_is_taken_is_one_clear_sentence(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = malipo("serve", database_url=database_url, port=str(port), secret_key=SECRET_KEY)
+        done = started_whole("serve", database_url=database_url, port=str(port), secret_key=SECRET_KEY)
     assert done.returncode == 1
     assert f"port {port}" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import aiohttp
 import aiohttp.web
@@ -20,22 +21,27 @@ from malipo.cli.simulator_setup import NoSimulator, credentials
 from malipo.networks.connector import Channel
 from malipo.settings import demo_settings
 from tests import fork_server
-from tests.conftest import COLLECTION, Client, Running, free_port, until_ready
+from tests.cli.test_child_processes import child, is_alive
+from tests.conftest import Client, Running, free_port, until_ready
+
+# A newcomer's payments, of these phones.
+_PHONES = ("+255754000001", "+255684000001")
+_COLLECTION = {"amount": 1000, "channel": "MPESA", "buyerPhone": _PHONES[0]}
+_PAYOUT = {"amount": 2000, "channel": "AIRTEL_MONEY", "recipientPhone": _PHONES[1]}
+_FIRST = 5_000_000
 
 
-async def test_a_newcomer_finds_a_merchant_with_money_and_a_key_and_finds_them_again(
+@pytest.mark.timeout(900)  # Two starts, and what a newcomer does with them: each start is dear.
+async def test_a_newcomer_finds_money_and_a_key_pays_finds_it_again_and_runs_the_whole_loop(
     start: Callable[..., Running], tmp_path: Path
 ) -> None:
     first = await until_ready(start("demo", simulator_port=free_port()), seconds=110)
     demo_file = tmp_path / "var/demo.json"
     demo = json.loads(demo_file.read_text())
+    assert set(demo) == {"baseUrl", "dashboardUrl", "phonesUrl", "apiKey", "email", "password"}
     assert demo["baseUrl"] == first.url
     assert demo_file.stat().st_mode & 0o777 == 0o600
-    async with aiohttp.ClientSession() as http:
-        client = Client(http, demo["baseUrl"], demo["apiKey"])
-        assert (await client("GET", "/v1/wallet")).body["wallet"]["available"] == 5_000_000
-        assert (await client("GET", "/v1/payments")).body["transactions"] == []
-        assert (await client("POST", "/v1/payments", COLLECTION)).status == 201
+    await _pay(demo)
     assert demo["apiKey"] in first.log.read_text(), "the welcome shows the key"
 
     first.process.send_signal(signal.SIGINT)
@@ -48,33 +54,83 @@ async def test_a_newcomer_finds_a_merchant_with_money_and_a_key_and_finds_them_a
     assert again["apiKey"] == demo["apiKey"]
     async with aiohttp.ClientSession() as http:
         client = Client(http, second.url, demo["apiKey"])
-        assert (await client("GET", "/v1/wallet")).body["wallet"]["available"] == 5_000_000, "topped up once"
-        assert (await client("GET", "/v1/payments")).body["pagination"]["total"] == 1
+        wallet = (await client("GET", "/v1/wallet")).body["wallet"]
+        assert wallet["available"] == _FIRST + 1000 - 2000, "topped up once"
+        assert (await client("GET", "/v1/payments")).body["pagination"]["total"] == 2
+    await _run_the_whole_loop(again, tmp_path)
+    await _end_all_at_once(second)
     assert "754000001" not in (tmp_path / "var/malipo.log").read_text(), "no phone number in the log"
 
 
-async def test_commands_beside_it_run_the_whole_loop_without_a_setting(
-    start: Callable[..., Running], tmp_path: Path
-) -> None:
-    """As the welcome shows it: an operator logs in, imports the networks' statements, and closes a day that is over."""
-    await until_ready(start("demo", simulator_port=free_port()), seconds=110)
-    demo = json.loads((tmp_path / "var/demo.json").read_text())
+async def _pay(demo: dict[str, str]) -> None:
+    """A newcomer takes a payment and makes one with what the demo wrote down."""
+    async with aiohttp.ClientSession() as http:
+        client = Client(http, demo["baseUrl"], demo["apiKey"])
+        assert (await client("GET", "/v1/wallet")).body["wallet"]["available"] == _FIRST
+        assert (await client("GET", "/v1/payments")).body["transactions"] == []
+        made = [
+            await client("POST", "/v1/payments", _COLLECTION),
+            await client("POST", "/v1/payments/disburse", _PAYOUT),
+        ]
+        ended = [await _ended(client, each.body["transaction"]["id"]) for each in made]
+        wallet = await client("GET", "/v1/wallet")
+        phones = [await _get(http, f"{demo['phonesUrl']}/api/phones/{phone}") for phone in _PHONES]
+        pages = [await _status(http, f"{demo['phonesUrl']}{path}") for path in ("/", f"/phones/{_PHONES[0]}")]
+    assert [each["status"] for each in ended] == ["COMPLETED", "COMPLETED"]
+    assert all(each["providerReference"] for each in ended)
+    assert wallet.body["wallet"]["available"] == _FIRST + 1000 - 2000
+    assert [each["balance"] for each in phones] == [1_000_000 - 1000, 1_000_000 + 2000]
+    assert [each["movements"][0]["kind"] for each in phones] == ["charged", "paid"]
+    assert pages == [200, 200]
+
+
+async def _end_all_at_once(demo: Running) -> None:
+    pids = [child(demo, "malipo", "worker"), child(demo, "malipo_simulator")]
+    assert all(pids), "a worker, and the networks"
+    assert await asyncio.to_thread(demo.stop) == 0
+    assert [pid for pid in pids if pid is not None and is_alive(pid)] == []
+    assert demo.log.read_text().endswith("malipo: stopped\n")
+
+
+async def _ended(client: Client, id_: str) -> dict[str, Any]:
+    deadline = time.monotonic() + 60
+    while True:
+        shown: dict[str, Any] = (await client("GET", f"/v1/payments/{id_}?wait=5")).body["transaction"]
+        if shown["status"] not in ("PENDING", "PROCESSING"):
+            return shown
+        assert time.monotonic() < deadline, shown
+
+
+async def _get(http: aiohttp.ClientSession, url: str) -> dict[str, Any]:
+    async with http.get(url) as answer:
+        found: dict[str, Any] = await answer.json()
+        return found
+
+
+async def _status(http: aiohttp.ClientSession, url: str) -> int:
+    async with http.get(url) as answer:
+        return answer.status
+
+
+async def _run_the_whole_loop(demo: dict[str, str], folder: Path) -> None:
+    """With commands beside the demo and no setting, as the welcome shows it: an operator logs in, imports the networks'
+    statements, and closes a day that is over."""
     password = "mchele-na-maharage-77"
-    await _malipo(tmp_path, "operators", "add", "asha")
-    await _malipo(tmp_path, "operators", "password", "asha", "--stdin", typed=password)
-    await _malipo(tmp_path, "operators", "login", "asha", "--stdin", typed=password)
+    await _malipo(folder, "operators", "add", "asha")
+    await _malipo(folder, "operators", "password", "asha", "--stdin", typed=password)
+    await _malipo(folder, "operators", "login", "asha", "--stdin", typed=password)
     yesterday = clock.day_of(clock.now()) - timedelta(days=1)
     async with aiohttp.ClientSession() as http:
         for name in [*Channel, "CLICKPESA"]:
             async with http.get(f"{demo['phonesUrl']}/api/statements/{name}?day={yesterday}") as answer:
-                (tmp_path / f"{name}.csv").write_bytes(await answer.read())
+                (folder / f"{name}.csv").write_bytes(await answer.read())
     for channel in Channel:
-        await _malipo(tmp_path, "statements", "import", f"{channel}.csv", "--channel", channel)
+        await _malipo(folder, "statements", "import", f"{channel}.csv", "--channel", channel)
     clickpesa = ("statements", "import", "CLICKPESA.csv", "--channel", "HALOPESA", "--account", "clickpesa")
-    await _malipo(tmp_path, *clickpesa)
-    assert "There are no such exceptions." in await _malipo(tmp_path, "exceptions", "list")
-    assert "AIRTEL_MONEY" in await _malipo(tmp_path, "floats")
-    assert "is closed. The day adds up." in await _malipo(tmp_path, "close", str(yesterday))
+    await _malipo(folder, *clickpesa)
+    assert "There are no such exceptions." in await _malipo(folder, "exceptions", "list")
+    assert "AIRTEL_MONEY" in await _malipo(folder, "floats")
+    assert "is closed. The day adds up." in await _malipo(folder, "close", str(yesterday))
 
 
 async def _malipo(folder: Path, *arguments: str, typed: str = "") -> str:

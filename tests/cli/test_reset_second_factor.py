@@ -1,10 +1,5 @@
 """malipo merchant reset-second-factor: for the last owner, who has lost the app and the recovery codes."""
 
-import asyncio
-import os
-import subprocess
-import sys
-
 from malipo import clock
 from malipo.access.second_factor.store import factors
 from malipo.audit_log import store as audit_log
@@ -13,6 +8,7 @@ from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
 from tests.authenticator_app import enrolled
 from tests.conftest import NOBODY, Merchant
+from tests.journeys.operator_commands import malipo
 
 
 async def test_a_persons_second_factor_is_reset_and_it_is_noted(
@@ -25,10 +21,7 @@ async def test_a_persons_second_factor_is_reset_and_it_is_noted(
     await enrolled(database, person.id)
 
     async def reset(email: str) -> int:
-        command = [sys.executable, "-m", "malipo", "merchant", "reset-second-factor", email]
-        environment = {"PATH": os.environ["PATH"], "MALIPO_DATABASE_URL": database_url}
-        done = await asyncio.to_thread(subprocess.run, command, env=environment, capture_output=True, timeout=60)
-        return done.returncode
+        return (await malipo("merchant", "reset-second-factor", email, database_url=database_url)).code
 
     assert await reset("nobody@example.com") == 2
     assert await reset("Asha@example.com") == 0

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from simulation import options, plan
+from simulation import command, options, plan, progress
 from simulation.plan import KINDS, Plan
 
 SEEDS = range(300)
@@ -92,3 +92,15 @@ def test_the_command_that_shows_a_run_again_draws_the_same_plan() -> None:
         assert words[:2] == ["./run", "simulate"]
         again = options.parse(words[2:])
         assert options.plan_of(again.first, again) == wanted
+
+
+def test_seeds_that_are_named_are_run_in_their_order_and_no_others() -> None:
+    given = options.parse(["--seeds", "5,3,5"])
+    so_far = progress.begin(None, given.first, options.kept_with_progress(given), is_first_given=False)
+    assert [each.seed for each in command._plans(given, so_far)] == [5, 3, 5]
+
+
+@pytest.mark.parametrize("words", [["--seeds", ""], ["--seeds", "a"], ["--seeds", "1", "--seed", "2"]])
+def test_seeds_are_a_list_of_numbers_and_the_only_ones(words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        options.parse(words)

@@ -1,21 +1,22 @@
-"""The simulation itself: seeds that are always run, twenty seconds of new ones, and that a seed is one history.
+"""The simulation itself: seeds that are always run, and that a seed is one history.
 
-All in one file, so that they do not run side by side on a machine with few cores.
+`./test` runs no new seeds: what they find has nothing to do with the change that is tested. `./test --slow` does.
 """
 
 import re
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
 
 import pytest
 
+from malipo.networks.connector import Channel
 from simulation import plan
 from simulation.plan import KINDS
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 12
+# The first three notice most of the safeguards that are taken out (docs/simulation.md); the others draw what these do not.
+SEEDS = (1, 2, 3, 1762, 7286, 10090, 6563)
 
 
 def simulate(*arguments: str, jobs: int = 1) -> str:
@@ -28,32 +29,19 @@ def simulate(*arguments: str, jobs: int = 1) -> str:
     return said
 
 
-def first_of_all_kinds() -> int:
-    """The first of so many seeds in a row that hold every kind of fault between them."""
-    kinds: list[set[str]] = []
-    for seed in count():
-        kinds.append({fault.kind for fault in plan.draw(seed, payments=8).faults})
-        if set().union(*kinds[-SEEDS:]) == set(KINDS):
-            return seed - SEEDS + 1
-    raise AssertionError
+def test_the_seeds_hold_every_kind_of_fault() -> None:
+    """If one is new, or seeds draw something else: take seeds that draw it at a low count, or it does not happen."""
+    drawn = [plan.draw(seed, payments=8) for seed in SEEDS]
+    assert {fault.kind for each in drawn for fault in each.faults} == set(KINDS)
+    assert {channel for each in drawn for channel in each.channels} == set(Channel)
+    assert {each.workers for each in drawn} == {1, 2}
 
 
 @pytest.mark.timeout(900)
-def test_nothing_is_found_under_seeds_that_hold_every_kind_of_fault() -> None:
-    said = simulate("--seed", str(first_of_all_kinds()), "--runs", str(SEEDS))
-    assert f"{SEEDS} seeds (" in said
-
-
-@pytest.mark.timeout(900)
-def test_nothing_is_found_in_twenty_seconds_of_new_seeds() -> None:
-    said = simulate("--seconds", "20")
-    assert " 0 seeds (" not in said
-
-
-@pytest.mark.timeout(900)
-def test_a_seed_is_one_history() -> None:
-    said = simulate("--seed", "1", "--runs", "1", "--twice")
-    assert "2 seeds (" in said
+def test_nothing_is_found_under_seeds_that_hold_every_kind_of_fault_and_one_run_again_is_one_history() -> None:
+    runs = [*SEEDS, SEEDS[0]]
+    said = simulate("--seeds", ",".join(map(str, runs)))
+    assert f"{len(runs)} seeds (" in said
 
 
 @pytest.mark.slow

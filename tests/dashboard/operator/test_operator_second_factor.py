@@ -1,9 +1,6 @@
 """Two-step log-in of operators: required, set up at the first log-in, asked for, and reset at the command line."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -20,6 +17,7 @@ from tests.dashboard.merchant.second_factor.second_factor_steps import set_up
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on, seen_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.page_client import PASSWORD, surfing
+from tests.journeys.operator_commands import malipo
 from tests.journeys.operator_sessions import session_of
 
 PATH = "/operator/account/second-factor"
@@ -170,15 +168,11 @@ async def test_it_is_reset_at_the_command_line(operator_pages: OperatorPages, da
     await asha.log_in()
     await asha.surfer.post(CODE, {"code": app.code()})
     juma = await operator_pages.hire("juma")
-    environment = {
-        "PATH": os.environ["PATH"],
-        "MALIPO_DATABASE_URL": database_url,
-        "MALIPO_OPERATOR_SESSION": str(session_of(database_url, juma.name)),
-    }
+    session = session_of(database_url, juma.name)
     for expected in (0, 2):
-        command = [sys.executable, "-m", "malipo", "operators", "reset-second-factor", asha.name]
-        done = await asyncio.to_thread(subprocess.run, command, env=environment, capture_output=True, timeout=60)
-        assert done.returncode == expected, done.stderr
+        command = ("operators", "reset-second-factor", asha.name)
+        done = await malipo(*command, database_url=database_url, operator_session=session)
+        assert done.code == expected, done.err
     assert (await asha.surfer.get("/operator")).status == 303, "the session has ended"
     assert (await asha.log_in()).to == "/operator"
     async with operator_pages.service.database.read() as connection:
