@@ -43,10 +43,32 @@ def is_own_reversal(line: str) -> str:
     """
 
 
+def is_key_added(line: str) -> str:
+    """Whether the network's own statement has a line, and only an operator's copy has the key that the line has."""
+    return f"""
+        ({line}.key <> '' AND NOT {_is_own(line)} AND EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
+    """
+
+
+def is_receipt_told_by_people(payment: str) -> str:
+    """Whether a payment has its receipt from operators, or from a line of a statement, and not from an answer of its
+    network."""
+    return f"""
+        (coalesce(({payment}.merchant_id, {payment}.id, {payment}.provider_reference) IN (
+             SELECT r.merchant_id, r.transaction_id, r.provider_reference FROM resolutions r
+             WHERE r.outcome = 'completed' AND r.is_approved AND r.provider_reference <> ''), false)
+         OR EXISTS (SELECT FROM network_answers a
+                    WHERE a.merchant_id = {payment}.merchant_id AND a.transaction_id = {payment}.id
+                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND starts_with(a.id, 'stl_')))
+    """
+
+
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
         line_id bigint, merchant_id text COLLATE "C", transaction_id text COLLATE "C", is_exact boolean,
-        by_receipt boolean
+        by_receipt boolean, by_key boolean
     ) ON COMMIT DROP
 """
 # A remark of a customer ("School fees") may be taken for a fee, a sweep, or anything. The words do not count where the
@@ -83,13 +105,36 @@ _CANDIDATES = f"""
         JOIN unmatched u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
         WHERE {_MAY_BE}
     )
-    INSERT INTO candidates SELECT f.line_id, f.merchant_id, f.transaction_id, f.is_exact, bool_or(f.by_receipt)
+    INSERT INTO candidates
+    SELECT f.line_id, f.merchant_id, f.transaction_id, f.is_exact, bool_or(f.by_receipt), bool_or(NOT f.by_receipt)
     FROM found f
     WHERE NOT EXISTS (
         -- Operators have found out that it was not this payment, though it has the key and the receipt of the line.
         SELECT FROM adopted_payments a
         WHERE a.merchant_id = f.merchant_id AND a.transaction_id = f.transaction_id AND a.undone_at IS NOT NULL)
     GROUP BY 1, 2, 3, 4
+"""
+
+# Of the payments that a line fits, those that only an operator names do not keep it from the one that the network
+# names. A key of the network's own statement stands before a receipt that an operator has told, and a receipt that the
+# network has told before a key that only an operator's copy adds to the network's line. A receipt of another amount
+# does not count beside a key of the exact amount; but a key that was added says nothing against the network's receipt.
+_DROP_WEAKER = f"""
+    WITH fitting AS MATERIALIZED (
+        SELECT c.*, {_is_own("l")} AS is_own_key, {is_key_added("l")} AS is_key_added,
+               {is_receipt_told_by_people("t")} AS is_told_by_people
+        FROM candidates c JOIN statement_lines l ON l.id = c.line_id
+        JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
+        WHERE c.line_id IN (SELECT line_id FROM candidates GROUP BY 1 HAVING count(*) > 1)
+    )
+    DELETE FROM candidates d USING fitting weak, fitting strong
+    WHERE (d.line_id, d.merchant_id, d.transaction_id) = (weak.line_id, weak.merchant_id, weak.transaction_id)
+      AND strong.line_id = weak.line_id AND strong.is_exact
+      AND (strong.merchant_id, strong.transaction_id) <> (weak.merchant_id, weak.transaction_id)
+      AND (strong.by_key AND NOT weak.by_key AND (
+               weak.is_told_by_people AND (strong.is_own_key OR NOT weak.is_exact)
+               OR NOT weak.is_exact AND NOT strong.is_key_added)
+           OR strong.by_receipt AND NOT strong.is_told_by_people AND weak.is_key_added AND NOT weak.by_receipt)
 """
 
 _SINGLE = """
@@ -232,6 +277,7 @@ async def find_candidates(
     await tx.execute(_TABLE)
     await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
+    await tx.execute(_DROP_WEAKER)
 
 
 async def find_contradicted(tx: Tx) -> list[int]:
