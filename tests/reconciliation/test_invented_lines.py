@@ -353,6 +353,107 @@ async def test_the_networks_own_key_of_a_line_stands_before_the_completed_paymen
     await desk.statements.check_ledger()
 
 
+async def complete(desk: Desk, payment: Transaction, *, by: Actor = ASHA) -> None:
+    """One operator alone says that an open payment was paid."""
+    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message of it")
+    async with desk.database.begin() as tx:
+        done = await propose(tx, payment.reference, finding, actor=by, approval_amount=1_000_000, now=clock.now())
+    assert done.is_done
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_who_completed_a_payment_alone_does_not_make_a_strangers_line_the_payments(
+    desk: Desk, is_fetched_first: bool
+) -> None:
+    """The network's file does not say whose the line is. Asha's complete copy names the payment that she has called
+    paid: together that is more than she may move alone."""
+    payment = await desk.statements.steps.processing(Type.COLLECTION, 900_000)
+    await complete(desk, payment)
+    strange = line_of(payment, "STRANGER77", key="", phone="255754000999")
+    copy = replace(strange, key=payment.network_key)
+    files: list[tuple[Actor, Entry, bool]] = [(WORKER, strange, False), (ASHA, copy, True)]
+    for by, entry, has_balances in files if is_fetched_first else files[::-1]:
+        file_id = await bring(desk, by, entry, has_balances=has_balances)
+        if by is ASHA:
+            brought = file_id
+    for _ in range(2):
+        [held] = await desk.waiting()
+        assert (held.proposal.subject, held.amount, held.answerable) == (brought, 900_000, {ASHA.name})
+        assert await desk.statements.kinds() == [("state_differs", 900_000)], "operators see it"
+        assert await moved_alone(desk) == 900_000
+        await desk.statements.match()
+    with pytest.raises(Forbidden):
+        await desk.approve(brought, by=ASHA)
+    await desk.reject(brought)
+    await desk.statements.match()
+    assert ("theirs_only", 900_000) in await desk.statements.kinds()
+    assert await desk.statements.float_change() == 900_000, "nothing has moved"
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_agreed_by", ["a second operator", "the network's own key"])
+async def test_a_line_that_one_operator_makes_the_payments_is_its_line_once_it_is_agreed(
+    desk: Desk, is_agreed_by: str
+) -> None:
+    payment = await desk.statements.steps.processing(Type.COLLECTION, 900_000)
+    await complete(desk, payment)
+    line = line_of(payment, "QREAL12345", key="")
+    await bring(desk, WORKER, line)
+    file_id = await bring(desk, ASHA, replace(line, key=payment.network_key))
+    assert len(await desk.waiting()) == 1
+    if is_agreed_by == "a second operator":
+        await desk.approve(file_id)
+    else:
+        await bring(desk, WORKER, replace(line, key=payment.network_key))
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.statements.kinds()) == ([], [])
+    assert (await matched(desk), await moved_alone(desk)) == ([("QREAL12345", "payment")], 900_000)
+    assert await desk.statements.float_change() == 900_000
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize(("by", "counted"), [(ASHA, 2 * SOME), (JUMA, 0)])
+async def test_a_line_that_an_operator_makes_the_payments_counts_for_who_has_completed_it_alone(
+    desk: Desk, by: Actor, counted: int
+) -> None:
+    """Within the amount it counts, and waits for nobody. Of a payment that another has completed two say it."""
+    payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    await complete(desk, payment)
+    line = line_of(payment, "QREAL12345", key="")
+    await bring(desk, WORKER, line)
+    file_id = await bring(desk, by, replace(line, key=payment.network_key))
+    assert (await matched(desk), await desk.waiting()) == ([("QREAL12345", "payment")], [])
+    assert await moved_alone(desk, by) == counted
+    await desk.statements.match()
+    assert await moved_alone(desk, by) == counted, "and once"
+    await withdraw(desk, file_id)
+    assert await desk.statements.kinds() == [("theirs_only", SOME)]
+    await bring(desk, by, replace(line, key=payment.network_key))
+    assert await moved_alone(desk, by) == (3 * SOME if by is ASHA else 0)
+    await desk.statements.check_ledger()
+
+
+async def test_a_line_that_waits_is_not_let_go_because_the_same_operator_calls_its_payment_paid(desk: Desk) -> None:
+    """Asha has moved what she may when she names the payment. A day later she completes it."""
+    payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    line = line_of(payment, "STRANGER77", key="", phone="255754000999")
+    await bring(desk, WORKER, line)
+    await bring(desk, ASHA, replace(line, key=payment.network_key), amount=100_000)
+    assert [each.amount for each in await desk.waiting()] == [SOME]
+    await complete(desk, payment)
+    await desk.statements.match()
+    assert [each.amount for each in await desk.waiting()] == [SOME]
+
+
+async def test_an_operators_copy_that_names_what_the_network_has_confirmed_counts_for_nobody(desk: Desk) -> None:
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, "QREAL12345", key="")
+    await bring(desk, WORKER, line)
+    await bring(desk, ASHA, replace(line, key=payment.network_key))
+    assert (await matched(desk), await desk.waiting()) == ([("QREAL12345", "payment")], [])
+    assert await moved_alone(desk) == 0
+
+
 @pytest.mark.parametrize("is_invented_first", [True, False])
 async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(desk: Desk, is_invented_first: bool) -> None:
     absent = await desk.statements.completed(Type.COLLECTION, MILLIONS)

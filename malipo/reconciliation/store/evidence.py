@@ -10,7 +10,7 @@ from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.line_tellers import Told
-from malipo.reconciliation.store.matching import is_own_reversal, is_receipt_told_by_people
+from malipo.reconciliation.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
 from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
 
 _NOT_MATCHED = "The line is no longer matched with the payment."
@@ -65,10 +65,25 @@ _IS_TAKEN_BACK = f"""
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
           AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
 """
+# Payments that one operator alone has called paid, and who did.
+_COMPLETED_ALONE = """
+    SELECT r.merchant_id, r.transaction_id, r.requested_by FROM resolutions r
+    WHERE r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by
+"""
+# Whether a line of the network's own is that of a payment by the word of one operator only: a copy of their file `f`
+# adds the key, and they alone have called the payment paid.
+_IS_NAMED_ALONE = f"""
+    (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
+        SELECT FROM ({_COMPLETED_ALONE}) r
+        WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
+          AND r.requested_by = ANY (array_append({AUTHORS}, f.imported_by))))
+"""
 # Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
-# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told.
+# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told. So does a line
+# that one operator alone makes the payment's: the money of a stranger would be explained by it.
 _HAS_EFFECT = f"""
-    CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} ELSE m.role = 'reversal' END
+    CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} OR {_IS_NAMED_ALONE}
+         ELSE m.role = 'reversal' END
 """
 
 
@@ -191,6 +206,25 @@ _JOINED = f"""
     JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {_teller("x", "y")} ELSE {_teller("m", "l")} END
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
+
+
+async def note_named_alone(tx: Tx) -> None:
+    """Have lines reported that were matched with nothing to tell, and that one operator alone makes the payment's: it
+    counts as moved by that operator. Of files that no whole run has seen: before, another file may have told less."""
+    await tx.execute(
+        f"""
+        UPDATE statement_matches w SET is_reported = false
+        FROM (SELECT m.line_id FROM {_JOINED}
+              WHERE m.is_reported AND NOT m.is_counted
+                AND (m.merchant_id, m.transaction_id) IN (SELECT a.merchant_id, a.transaction_id
+                                                          FROM ({_COMPLETED_ALONE}) a)
+                AND m.line_id IN (
+                    SELECT q.line_id FROM matched_files u JOIN statement_line_copies q ON q.file_id = u.file_id
+                    WHERE NOT u.is_absence_checked)
+                AND {_IS_NAMED_ALONE}) g
+        WHERE w.line_id = g.line_id
+        """
+    )
 
 
 async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
