@@ -7,7 +7,9 @@ import pytest
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
+from malipo.networks.connector import Verdict
 from malipo.payments import resolve
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.payment_steps import steps as steps
@@ -114,6 +116,56 @@ async def test_the_copy_is_withdrawn_and_imported_again(desk: Desk) -> None:
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
     await bring(desk, ASHA, copy)
     assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_another_payment(
+    desk: Desk, is_fetched_first: bool
+) -> None:
+    payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, RECEIPT, key="")
+    if is_fetched_first:
+        await bring(desk, WORKER, line, reversal_of(line))
+    await bring(desk, ASHA, replace(line, key=other.network_key))
+    assert (await matched(desk))[RECEIPT, "payment"] == other.id
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.match()
+    if not is_fetched_first:
+        await bring(desk, WORKER, line, reversal_of(line))
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}
+    assert (await desk.waiting(), await desk.statements.float_change()) == ([], MILLIONS)
+    await desk.statements.check_ledger()
+
+
+async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_invented_line(desk: Desk) -> None:
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
+    other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, key="")
+    await bring(desk, ASHA, line_of(payment, "INVENTED1"), replace(line, key=other.network_key))
+    await bring(desk, WORKER, line)
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
+
+
+async def test_nor_after_what_the_copy_adds_was_rejected(desk: Desk) -> None:
+    payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
+    other, before = await failed(desk), await desk.wallet()
+    line = line_of(payment, RECEIPT, key="")
+    file_id = await bring(desk, ASHA, replace(line, key=other.network_key))
+    await desk.reject(file_id)
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await bring(desk, WORKER, line)
+    assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
+    assert await desk.wallet() == before + MILLIONS
+    await desk.statements.check_ledger()
+
+
+async def test_a_key_that_was_rejected_does_not_name_the_payment_again_when_the_worker_has_the_line(desk: Desk) -> None:
+    other, before = await failed(desk), await desk.wallet()
+    line = line_of(other, RECEIPT, key="")
+    await desk.reject(await bring(desk, ASHA, replace(line, key=other.network_key)))
+    await bring(desk, WORKER, line)
+    assert (await matched(desk), await desk.waiting(), await desk.wallet()) == ({}, [], before)
 
 
 async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_otherwise(desk: Desk) -> None:
