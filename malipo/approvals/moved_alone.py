@@ -54,7 +54,7 @@ async def deciders_of(
     operator moves nothing alone until somebody vouches for it: otherwise each operator that one makes has an amount of
     its own."""
     amount = abs(amount)
-    moved = (shares or {}) | dict.fromkeys({operator, *authors}, amount)
+    moved = {**(shares or {}), **dict.fromkeys({operator, *authors}, amount)}
     await lock(tx, *moved)
     is_for_two = any(
         [
