@@ -81,7 +81,7 @@ _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
         SELECT l.id, l.channel, l.receipt, l.amount, l.cents, l.kind,
                -- What an operator's copy adds was rejected. The line is the network's own all the same.
-               CASE WHEN o.rejected_in IS NOT NULL AND NOT {_is_own("l")} THEN '' ELSE l.key END AS key,
+               CASE WHEN o.rejected_in IS NOT NULL AND {is_key_added("l")} THEN '' ELSE l.key END AS key,
                CASE WHEN f.profile = ANY($1) OR f.account = ANY($5) THEN $2::text[]
                     ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
