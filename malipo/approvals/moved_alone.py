@@ -1,6 +1,6 @@
 """Counts what each operator moves without a second one, and says whether the next act takes two."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -46,18 +46,20 @@ async def deciders_of(
     now: datetime,
     is_single_operator: bool = False,
     authors: Collection[str] = (),
+    shares: Mapping[str, int] | None = None,
 ) -> Deciders:
     """Whether this act of theirs takes two operators. If it does not, what it moves is counted: the caller does it in
-    this transaction. `authors` are others by whose word it is what it is, and it is counted for each of them too. Who
-    got their password or second factor from another operator moves nothing alone until somebody vouches for it:
-    otherwise each operator that one makes has an amount of its own."""
+    this transaction. `authors` are others by whose word it is what it is, and it is counted for each of them too; for
+    those who answer for a part of it only, their `shares` are. Who got their password or second factor from another
+    operator moves nothing alone until somebody vouches for it: otherwise each operator that one makes has an amount of
+    its own."""
     amount = abs(amount)
-    people = sorted({operator, *authors})
-    await lock(tx, *people)
+    moved = {**(shares or {}), **dict.fromkeys({operator, *authors}, amount)}
+    await lock(tx, *moved)
     is_for_two = any(
         [
-            await would_take_two(tx, act, amount, operator=each, approval_amount=approval_amount, now=now)
-            for each in people
+            await would_take_two(tx, act, part, operator=each, approval_amount=approval_amount, now=now)
+            for each, part in moved.items()
         ]
     )
     if is_for_two and not is_single_operator:
@@ -65,8 +67,8 @@ async def deciders_of(
     if is_for_two:
         await require_single_operator(tx, act)
     if amount:
-        for each in people:
-            await store.insert_moved_alone(tx, each, act, amount, subject=subject, now=now)
+        for each, part in sorted(moved.items()):
+            await store.insert_moved_alone(tx, each, act, part, subject=subject, now=now)
     return Deciders.ONLY if is_for_two else Deciders.ONE
 
 

@@ -169,7 +169,8 @@ async def _import(connection: Conn, proposal: Proposal) -> Shown:
         sentence, values = effect_words.author_of(author, layout)
         told.append(f"  {sentence.format(**values)}")
     told += [
-        f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}{_by_word(each)}"
+        f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}"
+        f"{_by_word(each)}{_by_name(each)}"
         for each in held.lines
     ]
     told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in held.sums]
@@ -178,6 +179,10 @@ async def _import(connection: Conn, proposal: Proposal) -> Shown:
 
 def _by_word(line: Waiting) -> str:
     return f", which counts because of its status “{line.word}”" if line.word else ""
+
+
+def _by_name(line: Waiting) -> str:
+    return f", of a line that {', '.join(line.named_by)} called the payment's" if line.named_by else ""
 
 
 def _way(line: Waiting) -> str:

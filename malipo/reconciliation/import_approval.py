@@ -59,10 +59,11 @@ class WaitingList(msgspec.Struct, frozen=True):
 
     @property
     def answerable(self) -> set[str]:
-        """Who brought it, and who said how it is read: none of them is the second operator."""
+        """Who brought it, who said how it is read, and who named the payment of a line that a reversal takes back: none
+        of them is the second operator."""
         found = {self.proposal.requested_by, *(each.by for each in self.authors)}
         for line in self.lines:
-            found |= {line.imported_by, *line.authors}
+            found |= {line.imported_by, *line.authors, *line.named_by}
         for booked in self.sums:
             found |= {booked.imported_by, *booked.authors}
         return (found | {self.imported_by}) - {"", SYSTEM}
@@ -72,7 +73,8 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     """Decide for each line that is not reported yet, of files that operators brought, whether it waits. The ids of the
     lines that wait from now on. The caller holds the lock of matching."""
     found = await evidence.find_effects(tx)
-    await moved_alone.lock(tx, *(name for each in found for name in (each.imported_by, *each.authors)))
+    people = (name for each in found for name in (each.imported_by, *each.authors, *each.named_by))
+    await moved_alone.lock(tx, *people)
     held: list[int] = []
     for (file_id, operator), lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
@@ -83,6 +85,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
             _amount_of(lines),
             operator=operator,
             authors=lines[0].authors,
+            shares=_shares_of(lines),
             approval_amount=approval_amount,
             now=now,
         ):
@@ -118,10 +121,19 @@ async def hold_bookings(
 
 
 async def _takes_two(
-    tx: Tx, file_id: str, amount: int, *, operator: str, authors: Sequence[str], approval_amount: int, now: datetime
+    tx: Tx,
+    file_id: str,
+    amount: int,
+    *,
+    operator: str,
+    authors: Sequence[str],
+    approval_amount: int,
+    now: datetime,
+    shares: Mapping[str, int] | None = None,
 ) -> bool:
-    """If it does not, it is counted as moved by who imported the file, and by who said how it is read."""
-    how: dict[str, Any] = {"operator": operator, "authors": authors, "subject": file_id}
+    """If it does not, it is counted as moved by who imported the file, and by who said how it is read; and for others
+    their shares."""
+    how: dict[str, Any] = {"operator": operator, "authors": authors, "shares": shares or {}, "subject": file_id}
     how |= {"approval_amount": approval_amount, "now": now}
     return await moved_alone.deciders_of(tx, Act.IMPORT, amount, **how) is Deciders.TWO
 
@@ -155,6 +167,12 @@ async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_am
 def _amount_of(lines: Sequence[Waiting]) -> int:
     """Each payment counts once: a file may have its line and its reversal."""
     return sum({each.reference: each.payment_amount for each in lines}.values())
+
+
+def _shares_of(lines: Sequence[Waiting]) -> dict[str, int]:
+    """What each operator answers for who named the payments of lines that reversals take back."""
+    names = {name for each in lines for name in each.named_by}
+    return {name: _amount_of([each for each in lines if name in each.named_by]) for name in names}
 
 
 def _by_file(found: Sequence[Waiting]) -> Mapping[tuple[str, str], list[Waiting]]:

@@ -21,7 +21,7 @@ from malipo.reconciliation.exception import ExceptionKind, Findings, FoundExcept
 from malipo.reconciliation.find_absent import find_absent
 from malipo.reconciliation.find_possible_payments import find_possible_payments
 from malipo.reconciliation.line_exceptions import exception_of, exception_of_possible
-from malipo.reconciliation.payment_windows import ids_of, payment_times
+from malipo.reconciliation.payment_windows import BEFORE, ids_of, payment_times
 from malipo.reconciliation.report_evidence import report_evidence
 from malipo.reconciliation.resolve_gone import resolve_gone
 from malipo.reconciliation.store import (
@@ -96,13 +96,14 @@ async def match_lines(
     if contradicted := await matching.find_contradicted(tx):
         await evidence.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, f"SELECT unnest(ARRAY{contradicted}::bigint[])")
+    await evidence.give_up_matches(tx, await _find_named_otherwise(tx, shared, now=now), now=now)
     unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await matching.find_days(tx)))
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
     await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
-    if displaced := await matching.find_displaced(tx):
+    if displaced := [*await matching.find_displaced(tx), *await matching.find_displaced_by_receipts(tx)]:
         await evidence.give_up_matches(tx, displaced, now=now)
         # They are in the queue again.
         await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
@@ -121,6 +122,18 @@ async def match_lines(
     done.held = done.held_bookings = booked.held
     async for lines in unmatched_lines.find(tx):
         done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
+
+
+async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now: datetime) -> list[int]:
+    """Lines of the network's own that have their payment by a key which only an operator's copy adds, and whose receipt
+    the network has told another payment since then."""
+    added = await matching.find_added_keys(tx, since=now - BEFORE)
+    if not added:
+        return []
+    first, last = ids_of(payment_times(set(added.values())))
+    return await matching.find_with_receipts_of_others(
+        tx, list(added), **shared, channels=list(Channel), first=first, last=last
+    )
 
 
 async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:

@@ -46,6 +46,7 @@ async def report_evidence(
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
+        await store.note_named_alone(tx)
         await import_approval.let_go(tx, now=now)
     while True:
         async with database.begin() as tx:

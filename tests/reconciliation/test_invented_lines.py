@@ -10,15 +10,19 @@ from malipo import clock
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import COUNTED
 from malipo.audit_log.actor import Actor
+from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.resolve import propose
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.choose_profile import find_profile, save_if_new
 from malipo.reconciliation.exception import Action, ExceptionState
 from malipo.reconciliation.import_statement import import_statement
 from malipo.reconciliation.store import matching
 from malipo.reconciliation.withdraw_statement import WithdrawStatements
+from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of, reversal_of
@@ -196,6 +200,102 @@ async def test_the_networks_reversal_of_a_line_does_not_take_back_the_payment_th
     await desk.statements.check_ledger()
 
 
+REVERSALS = ["with the line", "beside the worker's line"]
+
+
+@pytest.mark.parametrize("is_named_first", [True, False])
+@pytest.mark.parametrize("way", REVERSALS)
+async def test_who_names_the_payment_of_a_line_does_not_approve_that_another_operators_file_takes_it_back(
+    desk: Desk, way: str, is_named_first: bool
+) -> None:
+    """The network has paid a stranger, and has taken that back: Juma's honest file says so. Asha's copy of the first
+    line names a payout of ours."""
+    payment = await desk.statements.completed(Type.DISBURSEMENT, 900_000)
+    before, line = await desk.wallet(), line_of(payment, "STRANGER77", key="", phone="")
+    files = [(JUMA, [line, reversal_of(line)]), (ASHA, [replace(line, key=payment.network_key)])]
+    if way == "beside the worker's line":
+        await bring(desk, WORKER, line)
+        files[0] = (JUMA, [reversal_of(line)])
+    for by, entries in files[::-1] if is_named_first else files:
+        await bring(desk, by, *entries, amount=100_000)
+    [held] = await desk.waiting()
+    assert (held.amount, held.answerable) == (900_000, {ASHA.name, JUMA.name})
+    async with desk.database.snapshot() as connection:
+        shown = (await find_shown(connection, held.proposal, Settings())).lines
+    assert any(f"of a line that {ASHA.name} called the payment's" in each for each in shown)
+    for by in (ASHA, JUMA):
+        with pytest.raises(Forbidden):
+            await desk.approve(held.proposal.subject, by=by)
+    assert (await desk.wallet(), await desk.statements.float_change()) == (before, -900_000)
+    await desk.approve(held.proposal.subject, by=NEEMA)
+    assert await desk.statements.float_change() == 0
+    await desk.statements.check_ledger()
+
+
+async def test_a_reversal_counts_for_who_brings_it_and_for_who_names_the_payment_of_its_line(desk: Desk) -> None:
+    """For each, what they have told. The copy is withdrawn, and imported again: by then the payment counts as not paid,
+    and her line says that it was, which counts too."""
+    payment = await desk.statements.completed(Type.DISBURSEMENT, SOME)
+    own = await desk.statements.completed(Type.DISBURSEMENT, 1000)
+    line, other = line_of(payment, "STRANGER77", key="", phone=""), line_of(own)
+    await bring(desk, JUMA, line, reversal_of(line), other, reversal_of(other))
+    file_id = await bring(desk, ASHA, replace(line, key=payment.network_key))
+    assert (await moved_alone(desk), await moved_alone(desk, JUMA)) == (SOME, SOME + 1000)
+    assert await desk.statements.float_change() == 0
+    await withdraw(desk, file_id)
+    assert await matched(desk) == [(other.receipt, "payment"), (f"{other.receipt}R", "reversal")]
+    await bring(desk, ASHA, replace(line, key=payment.network_key))
+    assert await matched(desk) == [
+        *[(other.receipt, "payment"), (f"{other.receipt}R", "reversal")],
+        *[("STRANGER77", "payment"), ("STRANGER77R", "reversal")],
+    ]
+    assert (await moved_alone(desk), await moved_alone(desk, JUMA)) == (3 * SOME, 2 * SOME + 1000)
+    await desk.statements.check_ledger()
+
+
+async def test_what_both_have_told_above_the_amount_of_one_waits(desk: Desk) -> None:
+    """Asha has moved what she may. Juma has not, and does not lend her his amount."""
+    payment = await desk.statements.completed(Type.DISBURSEMENT, SOME)
+    await bring(desk, ASHA, line_of(await failed(desk, 900_000), "QREAL12345"))
+    line = line_of(payment, "STRANGER77", key="", phone="")
+    await bring(desk, JUMA, line, reversal_of(line))
+    await bring(desk, ASHA, replace(line, key=payment.network_key))
+    [held] = await desk.waiting()
+    assert (held.amount, await moved_alone(desk), await moved_alone(desk, JUMA)) == (SOME, 900_000, 0)
+
+
+@pytest.mark.parametrize("way", ["the network's receipt", "both have the line", "the worker's key"])
+async def test_who_imported_a_line_that_needs_no_word_of_theirs_approves_its_reversal(desk: Desk, way: str) -> None:
+    """Two honest operators: one imports each day."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment) if way == "the network's receipt" else line_of(payment, "QREAL12345")
+    await bring(desk, ASHA, line)
+    if way == "the worker's key":
+        await bring(desk, WORKER, line)
+    file_id = await bring(desk, JUMA, *[line] * (way == "both have the line"), reversal_of(line))
+    [held] = await desk.waiting()
+    assert held.answerable == {JUMA.name}
+    await desk.approve(file_id, by=ASHA)
+    assert await desk.statements.float_change() == 0
+    await desk.statements.check_ledger()
+
+
+async def test_who_typed_the_receipt_of_a_line_does_not_approve_that_another_operators_file_takes_it_back(
+    desk: Desk,
+) -> None:
+    payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message", provider_reference="STRANGER77")
+    async with desk.database.begin() as tx:
+        await propose(tx, payment.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
+    assert await desk.statements.status(payment) is Status.COMPLETED
+    line = line_of(payment, "STRANGER77", key="", phone="")
+    file_id = await bring(desk, JUMA, line, reversal_of(line), amount=100_000)
+    [held] = await desk.waiting()
+    assert held.answerable == {ASHA.name, JUMA.name}
+    with pytest.raises(Forbidden):
+        await desk.approve(file_id, by=ASHA)
+
+
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
 async def test_a_copy_that_names_a_payout_of_the_amount_of_a_booked_fee_unbooks_what_one_may_move(
     desk: Desk, status: Status
@@ -252,6 +352,107 @@ async def test_the_networks_own_key_of_a_line_stands_before_the_completed_paymen
     assert [each[1] for each in await desk.statements.matches()] == [right.id]
     assert await desk.wallet() == before + MILLIONS
     await desk.statements.check_ledger()
+
+
+async def complete(desk: Desk, payment: Transaction, *, by: Actor = ASHA) -> None:
+    """One operator alone says that an open payment was paid."""
+    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message of it")
+    async with desk.database.begin() as tx:
+        done = await propose(tx, payment.reference, finding, actor=by, approval_amount=1_000_000, now=clock.now())
+    assert done.is_done
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_who_completed_a_payment_alone_does_not_make_a_strangers_line_the_payments(
+    desk: Desk, is_fetched_first: bool
+) -> None:
+    """The network's file does not say whose the line is. Asha's complete copy names the payment that she has called
+    paid: together that is more than she may move alone."""
+    payment = await desk.statements.steps.processing(Type.COLLECTION, 900_000)
+    await complete(desk, payment)
+    strange = line_of(payment, "STRANGER77", key="", phone="255754000999")
+    copy = replace(strange, key=payment.network_key)
+    files: list[tuple[Actor, Entry, bool]] = [(WORKER, strange, False), (ASHA, copy, True)]
+    for by, entry, has_balances in files if is_fetched_first else files[::-1]:
+        file_id = await bring(desk, by, entry, has_balances=has_balances)
+        if by is ASHA:
+            brought = file_id
+    for _ in range(2):
+        [held] = await desk.waiting()
+        assert (held.proposal.subject, held.amount, held.answerable) == (brought, 900_000, {ASHA.name})
+        assert await desk.statements.kinds() == [("state_differs", 900_000)], "operators see it"
+        assert await moved_alone(desk) == 900_000
+        await desk.statements.match()
+    with pytest.raises(Forbidden):
+        await desk.approve(brought, by=ASHA)
+    await desk.reject(brought)
+    await desk.statements.match()
+    assert ("theirs_only", 900_000) in await desk.statements.kinds()
+    assert await desk.statements.float_change() == 900_000, "nothing has moved"
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize("is_agreed_by", ["a second operator", "the network's own key"])
+async def test_a_line_that_one_operator_makes_the_payments_is_its_line_once_it_is_agreed(
+    desk: Desk, is_agreed_by: str
+) -> None:
+    payment = await desk.statements.steps.processing(Type.COLLECTION, 900_000)
+    await complete(desk, payment)
+    line = line_of(payment, "QREAL12345", key="")
+    await bring(desk, WORKER, line)
+    file_id = await bring(desk, ASHA, replace(line, key=payment.network_key))
+    assert len(await desk.waiting()) == 1
+    if is_agreed_by == "a second operator":
+        await desk.approve(file_id)
+    else:
+        await bring(desk, WORKER, replace(line, key=payment.network_key))
+    await desk.statements.match()
+    assert (await desk.waiting(), await desk.statements.kinds()) == ([], [])
+    assert (await matched(desk), await moved_alone(desk)) == ([("QREAL12345", "payment")], 900_000)
+    assert await desk.statements.float_change() == 900_000
+    await desk.statements.check_ledger()
+
+
+@pytest.mark.parametrize(("by", "counted"), [(ASHA, 2 * SOME), (JUMA, 0)])
+async def test_a_line_that_an_operator_makes_the_payments_counts_for_who_has_completed_it_alone(
+    desk: Desk, by: Actor, counted: int
+) -> None:
+    """Within the amount it counts, and waits for nobody. Of a payment that another has completed two say it."""
+    payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    await complete(desk, payment)
+    line = line_of(payment, "QREAL12345", key="")
+    await bring(desk, WORKER, line)
+    file_id = await bring(desk, by, replace(line, key=payment.network_key))
+    assert (await matched(desk), await desk.waiting()) == ([("QREAL12345", "payment")], [])
+    assert await moved_alone(desk, by) == counted
+    await desk.statements.match()
+    assert await moved_alone(desk, by) == counted, "and once"
+    await withdraw(desk, file_id)
+    assert await desk.statements.kinds() == [("theirs_only", SOME)]
+    await bring(desk, by, replace(line, key=payment.network_key))
+    assert await moved_alone(desk, by) == (3 * SOME if by is ASHA else 0)
+    await desk.statements.check_ledger()
+
+
+async def test_a_line_that_waits_is_not_let_go_because_the_same_operator_calls_its_payment_paid(desk: Desk) -> None:
+    """Asha has moved what she may when she names the payment. A day later she completes it."""
+    payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    line = line_of(payment, "STRANGER77", key="", phone="255754000999")
+    await bring(desk, WORKER, line)
+    await bring(desk, ASHA, replace(line, key=payment.network_key), amount=100_000)
+    assert [each.amount for each in await desk.waiting()] == [SOME]
+    await complete(desk, payment)
+    await desk.statements.match()
+    assert [each.amount for each in await desk.waiting()] == [SOME]
+
+
+async def test_an_operators_copy_that_names_what_the_network_has_confirmed_counts_for_nobody(desk: Desk) -> None:
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, "QREAL12345", key="")
+    await bring(desk, WORKER, line)
+    await bring(desk, ASHA, replace(line, key=payment.network_key))
+    assert (await matched(desk), await desk.waiting()) == ([("QREAL12345", "payment")], [])
+    assert await moved_alone(desk) == 0
 
 
 @pytest.mark.parametrize("is_invented_first", [True, False])

@@ -10,7 +10,7 @@ from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.exception import SYSTEM
 from malipo.reconciliation.line_tellers import Told
-from malipo.reconciliation.store.matching import is_own_reversal
+from malipo.reconciliation.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
 from malipo.reconciliation.store.statements import AUTHORS, FETCHED_BY
 
 _NOT_MATCHED = "The line is no longer matched with the payment."
@@ -52,6 +52,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     is_paid: bool  # by the latest report, which may contradict the status
     payment_amount: int
     authors: tuple[str, ...] = ()  # others by whose word the file says so: who said how it is read
+    named_by: tuple[str, ...] = ()  # of a reversal: others who said that the line which it takes back is the payment's
     word: str = ""  # of the status, if operators said that it means that money moved
 
 
@@ -64,10 +65,25 @@ _IS_TAKEN_BACK = f"""
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
           AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
 """
+# Payments that one operator alone has called paid, and who did.
+_COMPLETED_ALONE = """
+    SELECT r.merchant_id, r.transaction_id, r.requested_by FROM resolutions r
+    WHERE r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by
+"""
+# Whether a line of the network's own is that of a payment by the word of one operator only: a copy of their file `f`
+# adds the key, and they alone have called the payment paid.
+_IS_NAMED_ALONE = f"""
+    (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
+        SELECT FROM ({_COMPLETED_ALONE}) r
+        WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
+          AND r.requested_by = ANY (array_append({AUTHORS}, f.imported_by))))
+"""
 # Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
-# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told.
+# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told. So does a line
+# that one operator alone makes the payment's: the money of a stranger would be explained by it.
 _HAS_EFFECT = f"""
-    CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} ELSE m.role = 'reversal' END
+    CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} OR {_IS_NAMED_ALONE}
+         ELSE m.role = 'reversal' END
 """
 
 
@@ -87,12 +103,13 @@ def _tells(match: str, line: str) -> str:
 TELLS = _tells("m", "l")
 
 
-def _is_told_by_worker(match: str, line: str) -> str:
-    """Whether the worker's own file has what the line was matched by; where an operator has matched it, the key of the
-    payment."""
+def _is_told_by_worker(match: str, line: str, *, is_by_key: bool = False) -> str:
+    """Whether the worker's own file has what the line was matched by; where an operator has matched it, or `is_by_key`,
+    the key of the payment."""
 
     def names(copy: str) -> str:
-        return f"({match}.how <> 'operator' OR {ending_sql(f'{copy}.key')} = t.network_key)"
+        is_named = f"{ending_sql(f'{copy}.key')} = t.network_key"
+        return is_named if is_by_key else f"({match}.how <> 'operator' OR {is_named})"
 
     return f"""
         (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
@@ -115,15 +132,15 @@ def _is_by_two(match: str) -> str:
     """
 
 
-def _teller(match: str, line: str) -> str:
-    """The file that tells what the line was matched by."""
+def _teller(match: str, line: str, *, rather_by: str = "''") -> str:
+    """The file that tells what the line was matched by; rather one that this operator has imported."""
     tells = _tells(match, line)
     return f"""
         coalesce((
             SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
             WHERE k.line_id = {line}.id AND n.withdrawn_at IS NULL
-            ORDER BY ({tells}) DESC, NOT ({tells}) AND n.imported_by = '{FETCHED_BY}', k.linked = {line}.linked DESC,
-                     n.imported_at, n.id LIMIT 1), {line}.file_id)
+            ORDER BY ({tells}) DESC, n.imported_by = {rather_by} DESC, NOT ({tells}) AND n.imported_by = '{FETCHED_BY}',
+                     k.linked = {line}.linked DESC, n.imported_at, n.id LIMIT 1), {line}.file_id)
     """
 
 
@@ -164,12 +181,30 @@ def is_shown(match: str) -> str:
     """
 
 
+# Who alone has typed the receipt by which the payment's line was matched, where the network does not name the payment.
+_TYPISTS = f"""
+    CASE WHEN x.how = 'receipt' AND NOT {_is_told_by_worker("x", "y", is_by_key=True)} THEN ARRAY(
+        SELECT DISTINCT r.requested_by FROM resolutions r
+        WHERE r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.provider_reference = t.provider_reference
+          AND r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by) ELSE '{{}}'::text[] END
+"""
+# Who else answers for a reversal that an operator's file `f` tells: who said whose the line is that it takes back. Not
+# if the network says so, or two do, nor if the payment has the receipt of that line from its network.
+_NAMED_BY = f"""
+    CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {_is_by_two("x")}
+           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people("t")} THEN '{{}}'::text[]
+         WHEN {_is_told_by_worker("x", "y")} THEN {_TYPISTS}
+         WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
+         ELSE {_TYPISTS} || (
+             SELECT array_append({AUTHORS.replace("f.", "g.")}, g.imported_by) FROM statement_files g
+             WHERE g.id = {_teller("x", "y", rather_by="f.imported_by")}) END
+"""
 # An operator who has matched a line alone answers for that, whoever brought the file.
 _WAITING = f"""
     m.line_id, f.id AS file_id, CASE WHEN m.how = 'operator' THEN m.matched_by
         WHEN x.how = 'operator' AND {_IS_BY_LINE} THEN x.matched_by ELSE f.imported_by END AS imported_by,
     m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
-    {_IS_PAID} AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors,
+    {_IS_PAID} AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors, {_NAMED_BY} AS named_by,
     coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
 """
 _JOINED = f"""
@@ -181,6 +216,25 @@ _JOINED = f"""
     JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {_teller("x", "y")} ELSE {_teller("m", "l")} END
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
+
+
+async def note_named_alone(tx: Tx) -> None:
+    """Have lines reported that were matched with nothing to tell, and that one operator alone makes the payment's: it
+    counts as moved by that operator. Of files that no whole run has seen: before, another file may have told less."""
+    await tx.execute(
+        f"""
+        UPDATE statement_matches w SET is_reported = false
+        FROM (SELECT m.line_id FROM {_JOINED}
+              WHERE m.is_reported AND NOT m.is_counted
+                AND (m.merchant_id, m.transaction_id) IN (SELECT a.merchant_id, a.transaction_id
+                                                          FROM ({_COMPLETED_ALONE}) a)
+                AND m.line_id IN (
+                    SELECT q.line_id FROM matched_files u JOIN statement_line_copies q ON q.file_id = u.file_id
+                    WHERE NOT u.is_absence_checked)
+                AND {_IS_NAMED_ALONE}) g
+        WHERE w.line_id = g.line_id
+        """
+    )
 
 
 async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:

@@ -43,10 +43,32 @@ def is_own_reversal(line: str) -> str:
     """
 
 
+def is_key_added(line: str) -> str:
+    """Whether the network's own statement has a line, and only an operator's copy has the key that the line has."""
+    return f"""
+        ({line}.key <> '' AND NOT {_is_own(line)} AND EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
+    """
+
+
+def is_receipt_told_by_people(payment: str) -> str:
+    """Whether a payment has its receipt from operators, or from a line of a statement, and not from an answer of its
+    network."""
+    return f"""
+        (coalesce(({payment}.merchant_id, {payment}.id, {payment}.provider_reference) IN (
+             SELECT r.merchant_id, r.transaction_id, r.provider_reference FROM resolutions r
+             WHERE r.outcome = 'completed' AND r.is_approved AND r.provider_reference <> ''), false)
+         OR EXISTS (SELECT FROM network_answers a
+                    WHERE a.merchant_id = {payment}.merchant_id AND a.transaction_id = {payment}.id
+                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND starts_with(a.id, 'stl_')))
+    """
+
+
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
         line_id bigint, merchant_id text COLLATE "C", transaction_id text COLLATE "C", is_exact boolean,
-        by_receipt boolean
+        by_receipt boolean, by_key boolean
     ) ON COMMIT DROP
 """
 # A remark of a customer ("School fees") may be taken for a fee, a sweep, or anything. The words do not count where the
@@ -57,12 +79,14 @@ _MAY_BE = f"(u.kind = 'money' OR ({SIGNED} = u.amount AND u.cents = 0))"
 _MAY_BE_BY_KEY = f"(u.kind IN ('bank', 'other', 'sweep') OR u.kind = 'fee' AND t.status <> 'COMPLETED' OR {_MAY_BE})"
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
-        SELECT l.id, l.channel, l.receipt, l.key, l.amount, l.cents, l.kind,
+        SELECT l.id, l.channel, l.receipt, l.amount, l.cents, l.kind,
+               -- What an operator's copy adds was rejected. The line is the network's own all the same.
+               CASE WHEN o.rejected_in IS NOT NULL AND {is_key_added("l")} THEN '' ELSE l.key END AS key,
                CASE WHEN f.profile = ANY($1) OR f.account = ANY($5) THEN $2::text[]
                     ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
-        WHERE (o.rejected_in IS NULL OR {_is_own("l")}) AND NOT EXISTS (
+        WHERE (o.rejected_in IS NULL OR {_is_own("l")} OR {is_key_added("l")}) AND NOT EXISTS (
             -- Operators have undone what was decided about it: only they decide again.
             SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
             WHERE e.line_id = l.id AND r.undone_by IS NOT NULL)
@@ -83,13 +107,36 @@ _CANDIDATES = f"""
         JOIN unmatched u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
         WHERE {_MAY_BE}
     )
-    INSERT INTO candidates SELECT f.line_id, f.merchant_id, f.transaction_id, f.is_exact, bool_or(f.by_receipt)
+    INSERT INTO candidates
+    SELECT f.line_id, f.merchant_id, f.transaction_id, f.is_exact, bool_or(f.by_receipt), bool_or(NOT f.by_receipt)
     FROM found f
     WHERE NOT EXISTS (
         -- Operators have found out that it was not this payment, though it has the key and the receipt of the line.
         SELECT FROM adopted_payments a
         WHERE a.merchant_id = f.merchant_id AND a.transaction_id = f.transaction_id AND a.undone_at IS NOT NULL)
     GROUP BY 1, 2, 3, 4
+"""
+
+# Of the payments that a line fits, those that only an operator names do not keep it from the one that the network
+# names. A key of the network's own statement stands before a receipt that an operator has told, and a receipt that the
+# network has told before a key that only an operator's copy adds to the network's line. A receipt of another amount
+# does not count beside a key of the exact amount; but a key that was added says nothing against the network's receipt.
+_DROP_WEAKER = f"""
+    WITH fitting AS MATERIALIZED (
+        SELECT c.*, {_is_own("l")} AS is_own_key, {is_key_added("l")} AS is_key_added,
+               {is_receipt_told_by_people("t")} AS is_told_by_people
+        FROM candidates c JOIN statement_lines l ON l.id = c.line_id
+        JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
+        WHERE c.line_id IN (SELECT line_id FROM candidates GROUP BY 1 HAVING count(*) > 1)
+    )
+    DELETE FROM candidates d USING fitting weak, fitting strong
+    WHERE (d.line_id, d.merchant_id, d.transaction_id) = (weak.line_id, weak.merchant_id, weak.transaction_id)
+      AND strong.line_id = weak.line_id AND strong.is_exact
+      AND (strong.merchant_id, strong.transaction_id) <> (weak.merchant_id, weak.transaction_id)
+      AND (strong.by_key AND NOT weak.by_key AND (
+               weak.is_told_by_people AND (strong.is_own_key OR NOT weak.is_exact)
+               OR NOT weak.is_exact AND NOT strong.is_key_added)
+           OR strong.by_receipt AND NOT strong.is_told_by_people AND weak.is_key_added AND NOT weak.by_receipt)
 """
 
 _SINGLE = """
@@ -232,6 +279,7 @@ async def find_candidates(
     await tx.execute(_TABLE)
     await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
+    await tx.execute(_DROP_WEAKER)
 
 
 async def find_contradicted(tx: Tx) -> list[int]:
@@ -251,6 +299,85 @@ async def find_contradicted(tx: Tx) -> list[int]:
               AND CASE m.role WHEN 'reversal' THEN k.kind <> 'reversal' OR k.linked NOT IN ('', l.linked)
                   ELSE m.role = 'payment' AND m.how = 'key' AND k.key <> ''
                        AND {ending_sql("k.key")} <> t.network_key END)
+        ORDER BY 1
+        """
+    )
+    return [row["line_id"] for row in rows]
+
+
+async def find_added_keys(tx: Tx, *, since: datetime) -> dict[int, date]:
+    """Lines of the network's own that were matched by a key which only an operator's copy adds, and their days: of
+    files that no whole run has seen, and of those that operators have imported since then."""
+    rows = await tx.fetch(
+        f"""
+        SELECT DISTINCT l.id, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
+        FROM matched_files u JOIN statement_files f ON f.id = u.file_id
+        JOIN statement_line_copies q ON q.file_id = u.file_id
+        JOIN statement_matches m ON m.line_id = q.line_id AND m.role = 'payment' AND m.how = 'key'
+        JOIN statement_lines l ON l.id = q.line_id AND l.receipt <> ''
+        WHERE (NOT u.is_absence_checked OR f.imported_by <> '{FETCHED_BY}' AND f.imported_at >= $1)
+          AND {is_key_added("l")}
+        """,
+        since,
+    )
+    return {row["id"]: row["day"] for row in rows}
+
+
+async def find_with_receipts_of_others(
+    tx: Tx,
+    line_ids: Sequence[int],
+    *,
+    layouts: Sequence[str],
+    accounts: Sequence[str],
+    channels: Sequence[str],
+    first: Sequence[str],
+    last: Sequence[str],
+) -> list[int]:
+    """Those of these lines whose receipt a payment without a line has from its network, with exactly their amount."""
+    rows = await tx.fetch(
+        f"""
+        WITH named AS MATERIALIZED (
+            SELECT l.id, l.receipt, l.amount, l.cents,
+                   CASE WHEN f.profile = ANY($1) OR f.account = ANY($2) THEN $3::text[]
+                        ELSE ARRAY[l.channel] END AS channels
+            FROM statement_lines l JOIN statement_files f ON f.id = l.file_id WHERE l.id = ANY($4)
+        )
+        SELECT DISTINCT u.id FROM merchants m CROSS JOIN unnest($5::text[], $6::text[]) AS w (first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.* FROM transactions p
+            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.provider_reference <> ''
+        ) t
+        JOIN named u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
+             AND {SIGNED} = u.amount AND u.cents = 0
+        WHERE NOT {is_receipt_told_by_people("t")}
+          AND NOT EXISTS (SELECT FROM statement_matches s
+                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+          AND NOT EXISTS (SELECT FROM adopted_payments a
+                          WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id AND a.undone_at IS NOT NULL)
+        ORDER BY 1
+        """,
+        list(layouts),
+        list(accounts),
+        list(channels),
+        list(line_ids),
+        list(first),
+        list(last),
+    )
+    return [row["id"] for row in rows]
+
+
+async def find_displaced_by_receipts(tx: Tx) -> list[int]:
+    """As `find_displaced`: by a line of the network's own whose payment has its receipt from the network, whatever key
+    an operator's copy adds to it."""
+    rows = await tx.fetch(
+        f"""
+        WITH {_SINGLE}
+        SELECT DISTINCT m.line_id FROM single s JOIN statement_lines l ON l.id = s.line_id
+        JOIN transactions t ON t.merchant_id = s.merchant_id AND t.id = s.transaction_id
+        JOIN statement_matches m ON m.merchant_id = s.merchant_id AND m.transaction_id = s.transaction_id
+             AND m.role = 'payment' AND m.how <> 'operator'
+        JOIN statement_lines d ON d.id = m.line_id
+        WHERE s.by_receipt AND {is_key_added("l")} AND NOT {is_receipt_told_by_people("t")} AND NOT {_is_own("d")}
         ORDER BY 1
         """
     )

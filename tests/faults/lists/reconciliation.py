@@ -8,6 +8,7 @@ _CLOSE = ("reconciliation/close/test_close_day.py",)
 _APPROVAL = ("reconciliation/test_import_approval.py",)
 _FILES = ("reconciliation/test_one_operators_files.py",)
 _INVENTED = ("reconciliation/test_invented_lines.py",)
+_FIT_TWO = ("reconciliation/test_lines_that_fit_two.py",)
 
 FAULTS = (
     Fault(
@@ -70,10 +71,18 @@ FAULTS = (
     Fault(
         "a line that was rejected is matched again",
         "_CANDIDATES",
-        '(o.rejected_in IS NULL OR {_is_own("l")}) AND NOT EXISTS',
+        '(o.rejected_in IS NULL OR {_is_own("l")} OR {is_key_added("l")}) AND NOT EXISTS',
         "NOT EXISTS",
         "An invented line keeps its payment from the network's own, whoever rejects it.",
         _APPROVAL,
+    ),
+    Fault(
+        "a key that was rejected is taken again when the worker has the line",
+        "_CANDIDATES",
+        "CASE WHEN o.rejected_in IS NOT NULL AND",
+        "CASE WHEN false AND",
+        "An operator's key that another has rejected names the payment again.",
+        _FIT_TWO,
     ),
     Fault(
         "an operator's key stands before the network's own",
@@ -294,6 +303,38 @@ FAULTS = (
         "pass",
         "Lines that were added since are approved unread.",
         (*_APPROVAL, "dashboard/operator/test_operator_import_approval.py"),
+    ),
+    Fault(
+        "who named the payment of a line approves that another's file takes it back",
+        "WaitingList.answerable",
+        "found |= {line.imported_by, *line.authors, *line.named_by}",
+        "found |= {line.imported_by, *line.authors}",
+        "One operator alone has a payout taken back.",
+        _INVENTED,
+    ),
+    Fault(
+        "a reversal counts for who brings it only",
+        "sort_out",
+        "shares=_shares_of(lines),",
+        "shares={},",
+        "One operator has payouts taken back on the amount of another.",
+        _INVENTED,
+    ),
+    Fault(
+        "a typed receipt doubts the key of the network's own line",
+        "_DROP_WEAKER",
+        "weak.is_told_by_people AND (strong.is_own_key OR NOT weak.is_exact)",
+        "weak.is_told_by_people AND NOT weak.is_exact",
+        "One operator silences the network's own line: what was paid is not credited.",
+        _FIT_TWO,
+    ),
+    Fault(
+        "who completed a payment alone makes a stranger's line its line, uncounted",
+        "report_evidence",
+        "await store.note_named_alone(tx)",
+        "pass",
+        "One operator explains a payment that nobody made by the money of a stranger.",
+        _INVENTED,
     ),
     Fault(
         "a line whose reversal is there completes its payment",

@@ -1,0 +1,178 @@
+"""A receipt that an operator has typed, or a key that only an operator's copy adds to the network's line, does not keep
+that line from the payment that the network names."""
+
+from dataclasses import replace
+
+import pytest
+
+from malipo import clock
+from malipo.audit_log.actor import Actor
+from malipo.networks.connector import Verdict
+from malipo.payments import resolve
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.transaction import Status, Transaction, Type
+from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, line_of, reversal_of
+from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_import_approval import MILLIONS, Desk, failed
+from tests.reconciliation.test_import_approval import desk as desk
+from tests.reconciliation.test_invented_lines import SOME, bring, moved_alone, withdraw
+
+RECEIPT = "QREAL12345"
+
+
+async def complete(desk: Desk, payment: Transaction, receipt: str | None = None, *, by: Actor = ASHA) -> None:
+    """One operator alone says that an open payment was paid, and may type its receipt."""
+    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message of it", provider_reference=receipt)
+    async with desk.database.begin() as tx:
+        done = await resolve.propose(
+            tx, payment.reference, finding, actor=by, approval_amount=1_000_000, now=clock.now()
+        )
+    assert done.is_done
+
+
+async def matched(desk: Desk) -> dict[tuple[str, str], str]:
+    """The payments of lines, by receipt and role."""
+    return {(receipt, role): payment for receipt, payment, role in await desk.statements.matches()}
+
+
+@pytest.mark.parametrize("amount", [1000, SOME])
+@pytest.mark.parametrize("is_typed_first", [True, False])
+async def test_a_typed_receipt_does_not_keep_the_networks_line_from_the_payment_that_it_names(
+    desk: Desk, amount: int, is_typed_first: bool
+) -> None:
+    right, before = await failed(desk, SOME), await desk.wallet()
+    other = await desk.statements.steps.processing(Type.COLLECTION, amount)
+    if is_typed_first:
+        await complete(desk, other, RECEIPT)
+    await bring(desk, WORKER, line_of(right, RECEIPT))
+    if not is_typed_first:
+        await complete(desk, other, RECEIPT)
+        await desk.statements.match()
+    assert await matched(desk) == {(RECEIPT, "payment"): right.id}
+    assert (await desk.wallet(), await moved_alone(desk)) == (before + SOME + amount, amount)
+    await desk.statements.check_ledger()
+
+
+async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typed_one(desk: Desk) -> None:
+    """Asha's line names an open payment, and completes it. The network's copy of that line names another."""
+    right, before = await failed(desk, SOME), await desk.wallet()
+    other = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    line = line_of(right, RECEIPT)
+    await bring(desk, ASHA, replace(line, key=other.network_key))
+    assert (await desk.statements.status(other), await moved_alone(desk)) == (Status.COMPLETED, SOME)
+    await bring(desk, WORKER, line)
+    assert await matched(desk) == {(RECEIPT, "payment"): right.id}
+    assert await desk.wallet() == before + 2 * SOME
+    await desk.statements.check_ledger()
+
+
+async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_line(desk: Desk) -> None:
+    """The network contradicts itself: operators decide."""
+    right = await failed(desk, SOME)
+    await desk.statements.completed(Type.COLLECTION, SOME, receipt=RECEIPT)
+    await bring(desk, WORKER, line_of(right, RECEIPT))
+    assert (await matched(desk), await desk.statements.kinds()) == ({}, [("twice", SOME)])
+
+
+@pytest.mark.parametrize(("amount", "kinds"), [(SOME, [("twice", SOME)]), (1000, [])])
+async def test_a_typed_receipt_of_the_same_amount_doubts_the_key_that_only_an_operators_file_has(
+    desk: Desk, amount: int, kinds: list[tuple[str, int]]
+) -> None:
+    """Two operators say two things, and the network nothing."""
+    right = await failed(desk, SOME)
+    await complete(desk, await desk.statements.steps.processing(Type.COLLECTION, amount), RECEIPT)
+    await bring(desk, JUMA, line_of(right, RECEIPT))
+    assert await desk.statements.kinds() == kinds
+
+
+@pytest.mark.parametrize("amount", [1000, MILLIONS])
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_a_key_that_only_a_copy_adds_does_not_keep_the_networks_line_from_the_payment_with_its_receipt(
+    desk: Desk, amount: int, is_fetched_first: bool
+) -> None:
+    """The network's file has no keys. It has paid a payment, and takes it back."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
+    other = await desk.statements.completed(Type.COLLECTION, amount)
+    line = line_of(payment, key="")
+    files = [(WORKER, (line, reversal_of(line))), (ASHA, (replace(line, key=other.network_key),))]
+    for by, entries in files if is_fetched_first else files[::-1]:
+        await bring(desk, by, *entries)
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}
+    assert (await desk.statements.float_change(), await moved_alone(desk)) == (amount, 0)
+    await desk.statements.check_ledger()
+
+
+async def test_the_copy_is_withdrawn_and_imported_again(desk: Desk) -> None:
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
+    other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, key="")
+    copy = replace(line, key=other.network_key)
+    file_id = await bring(desk, ASHA, copy)
+    assert await desk.statements.kinds() == [("twice", MILLIONS)], "the network has said nothing of it yet"
+    await bring(desk, WORKER, line)
+    await withdraw(desk, file_id)
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
+    await bring(desk, ASHA, copy)
+    assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
+
+
+@pytest.mark.parametrize("is_fetched_first", [True, False])
+async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_another_payment(
+    desk: Desk, is_fetched_first: bool
+) -> None:
+    payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
+    other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, RECEIPT, key="")
+    if is_fetched_first:
+        await bring(desk, WORKER, line, reversal_of(line))
+    await bring(desk, ASHA, replace(line, key=other.network_key))
+    assert (await matched(desk))[RECEIPT, "payment"] == other.id
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.match()
+    if not is_fetched_first:
+        await bring(desk, WORKER, line, reversal_of(line))
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}
+    assert (await desk.waiting(), await desk.statements.float_change()) == ([], MILLIONS)
+    await desk.statements.check_ledger()
+
+
+async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_invented_line(desk: Desk) -> None:
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
+    other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
+    line = line_of(payment, key="")
+    await bring(desk, ASHA, line_of(payment, "INVENTED1"), replace(line, key=other.network_key))
+    await bring(desk, WORKER, line)
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
+
+
+async def test_nor_after_what_the_copy_adds_was_rejected(desk: Desk) -> None:
+    payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
+    other, before = await failed(desk), await desk.wallet()
+    line = line_of(payment, RECEIPT, key="")
+    file_id = await bring(desk, ASHA, replace(line, key=other.network_key))
+    await desk.reject(file_id)
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await bring(desk, WORKER, line)
+    assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
+    assert await desk.wallet() == before + MILLIONS
+    await desk.statements.check_ledger()
+
+
+async def test_a_key_that_was_rejected_does_not_name_the_payment_again_when_the_worker_has_the_line(desk: Desk) -> None:
+    other, before = await failed(desk), await desk.wallet()
+    line = line_of(other, RECEIPT, key="")
+    await desk.reject(await bring(desk, ASHA, replace(line, key=other.network_key)))
+    await bring(desk, WORKER, line)
+    assert (await matched(desk), await desk.waiting(), await desk.wallet()) == ({}, [], before)
+
+
+async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_otherwise(desk: Desk) -> None:
+    """Juma's honest file has the keys that the network's own lacks: what it does counts for Juma."""
+    payment, before = await failed(desk, SOME), await desk.wallet()
+    line = line_of(payment, RECEIPT, key="")
+    await bring(desk, WORKER, line)
+    await bring(desk, JUMA, replace(line, key=payment.network_key))
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
+    assert (await desk.wallet(), await moved_alone(desk, JUMA)) == (before + SOME, SOME)
