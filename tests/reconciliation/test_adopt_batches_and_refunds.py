@@ -10,6 +10,8 @@ from malipo.errors import Conflict, Invalid
 from malipo.installation import network_keys
 from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
+from malipo.payments.batches.approve import Approval, Approved
+from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.resolution import ResolvedOutcome
@@ -17,7 +19,7 @@ from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import until
-from tests.payments.batches.batch_steps import BatchSteps
+from tests.payments.batches.batch_steps import JUMA, BatchSteps
 from tests.payments.payment_steps import steps
 from tests.payments.refunds.refund_steps import RefundSteps
 from tests.reconciliation.lost_requests import PHONE, Lost
@@ -61,6 +63,12 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
     await statements.check_ledger()
 
 
+async def _approve_once(batches: BatchSteps, batch: Batch) -> Batch:
+    approved = await batches.service.groups.approve_batch(Approval(batches.merchant_id, batch.id, JUMA))
+    assert isinstance(approved, Approved)
+    return approved.batch
+
+
 async def _until_wait(statements: Statements, number: int) -> None:
     """So many wait for a lock."""
     sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -72,8 +80,12 @@ async def _until_wait(statements: Statements, number: int) -> None:
     await until(do_wait, pause=0.02, what="waiting for the wallet")
 
 
-async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(statements: Statements, desk: Desk) -> None:
-    """Both wait for the wallet: the approval has looked for adopted lines before, and the adoption is first."""
+@pytest.mark.parametrize("in_one_try", [False, True])
+async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(
+    statements: Statements, desk: Desk, *, in_one_try: bool
+) -> None:
+    """Both wait for the wallet: the approval has looked for adopted lines before, and the adoption is first. The first
+    try succeeds: while it is tried once more, the next line could be adopted."""
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
     batch = await batches.make(2)
     async with statements.database.read() as connection:
@@ -86,7 +98,7 @@ async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(statem
         await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE", lost.merchant_id)
         adopting = asyncio.ensure_future(desk.approve(found))
         await _until_wait(statements, 1)
-        approving = asyncio.ensure_future(batches.approve(batch))
+        approving = asyncio.ensure_future(_approve_once(batches, batch) if in_one_try else batches.approve(batch))
         await _until_wait(statements, 2)
     assert (await adopting).state == "resolved"
     running = await approving

@@ -135,7 +135,7 @@ class ApproveBatch:
         return approval.requester.person in not_paying
 
     async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
-        lines = await items.find_all(tx, batch)
+        every = lines = await items.find_all(tx, batch)
         known = await payouts.find_known(tx, lines)
         if (refusal := _wrongly_adopted(batch, lines, known)) is not None:
             return refusal
@@ -154,6 +154,9 @@ class ApproveBatch:
         if isinstance(opened, Refusal):
             return opened
         held = await ledger.lock(tx, [batch.merchant_id])
+        if await payouts.find_known(tx, every) != known:
+            # Operators adopted one of its lines while this waited for the wallet. No other is adopted from here on.
+            return await self._open(tx, batch, requester)
         wallet = held[batch.merchant_id]
         used = await limits.find(tx, batch, requester, now=now)
         if (refusal := used.take(lines)) is not None:
