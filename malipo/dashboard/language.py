@@ -1,6 +1,6 @@
 """Translations: English in the templates and the code, Kiswahili in `locale/sw.po`.
 
-The catalogues are read as they are: there is no build step. A test compares them with every text in use.
+The catalogue is read as it is: there is no build step. A test compares it with every text in use.
 """
 
 from datetime import datetime
@@ -21,6 +21,9 @@ NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
 
 @cache
 def catalogue(language: Language) -> dict[str, str]:
+    """By the English text. English needs none."""
+    if language is Language.ENGLISH:
+        return {}
     with resources.files("malipo.dashboard").joinpath("locale", f"{language}.po").open("rb") as file:
         return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id and each.string}
 

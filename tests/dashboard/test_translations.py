@@ -1,16 +1,13 @@
-"""Nothing is said on a page that is not in both catalogues, and nothing in them is said nowhere."""
+"""Every text of a page is in the catalogue, and every text of the catalogue is on a page."""
 
 import re
-
-import pytest
 
 from malipo.accept_language import Language
 from tests.dashboard.catalogues import kept, said
 
 
-@pytest.mark.parametrize("language", list(Language))
-def test_the_catalogue_has_every_word_and_no_other(language: Language) -> None:
-    known = kept(language)
+def test_the_catalogue_has_every_word_and_no_other() -> None:
+    known = kept(Language.KISWAHILI)
     assert sorted(said() - set(known)) == [], "run: python -m tests.dashboard.catalogues"
     assert sorted(set(known) - said()) == [], "run: python -m tests.dashboard.catalogues"
     assert [words for words, meaning in known.items() if not meaning] == []
@@ -19,10 +16,6 @@ def test_the_catalogue_has_every_word_and_no_other(language: Language) -> None:
 def test_a_translation_has_the_same_values_in_it() -> None:
     for words, meaning in kept(Language.KISWAHILI).items():
         assert sorted(set(re.findall(r"\{\w*\}", words))) == sorted(set(re.findall(r"\{\w*\}", meaning))), words
-
-
-def test_english_says_what_the_templates_say() -> None:
-    assert all(words == meaning for words, meaning in kept(Language.ENGLISH).items())
 
 
 def test_kiswahili_is_not_english() -> None:
