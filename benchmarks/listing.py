@@ -25,7 +25,7 @@ from benchmarks.load import CannotMeasure
 from malipo import clock
 from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
-from malipo.payments.listing.filter import Filter, where_of
+from malipo.payments.listing.filters import Filter, where_of
 from malipo.payments.transaction import Status, Type
 
 _PER_PAGE = 20

@@ -8,7 +8,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from malipo import log
-from malipo.tls import client_context
+from malipo.http.tls import client_context
 from malipo_simulator import randomness as simulator_randomness
 from malipo_simulator.simulator import load_credentials
 from simulation import options, progress, safeguards, template

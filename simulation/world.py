@@ -16,11 +16,11 @@ from uvicorn.server import ServerState
 from malipo import clock, log, randomness
 from malipo.api.app import App
 from malipo.api.http.protocol import Protocol
+from malipo.app.service import Service
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.installation import monitor
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.webhooks.http_client import WebhookClient

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.embedded import server
@@ -29,7 +30,6 @@ from malipo.db.migrate import migrate
 from malipo.ledger.bookings import Kind, book
 from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import Environment, Permission
-from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary

@@ -23,16 +23,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from malipo.accept_language import Language
+from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.cli import parser
 from malipo.dashboard.language import catalogue
 from malipo.dashboard.render import templates
 from malipo.db import Database
+from malipo.http.accept_language import Language
+from malipo.http.tls import client_context
 from malipo.http_server.app import WebApplication
-from malipo.service import Service
 from malipo.settings import Settings
-from malipo.tls import client_context
 from malipo_simulator.gateways.rsa import make_ahead
 
 ROOT = Path(__file__).parents[1]

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from malipo.app.service import Service
 from malipo.db import Tx
 from malipo.db.group_commit import GroupCommit
 from malipo.payments import status_writer
 from malipo.payments.status_writer import Change, Outcome
-from malipo.service import Service
 
 _groups: dict[int, tuple[Service, GroupCommit[Change, Outcome | None]]] = {}
 

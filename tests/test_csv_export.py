@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import malipo
-from malipo.csv_export import csv_lines
+from malipo.table_files.csv_export import csv_lines
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_nothing_else_writes_csv() -> None:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in ("csv.writer", "csv.DictWriter")
     ]
-    assert writers == ["csv_export.py"]
+    assert writers == ["table_files/csv_export.py"]

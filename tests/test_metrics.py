@@ -9,9 +9,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from malipo.app.service import Service
 from malipo.installation.store import holds, installation
 from malipo.metrics import Metrics
-from malipo.service import Service
 from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
 
 DASHBOARD = Path(__file__).parent.parent / "deploy/grafana/malipo.json"

@@ -11,10 +11,10 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api.health import readyz
-from malipo.client_address import UntrustedProxies
+from malipo.app.service import Service
 from malipo.db import Database
+from malipo.http.client_address import UntrustedProxies
 from malipo.http_server.app import WebApplication
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.api.http.applications import get
 from tests.api.http.connections import Place, serving

@@ -22,7 +22,7 @@ from benchmarks.load import CannotMeasure
 from benchmarks.webhooks.receiver import need_nginx
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger import statement_counts
+from malipo.ledger import statement
 from malipo.ledger.bookings import Kind, book
 from malipo.payments.counts import counter
 
@@ -154,7 +154,7 @@ async def _wait(connection: asyncpg.Connection) -> None:
 async def _count(url: str) -> None:
     """What a worker leaves for later, because there is little of it."""
     async with Database.opened(url, size=1) as opened:
-        for count in (counter.count, statement_counts.count):
+        for count in (counter.count, statement.count):
             is_more = True
             while is_more:
                 async with opened.begin() as tx:

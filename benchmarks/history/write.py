@@ -23,11 +23,11 @@ from malipo import clock
 from malipo.counts.bucket_tree import TOP
 from malipo.counts.store import Rollup
 from malipo.ledger.accounts import Account
+from malipo.ledger.statement import CATEGORIES as LINE_CELLS
 from malipo.ledger.statement import KINDS
-from malipo.ledger.statement_counts import CATEGORIES as LINE_CELLS
-from malipo.ledger.statement_counts import TREE as LINES
+from malipo.ledger.statement import TREE as LINES
 from malipo.networks.connector import Channel
-from malipo.payments.counts.categories import CATEGORIES, TREE
+from malipo.payments.counts.counter import CATEGORIES, TREE
 from malipo.payments.search.ngrams import ngrams_of
 from malipo.payments.transaction import BEFORE_ORDER, Status, Type
 

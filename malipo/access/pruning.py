@@ -6,7 +6,7 @@ Refresh tokens go with their sessions, and so do the links that were made in the
 
 from datetime import datetime, timedelta
 
-from malipo.access.new_places.note_login import ALERT_LIFE
+from malipo.access.login_places import ALERT_LIFE
 from malipo.db import Tx
 
 _KEPT = timedelta(days=90)

@@ -5,7 +5,7 @@ from starlette.types import Message, Receive, Scope, Send
 from malipo import clock, log, tracing
 from malipo.api.errors import answer_to
 from malipo.api.rate_limit_headers import headers_of
-from malipo.client_address import HSTS
+from malipo.http.client_address import HSTS
 from malipo.metrics import Metrics
 from malipo.rate_limit.sliding_window import RateLimitStatus
 

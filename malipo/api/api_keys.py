@@ -10,11 +10,11 @@ from malipo.api.auth import actor_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
+from malipo.app.service import Service
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
 from malipo.merchants.store import api_keys
 from malipo.merchants.store.sessions import Session
-from malipo.service import Service
 from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
 

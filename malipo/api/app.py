@@ -11,15 +11,15 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from malipo import http_methods
 from malipo.api import auth
 from malipo.api.access_log import Exchange
 from malipo.api.routes import PAGES, ROUTES, AnyRoute, ByToken, Open
-from malipo.client_address import came_over_tls
+from malipo.app.service import Service
 from malipo.errors import Unavailable
+from malipo.http import methods as http_methods
+from malipo.http.client_address import came_over_tls
+from malipo.http.request_ids import begin_request
 from malipo.rate_limit.refusal import RateLimited
-from malipo.request_ids import begin_request
-from malipo.service import Service
 
 _EXCHANGE = "malipo.exchange"
 

@@ -3,16 +3,16 @@
 from starlette.requests import Request
 
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct, is_confirmed_by_token
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor, key_at
-from malipo.client_address import address_of
 from malipo.errors import Forbidden, Unauthorized
+from malipo.http.client_address import address_of
 from malipo.merchants.api_keys import Permission, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.sessions import SessionOver
 from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass
-from malipo.service import Service
 
 
 async def authenticate(service: Service, request: Request, rate_class: RateClass) -> Caller:

@@ -11,7 +11,8 @@ from malipo.api.auth import actor_of, header_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import Form, pagination, success
 from malipo.api.urls import id_in
-from malipo.body_limit import MOST_BATCH_BYTES
+from malipo.app.service import Service
+from malipo.http.body_limit import MOST_BATCH_BYTES
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency
 from malipo.payments.batches import progress, views
@@ -21,7 +22,6 @@ from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder
 from malipo.payments.batches.request import batch_order_of
 from malipo.payments.batches.store import batches
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 # So many items are read in a moment. More are read in a thread, so that other requests are answered meanwhile.

@@ -11,14 +11,14 @@ from starlette.responses import Response
 
 from malipo import ids, log, tracing
 from malipo.api.request_body import body_of
-from malipo.client_address import address_of
+from malipo.app.service import Service
 from malipo.errors import Forbidden, Missing
+from malipo.http.client_address import address_of
+from malipo.http.request_ids import note_transaction
 from malipo.networks.connector import Callback, News, cannot_query
 from malipo.networks.routing import CallbackAccess
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
-from malipo.request_ids import note_transaction
-from malipo.service import Service
 
 
 async def receive(service: Service, request: Request) -> Response:

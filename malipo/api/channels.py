@@ -4,12 +4,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.responses import success
+from malipo.app.service import Service
 from malipo.merchants.authenticate import Caller
 from malipo.networks import circuit_store
 from malipo.networks.channels import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
 from malipo.payments.fees import MIN_AMOUNT
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 

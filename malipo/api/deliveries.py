@@ -11,7 +11,7 @@ from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.api.webhooks import endpoint_in, get
-from malipo.service import Service
+from malipo.app.service import Service
 from malipo.validation.fields import Fields
 from malipo.webhooks import resend
 from malipo.webhooks.delivery_state import State

@@ -10,9 +10,9 @@ from malipo import __version__
 from malipo.api import metrics
 from malipo.api.errors import response
 from malipo.api.responses import success
+from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.installation.store import installation
-from malipo.service import Service
 
 
 async def healthz(service: Service, request: Request) -> Response:

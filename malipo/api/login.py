@@ -7,10 +7,10 @@ from malipo.access.reauthentication import Proof
 from malipo.access.second_factor.codes import Typed
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
-from malipo.client_address import address_of
+from malipo.app.service import Service
+from malipo.http.client_address import address_of
 from malipo.merchants.sessions import Granted
 from malipo.merchants.store.sessions import Session
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 

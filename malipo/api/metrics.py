@@ -5,9 +5,9 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.client_address import is_of_this_machine
+from malipo.app.service import Service
 from malipo.errors import Forbidden
-from malipo.service import Service
+from malipo.http.client_address import is_of_this_machine
 
 
 async def expose(service: Service, request: Request) -> Response:

@@ -14,9 +14,9 @@ import yaml
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.app.service import Service
 from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
-from malipo.service import Service
 
 Contract = dict[str, Any]
 

@@ -6,25 +6,25 @@ from enum import StrEnum
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.accept_language import Language, preferred
 from malipo.api.auth import header_of
 from malipo.api.request_body import object_of, optional_object_of
 from malipo.api.responses import pagination, success
-from malipo.client_disconnect import while_connected
+from malipo.app.service import Service
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
+from malipo.http.accept_language import Language, preferred
+from malipo.http.client_disconnect import while_connected
+from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Order
 from malipo.payments.listing import transaction_list
-from malipo.payments.listing.filter import filter_in
+from malipo.payments.listing.filters import filter_in
 from malipo.payments.payment_request import order_of
 from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
-from malipo.request_ids import enter_payment, note_transaction
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

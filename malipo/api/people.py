@@ -10,6 +10,7 @@ from malipo.api.auth import actor_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
+from malipo.app.service import Service
 from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.merchants import manage_people
@@ -17,7 +18,6 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import Session
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api import openapi
-from malipo.api.base_url import base_url
 from malipo.api.docs import postman
-from malipo.service import Service
+from malipo.api.urls import base_url
+from malipo.app.service import Service
 
 FILE_NAME = "malipo.postman_collection.json"
 _HEADERS = {

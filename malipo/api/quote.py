@@ -5,12 +5,12 @@ from starlette.responses import Response
 
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
+from malipo.app.service import Service
 from malipo.merchants.authenticate import Caller
 from malipo.networks.connector import Channel
 from malipo.payments.fees import MIN_AMOUNT, fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 

@@ -7,10 +7,10 @@ from malipo import clock
 from malipo.api.auth import actor_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
+from malipo.app.service import Service
 from malipo.merchants.authenticate import Caller
 from malipo.networks.connector import Channel
 from malipo.recipients.look_up import Line, look_up
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 

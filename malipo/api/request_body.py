@@ -7,8 +7,8 @@ from starlette.requests import Request
 
 from malipo.api.errors import TooLarge
 from malipo.api.http.protocol import WHOLE_BODY
-from malipo.body_limit import MOST_BODY_BYTES
 from malipo.errors import Invalid
+from malipo.http.body_limit import MOST_BODY_BYTES
 
 
 async def object_of(request: Request, *, most_bytes: int = MOST_BODY_BYTES) -> dict[str, Any]:

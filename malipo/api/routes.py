@@ -28,12 +28,12 @@ from malipo.api import (
 )
 from malipo.api.auth import Party
 from malipo.api.docs import site as docs
+from malipo.app.service import Service
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass
-from malipo.service import Service
 
 OpenHandler = Callable[[Service, Request], Awaitable[Response]]
 TokenHandler = Callable[[Service, Session, Request], Awaitable[Response]]

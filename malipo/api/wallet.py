@@ -5,11 +5,10 @@ from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
 from malipo.api.responses import Form, pagination, success
-from malipo.ledger.statement import Filter, Kind
-from malipo.ledger.statement_csv import COLUMNS, csv_of, row_of
+from malipo.app.service import Service
+from malipo.ledger.statement import COLUMNS, Filter, Kind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.authenticate import Caller
-from malipo.service import Service
 from malipo.validation.fields import Fields
 
 

@@ -10,7 +10,7 @@ from malipo.api.auth import Party, actor_of, merchant_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
-from malipo.service import Service
+from malipo.app.service import Service
 from malipo.validation.fields import Fields
 from malipo.webhooks import manage_endpoints, rotate_secrets
 from malipo.webhooks.endpoint import Endpoint, events_in

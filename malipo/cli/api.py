@@ -9,7 +9,7 @@ from typing import Any
 import uvloop
 
 from malipo import log, tracing
-from malipo.child_processes import SOCKETS, UNTIL_STDIN_CLOSES, say_ready, until_stdin_closes
+from malipo.cli.child_processes import SOCKETS, UNTIL_STDIN_CLOSES, say_ready, until_stdin_closes
 from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
 from malipo.cli.serve import warn_of_proxies

@@ -17,8 +17,8 @@ from malipo import clock, log, money, randomness, tracing
 from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.child_processes import Child, Children, Program
 from malipo.cli import simulator_setup
+from malipo.cli.child_processes import Child, Children, Program
 from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
 from malipo.cli.floats.opening import book_opening_floats

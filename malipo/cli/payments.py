@@ -23,7 +23,7 @@ from malipo.payments.store import cases, creators, network_answers, unknown_call
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.reconciliation.approve_case import approve_case
+from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.settings import Settings
 
 _MOST_CALLBACKS = 200

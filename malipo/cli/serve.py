@@ -20,10 +20,10 @@ import msgspec
 
 from malipo import log
 from malipo.api.http.timeouts import STOP_SECONDS
-from malipo.child_processes import SAY_READY, SOCKETS, Child, Children, NotStarted, Program
+from malipo.cli.child_processes import SAY_READY, SOCKETS, Child, Children, NotStarted, Program
 from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
-from malipo.cli.reload_outcome import ReloadFile
+from malipo.cli.reload import ReloadFile
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.db.wait_at_start import is_there, wait_for_database

@@ -19,13 +19,15 @@ from malipo.merchants.store import merchants
 from malipo.payments import resolve
 from malipo.payments.store import cases
 from malipo.payments.store.cases import proposed_resolution
-from malipo.reconciliation import effect_words, import_approval, withdraw_statement
 from malipo.reconciliation.close.store.closes import proposed_close
-from malipo.reconciliation.find_effect import find_import_effect
-from malipo.reconciliation.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.store import exceptions, resolutions, statement_proposals, statements
-from malipo.reconciliation.store.booked_lines import LineSum
-from malipo.reconciliation.store.evidence import Waiting
+from malipo.reconciliation.exceptions import effect_words
+from malipo.reconciliation.exceptions.find_effect import find_import_effect
+from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
+from malipo.reconciliation.exceptions.store import exceptions, resolutions
+from malipo.reconciliation.matching.store.booked_lines import LineSum
+from malipo.reconciliation.matching.store.evidence import Waiting
+from malipo.reconciliation.statements import import_approval, withdraw_statement
+from malipo.reconciliation.statements.store import statement_proposals, statements
 from malipo.restore import release, status
 from malipo.restore.store import ReleaseTerms
 from malipo.settings import Settings

@@ -10,14 +10,14 @@ from starlette.responses import RedirectResponse, Response
 
 from malipo.access import known_browsers
 from malipo.access.known_browsers import Browser
-from malipo.access.new_places.store import Alert
+from malipo.access.login_place_store import Alert
 from malipo.access.second_factor.codes import Typed
 from malipo.access.second_factor.owner import Owner
+from malipo.app.service import Service
 from malipo.dashboard import cookies, csrf, redirects
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form, read_form
 from malipo.dashboard.language import Words
-from malipo.service import Service
 
 
 @dataclass(slots=True)

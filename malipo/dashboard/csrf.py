@@ -2,7 +2,7 @@
 
 from starlette.requests import Request
 
-from malipo.access.signed_cookies import Cookies
+from malipo.access.tokens import Cookies
 from malipo.errors import Forbidden
 
 

@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from malipo.access.second_factor.codes import Typed
-from malipo.body_limit import MOST_BODY_BYTES
 from malipo.errors import Invalid
+from malipo.http.body_limit import MOST_BODY_BYTES
 
 _MOST_FIELDS = 200
 _DIGITS = 6

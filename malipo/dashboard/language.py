@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from babel import dates
 from babel.messages.pofile import read_po
 
-from malipo.accept_language import Language
+from malipo.http.accept_language import Language
 
 ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 

@@ -3,9 +3,9 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.accept_language import Language, preferred
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
+from malipo.http.accept_language import Language, preferred
 
 
 def language_of(request: Request) -> Language:

@@ -10,13 +10,13 @@ from starlette.responses import Response
 from malipo.access.known_browsers import Browser
 from malipo.access.password_login import Begun
 from malipo.access.second_factor.codes import Typed
-from malipo.access.second_factor.pending_logins import PendingLoginOver
-from malipo.client_address import is_secure
+from malipo.access.second_factor.second_step import PendingLoginOver
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form
 from malipo.errors import Refusal, TooMany
+from malipo.http.client_address import is_secure
 
 SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
 

@@ -5,7 +5,9 @@ Each site decides who may log in: people of merchants in `merchant/app.py`, oper
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
 from http import HTTPStatus
+from importlib import resources
 from typing import Generic, TypeVar
 
 from starlette.datastructures import MutableHeaders
@@ -15,16 +17,17 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import clock, http_methods, log, tracing
-from malipo.client_address import HSTS, address_of, is_secure
+from malipo import clock, log, tracing
+from malipo.app.service import Service
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.language import Words
 from malipo.dashboard.language_choice import language_of
 from malipo.dashboard.security_headers import SECURITY_HEADERS
-from malipo.http_methods import HasMethod
-from malipo.request_ids import begin_request
-from malipo.service import Service
+from malipo.http import methods as http_methods
+from malipo.http.client_address import HSTS, address_of, is_secure
+from malipo.http.methods import HasMethod
+from malipo.http.request_ids import begin_request
 
 SomePage = TypeVar("SomePage", bound=HasMethod)
 SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
@@ -156,3 +159,24 @@ class _Sent:
             if self.is_secure:
                 headers.setdefault(*HSTS)
         await self._send(message)
+
+
+# Static files: styles, scripts and pictures of both sites.
+
+
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+async def serve(request: Request) -> Response:
+    name: str = request.path_params["name"]
+    media_type = next((type_ for ending, type_ in _MEDIA_TYPES.items() if name.endswith(ending)), None)
+    content = _content(name) if media_type is not None and "/" not in name else None
+    if content is None:
+        raise HTTPException(404)
+    return Response(content, media_type=media_type, headers=SECURITY_HEADERS | {"Cache-Control": "max-age=300"})
+
+
+@cache
+def _content(name: str) -> bytes | None:
+    found = resources.files("malipo.dashboard").joinpath("static", name)
+    return found.read_bytes() if found.is_file() else None

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
-from malipo.access.new_places import store as new_places
-from malipo.access.new_places.note_login import ALERT_LIFE
-from malipo.access.new_places.store import Alert, Asking
+from malipo.access import login_place_store as new_places
+from malipo.access.login_place_store import Alert, Asking
+from malipo.access.login_places import ALERT_LIFE
 from malipo.access.second_factor.store import trusted_browsers
 from malipo.access.second_factor.store.trusted_browsers import TrustedBrowser
 from malipo.audit_log import store as audit_log

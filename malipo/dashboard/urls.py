@@ -2,10 +2,10 @@
 
 import re
 
-from malipo.client_address import is_secure
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.errors import Missing
+from malipo.http.client_address import is_secure
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")  # `opc_` and a hash have 68
 

@@ -5,11 +5,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo.api.app import App
 from malipo.api.errors import answer_to
-from malipo.client_address import address_of
+from malipo.app.service import Service
 from malipo.dashboard.merchant.app import Dashboard
 from malipo.dashboard.operator.app import OperatorDashboard
 from malipo.errors import Unavailable
-from malipo.service import Service
+from malipo.http.client_address import address_of
 
 
 class WebApplication:

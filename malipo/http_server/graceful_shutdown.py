@@ -7,9 +7,9 @@ from typing import Any
 
 import uvicorn
 
-from malipo import __version__, gc_tuning, log
+from malipo import __version__, log, process_tuning
+from malipo.app.service import Service
 from malipo.build import build_id
-from malipo.service import Service
 
 
 class Server(uvicorn.Server):
@@ -35,6 +35,6 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
-        gc_tuning.collect_rarely()
+        process_tuning.collect_rarely()
         log.info("api.started", url=self._url, version=__version__, build=build_id())
         self._on_ready()

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 
 from malipo import log
 from malipo.api.http.connection_limits import ConnectionLimits, most_connections
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.standby import Standby
 from malipo.db.wait_at_start import wait_for_database
-from malipo.file_limit import raise_file_limit
 from malipo.http_server.app import WebApplication
 from malipo.http_server.graceful_shutdown import Server
 from malipo.http_server.listen import listeners
 from malipo.http_server.uvicorn_config import config_of
 from malipo.monitoring.collector import Collector
-from malipo.service import Service
+from malipo.process_tuning import raise_file_limit
 from malipo.settings import Settings
 
 

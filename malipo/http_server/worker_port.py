@@ -13,10 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from malipo import __version__, log
 from malipo.api import errors, metrics, responses
+from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.http_server.listen import listen
 from malipo.http_server.uvicorn_config import config_of
-from malipo.service import Service
 from malipo.worker.loop_health import LoopHealth
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
-from malipo.db.key_range import EVERYTHING, KeyRange
+from malipo.db.where_clause import EVERYTHING, KeyRange
 from malipo.ledger.accounts import HOUSE
-from malipo.ledger.statement import ROUTES
-from malipo.ledger.statement_counts import CATEGORIES, TREE
+from malipo.ledger.statement import CATEGORIES, ROUTES, TREE
 
 _HOUSE = f"'{HOUSE}'::text COLLATE \"C\""  # which is sorted as the merchants' ids are
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 import msgspec
 
 from malipo import randomness
+from malipo.settings.parsers import Address
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_PER_MERCHANT = 20
 
 AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -14,11 +14,12 @@ import msgspec
 from malipo.clock import Clock
 from malipo.db import Conn, Contention
 from malipo.errors import Forbidden, Refusal, Unauthorized
-from malipo.merchants.api_keys import Address, KnownKey, PayoutLimits
+from malipo.merchants.api_keys import KnownKey, PayoutLimits
 from malipo.merchants.store import api_keys
 from malipo.rate_limit import store as rate_limits
 from malipo.rate_limit.refusal import RateLimited
 from malipo.rate_limit.sliding_window import RateClass, RateLimitStatus, Window
+from malipo.settings.parsers import Address
 
 # At each conflict one of the processes has succeeded, so many processes on one key all succeed in the end.
 _MOST_TRIES = 50

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from malipo.access import login_place_store as new_places
 from malipo.access.credential_reset_store import SECOND_FACTOR
-from malipo.access.new_places import store as new_places
 from malipo.access.second_factor import enrol
 from malipo.access.second_factor.owner import Owner
 from malipo.access.second_factor.store import factors, pending_logins, trusted_browsers

@@ -5,21 +5,24 @@ were, and the time of the last look shows how old they are.
 """
 
 import asyncio
+import os
 from itertools import product
+from pathlib import Path
+from typing import NamedTuple
 
 from malipo import log
 from malipo.clock import Clock
 from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
 from malipo.db.migration_files import migrations
-from malipo.db.schema_monitor import BeingUpgraded, SchemaMonitor
-from malipo.db.write_check import WriteCheck
+from malipo.db.readiness import WriteCheck
+from malipo.db.schema import BeingUpgraded, SchemaMonitor
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
-from malipo.money_gauges import MoneyGauges
-from malipo.monitoring import disks, store
+from malipo.metrics import MoneyGauges
+from malipo.monitoring import store
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import find_unconnected
-from malipo.settings import Settings
+from malipo.settings import Settings, state_folder
 
 OFTEN_SECONDS = 15.0
 RARELY_SECONDS = 300.0
@@ -68,7 +71,7 @@ class Collector:
 
     async def look_at_disks(self) -> None:
         """In a thread: a disk that hangs holds up no look at the database."""
-        for disk, space in (await asyncio.to_thread(disks.find_space, self._settings)).items():
+        for disk, space in (await asyncio.to_thread(find_space, self._settings)).items():
             self._gauges.set("disk_free_bytes", space.free, disk)
             self._gauges.set("disk_size_bytes", space.size, disk)
 
@@ -158,3 +161,25 @@ class Collector:
 
     def _seen(self, look: str) -> None:
         self._gauges.set("money_seen_timestamp_seconds", self._clock().timestamp(), look)
+
+
+# The disks of this process: that of its data folder, where an embedded PostgreSQL is, and that of its marks.
+
+
+class Space(NamedTuple):
+    free: int  # for whoever is not root
+    size: int
+
+
+def find_space(settings: Settings) -> dict[str, Space]:
+    """Of the folders that there are. A process without them, such as an API without embedded PostgreSQL, has none."""
+    folders: dict[str, Path | None] = {"data": settings.data_dir, "state": state_folder(settings)}
+    return {disk: space for disk, folder in folders.items() if folder is not None and (space := _space_of(folder))}
+
+
+def _space_of(folder: Path) -> Space | None:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    return Space(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize)

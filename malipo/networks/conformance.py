@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from malipo import clock, randomness
 from malipo.networks.channels import channel_of
 from malipo.networks.connector import Answer, Connector, LooksUpNames, Order, ReadsBalance, Resubmit, Type, Verdict
-from malipo.networks.statements.source import CannotFetch, StatementSource
+from malipo.networks.statement_source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAUSE_SECONDS = 2.0

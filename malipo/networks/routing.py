@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from itertools import product
 
 from malipo.networks import rsa
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.azampay.connector import Azampay
-from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.clickpesa.connector import Clickpesa
 from malipo.networks.connector import Channel, Connector, Type
-from malipo.networks.halopesa import Halopesa
+from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
-from malipo.networks.mpesa import Mpesa
-from malipo.networks.names.lookup import NameLookup
-from malipo.networks.tigo_pesa import TigoPesa
+from malipo.networks.mpesa.connector import Mpesa
+from malipo.networks.name_lookup import NameLookup
+from malipo.networks.tigo_pesa.connector import TigoPesa
 from malipo.settings import Settings
 from malipo.settings.environment import BadSettings, variable
 from malipo.settings.network_requirements import REQUIREMENTS, is_connected, missing_settings

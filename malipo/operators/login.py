@@ -9,7 +9,7 @@ from malipo.access import known_browser_store
 from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.access.known_browsers import Browser
 from malipo.access.login_attempts import LoginAttempts
-from malipo.access.new_places.note_login import note_login
+from malipo.access.login_places import note_login
 from malipo.access.password_login import Begun, PasswordLogin
 from malipo.access.passwords import Passwords
 from malipo.access.reauthentication import NOTED_EVERY, Proof

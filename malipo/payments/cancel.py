@@ -12,7 +12,7 @@ from malipo.installation.state import Closed
 from malipo.installation.store import installation
 from malipo.payments import status_writer
 from malipo.payments.status_writer import Change, Outcome
-from malipo.payments.store import dispatch_restore, transactions
+from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
 
 
@@ -43,7 +43,7 @@ class Cancel:
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
         # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
-        held = await dispatch_restore.find_asked_first(tx, keys)
+        held = await dispatches.find_asked_first(tx, keys)
         changes = [
             Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys

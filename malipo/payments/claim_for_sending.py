@@ -18,7 +18,7 @@ from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
 from malipo.payments.refunds.withhold import withhold, without_excess
 from malipo.payments.status_writer import Change
-from malipo.payments.store import dispatch_claims
+from malipo.payments.store import dispatches
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -50,7 +50,7 @@ class ClaimForSending:
         return [await self._take(tx, claim, again=again) for claim in claims]
 
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Claimed:
-        if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):
+        if again and (ours := await dispatches.find_claimed(tx, claim.id)):
             batch = await send_counts.find_counted(tx, claim.worker_id)
             return Claimed([each.transaction for each in await without_excess(tx, ours)], [], batch)
         self._turn += 1
@@ -80,7 +80,7 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], tur
         and (after := status_writer.after_change(each, _submitted(each), now)) is not None
     ]
     await status_writer.write(tx, found, reached, now=now)
-    batch = await dispatch_claims.take(
+    batch = await dispatches.take(
         tx,
         found,
         connector=claim.connector,
@@ -93,17 +93,17 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], tur
 
 async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[Subject]:
     # First those that were tried, and of which provably nothing was sent.
-    subjects = await dispatch_claims.claim_unsent(tx, claim.connector, most=claim.most)
+    subjects = await dispatches.claim_unsent(tx, claim.connector, most=claim.most)
     free = claim.most - len(subjects)
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
-    of_batches = await dispatch_claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
+    of_batches = await dispatches.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
     # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches.
     most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
     for place, (channel, type_) in enumerate(pairs):
         left = most - len(subjects)
         share = -(-left // (len(pairs) - place))
         if share > 0:
-            subjects += await dispatch_claims.claim_new(tx, channel, type_, most=share)
+            subjects += await dispatches.claim_new(tx, channel, type_, most=share)
     return subjects + of_batches[: claim.most - len(subjects)]
 
 

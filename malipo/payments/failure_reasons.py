@@ -4,7 +4,7 @@ They are the same for every network. A payment keeps the English sentence that i
 whoever reads a payment can have it in Kiswahili.
 """
 
-from malipo.accept_language import Language
+from malipo.http.accept_language import Language
 from malipo.networks.connector import FailureCode
 
 FAILURE_REASONS = {

@@ -16,10 +16,10 @@ from malipo.installation.store import installation
 from malipo.installation.worker_reports import Served
 from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve
-from malipo.payments.apply_resolution import withdraw
 from malipo.payments.cancellable import ITS_MERCHANT_CAN, find_served, require_cancellable
 from malipo.payments.case_reason import is_unconnected
 from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.resolve import withdraw
 
 UNREPORTED = "No worker reports which networks are connected, and the proposer's settings do not connect this one."
 

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.accept_language import Language
+from malipo.http.accept_language import Language
 from malipo.payments.failure_reasons import in_language
 from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
 

@@ -8,14 +8,14 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Conflict, OutcomeUnknown, Unavailable
 from malipo.networks.connector import Channel
-from malipo.networks.names.lookup import Looked
+from malipo.networks.name_lookup import Looked
 from malipo.recipients.daily_limit import LookupsUsedUp, admit
 from malipo.recipients.name_comparison import Comparison, compare
-from malipo.service import Service
 
 MANY_SECONDS = 20.0
 

@@ -1,1 +1,1 @@
-"""Compares what networks say with what we know: statements, their lines, and how they fit."""
+"""Compares networks' statements with our payments: import, matching, exceptions, and the daily close."""

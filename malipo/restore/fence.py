@@ -10,7 +10,7 @@ from malipo.db import Tx
 from malipo.installation.store import installation
 from malipo.merchants.store import password_links, sessions
 from malipo.operators import store as operators
-from malipo.payments.store import dispatch_restore
+from malipo.payments.store import dispatches
 
 
 async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:
@@ -22,7 +22,7 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     if standing.epoch != epoch:
         return standing.epoch
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
-    payments = await dispatch_restore.ask_all_first(tx)
+    payments = await dispatches.ask_all_first(tx)
     # Sessions that were ended since the backup, links and recovery codes that were used and keys that were revoked, are
     # valid again. All must log in anew; keys cannot be told apart.
     await sessions.end_everybodys(tx, now=now)

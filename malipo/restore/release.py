@@ -20,7 +20,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
-from malipo.payments.store import dispatch_restore
+from malipo.payments.store import dispatches
 from malipo.restore import status, store
 from malipo.restore.status import Status
 from malipo.restore.store import ReleaseTerms, proposed_release
@@ -66,11 +66,11 @@ async def release(
     details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": decided.is_single_operator}
     await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
-        await dispatch_restore.ask_first_what_came_late(tx)
+        await dispatches.ask_first_what_came_late(tx)
         await installation.end_fence(tx)
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)
-    return Released(True, standing.epoch, await dispatch_restore.release_asked_first(tx, channel, type_))
+    return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
 
 
 def code_of(proposal: Proposal, found: Status) -> str:

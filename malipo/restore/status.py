@@ -6,8 +6,8 @@ from malipo.db import Conn
 from malipo.installation.state import Installation
 from malipo.installation.store import holds, installation
 from malipo.installation.store.holds import Hold
-from malipo.payments.store import dispatch_restore
-from malipo.payments.store.dispatch_restore import OpenPayments
+from malipo.payments.store import dispatches
+from malipo.payments.store.dispatches import OpenPayments
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +21,5 @@ async def find(connection: Conn) -> Status:
     return Status(
         await installation.get(connection),
         await holds.find_channel_holds(connection),
-        await dispatch_restore.find_open(connection),
+        await dispatches.find_open(connection),
     )

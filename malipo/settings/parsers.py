@@ -12,6 +12,7 @@ from malipo.settings.secret_strength import weakness_of
 
 _CHANNELS = ("MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA")
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 

@@ -3,13 +3,18 @@
 No lock and no database connection is held meanwhile.
 """
 
+from collections.abc import Sequence
+
 from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
+from malipo.db import Tx
 from malipo.encryption import Encryption
-from malipo.webhooks.delivery_state import Attempt, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, Delivery, Key, WebhookMessage
+from malipo.webhooks.disable_endpoint import note_health
 from malipo.webhooks.http_client import Answered, WebhookClient
 from malipo.webhooks.signature import headers_of
+from malipo.webhooks.store import delivery_queue
 
 
 async def send_attempt(
@@ -36,3 +41,29 @@ async def send_attempt(
             message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None
         )
     return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=said.reason)
+
+
+# Records attempts, many in one commit: the state of each delivery, and the health of its endpoint.
+
+
+class RecordAttempts:
+    def __init__(self, *, clock: Clock, retry_seconds: Sequence[int]) -> None:
+        self._clock = clock
+        self._retry_seconds = retry_seconds
+
+    async def __call__(self, tx: Tx, attempts: Sequence[Attempt], /, *, again: bool) -> list[Delivery | None]:
+        """The deliveries as they are now; None for one that is no longer kept."""
+        found = await delivery_queue.lock(tx, {each.key for each in attempts})
+        # One that exists was written by an earlier try of this commit, with all that follows from it.
+        new = await delivery_queue.insert_attempts(tx, [each for each in attempts if each.key in found])
+        current: dict[Key, Delivery] = dict(found)
+        counted: list[Attempt] = []
+        for attempt in (each for each in attempts if each.id in new):
+            after = current[attempt.key].after(attempt, self._retry_seconds)
+            # A failure that is reported too late says nothing about the endpoint's health now.
+            if attempt.is_success or after != current[attempt.key]:
+                counted.append(attempt)
+            current[attempt.key] = after
+        await delivery_queue.update(tx, [each for key, each in current.items() if each != found[key]])
+        await note_health(tx, counted, now=self._clock())
+        return [current.get(attempt.key) for attempt in attempts]

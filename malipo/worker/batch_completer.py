@@ -3,8 +3,8 @@
 It is looked for once a second, and not decided when a payout ends: that would lock the row of the batch for each.
 """
 
+from malipo.app.service import Service
 from malipo.payments.batches.store import batches
-from malipo.service import Service
 
 _MOST = 100
 

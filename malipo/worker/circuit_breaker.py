@@ -7,10 +7,10 @@ report it, and one worker at a time probes.
 from collections.abc import Awaitable
 
 from malipo import log
+from malipo.app.service import Service
 from malipo.db import Tx
 from malipo.networks import circuit_store
 from malipo.networks.connector import Answer, Connector
-from malipo.service import Service
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from malipo import clock as clocks
 from malipo import log
+from malipo.app.service import Service
 from malipo.db import Conn, Tx
 from malipo.floats import store
 from malipo.floats.position import Reading, Source
 from malipo.networks.connector import Balance, Channel, Connector, ReadsBalance, Type
 from malipo.networks.routing import Networks
-from malipo.service import Service
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever, step_seconds
 

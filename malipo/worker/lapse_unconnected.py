@@ -5,10 +5,10 @@ import asyncio
 from collections.abc import Sequence
 
 from malipo import log
+from malipo.app.service import Service
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Type
 from malipo.networks.routing import Route
-from malipo.service import Service
 
 _LAPSE_SECONDS = 5.0
 

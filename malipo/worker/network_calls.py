@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 
 from malipo import clock as clocks
 from malipo import ids, log, tracing
+from malipo.app.service import Service
 from malipo.errors import Unavailable
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_query
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.payments.transaction import Transaction
-from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
 
 Mark = Callable[[str], None]

@@ -5,11 +5,11 @@ First open payments, then those that are queried before they are sent after a re
 
 import asyncio
 
+from malipo.app.service import Service
 from malipo.networks.connector import Connector
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.store import dispatch_claims, dispatch_restore
+from malipo.payments.store import dispatches
 from malipo.payments.transaction import Transaction
-from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import Mark, NetworkCalls
@@ -57,15 +57,13 @@ class NetworkQuerier:
             return False
         name, lease_seconds = self._connector.name, self._calls.lease_seconds
         async with self._service.database.begin() as tx:
-            due = await dispatch_claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
+            due = await dispatches.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
             if (left := free - len(due)) > 0:
-                due += await dispatch_restore.claim_asked_first(
-                    tx, name, self._pairs, lease_seconds=lease_seconds, most=left
-                )
+                due += await dispatches.claim_asked_first(tx, name, self._pairs, lease_seconds=lease_seconds, most=left)
             # Payments that have ended are queried with the slots that are left, and never with all of them.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:
-                due += await dispatch_claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+                due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
         for each in due:
             self._calls.spawn(self._query(each.transaction), each.transaction, when_free=self._to_query)
         return bool(due)

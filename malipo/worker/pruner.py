@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from malipo import log
 from malipo.access import failed_logins, pruning
+from malipo.app.service import Service
 from malipo.floats import store as floats
 from malipo.outbox import feed
-from malipo.service import Service
 from malipo.webhooks.store import delivery_history
 
 _EVERY_SECONDS = 3600.0

@@ -8,17 +8,17 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, Protocol
 
-from malipo import __version__, gc_tuning, log
+from malipo import __version__, log, process_tuning
+from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
 from malipo.db.wait_at_start import wait_for_database
-from malipo.file_limit import raise_file_limit
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.worker_reports import route_of
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
-from malipo.service import Service
+from malipo.process_tuning import raise_file_limit
 from malipo.settings import Settings, state_folder
 from malipo.worker.batch_completer import complete_batches
 from malipo.worker.circuit_breaker import CircuitBreaker
@@ -74,7 +74,7 @@ async def serve(
         collector = Collector(database, service.metrics.money, settings, service.clock, service.standing.schema)
         checker = LedgerChecker(slow_database, settings)
         fetcher = StatementFetcher(service, slow_database)
-        gc_tuning.collect_rarely()
+        process_tuning.collect_rarely()
         noting = asyncio.ensure_future(service.note_limits())
         try:
             async with exposed(service, loops):

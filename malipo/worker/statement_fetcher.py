@@ -12,17 +12,22 @@ import msgspec
 
 from malipo import clock as clocks
 from malipo import log
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
-from malipo.reconciliation.import_statement import Imported, import_statement
-from malipo.reconciliation.matching_summary import match_and_note
-from malipo.reconciliation.store import statements
-from malipo.reconciliation.store.statements import FETCHED_BY
-from malipo.service import Service
+from malipo.reconciliation.matching.matching_summary import match_and_note
+from malipo.reconciliation.statements.fetch_statement import (
+    FetchableAccount,
+    day_bounds,
+    fetch_file,
+    fetchable_accounts,
+)
+from malipo.reconciliation.statements.import_statement import Imported, import_statement
+from malipo.reconciliation.statements.store import statements
+from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 

@@ -1,7 +1,7 @@
 """Networks' answers: a payment ends as its network says, and what is said later is not lost."""
 
 from malipo.payments import settle, transaction
-from malipo.payments.network_answer import contradiction, credibility, decide, not_found
+from malipo.payments.network_answer import contradiction, decide
 from malipo.payments.transaction import Cause, Status
 from simulation.safeguard_list.taking_out import InFunction, InTable, Safeguard
 
@@ -9,7 +9,7 @@ SAFEGUARDS = (
     Safeguard(
         "success-blocks-failed",
         "What was reported as paid neither fails nor is sent again when the network no longer finds it.",
-        (InFunction(not_found.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
+        (InFunction(decide.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
         note="covered by not-found-repeated: networks here find a payment before “not found” counts",
     ),
     Safeguard(
@@ -28,7 +28,7 @@ SAFEGUARDS = (
         "“Not found” counts only after three answers, and after the time a network needs to find a payment.",
         (
             InFunction(
-                not_found.decide_missing,
+                decide.decide_missing,
                 "if dispatch.not_found_count < _NOT_FOUNDS or not had_time(dispatch, rules.not_found_seconds):",
                 "if False:",
             ),
@@ -37,12 +37,12 @@ SAFEGUARDS = (
     Safeguard(
         "payout-never-not-found",
         "A payout does not fail because its network does not find it.",
-        (InFunction(not_found.decide_not_found, "if transaction.type is Type.COLLECTION:", "if True:"),),
+        (InFunction(decide.decide_not_found, "if transaction.type is Type.COLLECTION:", "if True:"),),
     ),
     Safeguard(
         "acknowledged-is-kept",
         "What its network had acknowledged, and no longer finds, is for operators.",
-        (InFunction(not_found.decide_not_found, "if dispatch.is_acknowledged:", "if False:"),),
+        (InFunction(decide.decide_not_found, "if dispatch.is_acknowledged:", "if False:"),),
     ),
     Safeguard(
         "second-refusal",
@@ -58,7 +58,7 @@ SAFEGUARDS = (
     Safeguard(
         "unsigned-is-a-hint",
         "A callback without a signature only makes a query due.",
-        (InFunction(credibility.is_believed, "received.is_trusted", "True"),),
+        (InFunction(contradiction.is_believed, "received.is_trusted", "True"),),
         note="not simulated: nobody forges callbacks",
     ),
     Safeguard(
@@ -66,7 +66,7 @@ SAFEGUARDS = (
         "A report about another amount ends nothing.",
         (
             InFunction(
-                credibility.differs, "answer.amount is not None and answer.amount != transaction.amount", "False"
+                contradiction.differs, "answer.amount is not None and answer.amount != transaction.amount", "False"
             ),
         ),
         note="not simulated: no network reports another amount",

@@ -2,7 +2,7 @@
 
 from malipo.db import errors
 from malipo.ledger.store import wallets
-from malipo.payments.store import batch_read, batch_write, dispatch_claims, dispatches, transactions
+from malipo.payments.store import batch_read, batch_write, dispatches, transactions
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 # In another order in each transaction, which is the same whenever the seed is run.
@@ -31,7 +31,7 @@ SAFEGUARDS = (
     Safeguard(
         "claim-locked",
         "Two workers do not claim the same payment.",
-        (InFunction(dispatch_claims.claim_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
+        (InFunction(dispatches.claim_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
     ),
     Safeguard(
         "cancel-locked",

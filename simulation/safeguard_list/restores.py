@@ -4,10 +4,10 @@ from malipo.installation import feed_cursors, mark_comparison
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import installation, send_counts
 from malipo.payments import derived_network_keys
-from malipo.payments.store import batch_write, dispatch_claims, dispatch_restore
+from malipo.payments.store import batch_write, dispatches
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
-_CLAIMS_COMPARED = InConstant(dispatch_claims, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
+_CLAIMS_COMPARED = InConstant(dispatches, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
 _WORKER_COMPARED = InFunction(RestoreDetector.may_send.fget, "return self._may_send", "return True")  # type: ignore[attr-defined]
 _BATCH_COMPARED = (
     InFunction(
@@ -63,7 +63,7 @@ SAFEGUARDS = (
     Safeguard(
         "fence",
         "A restored installation sends nothing until operators release it.",
-        (InConstant(dispatch_claims, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
+        (InConstant(dispatches, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
         note="covered by new-asked-first and open-asked-first",
     ),
     Safeguard(
@@ -91,7 +91,7 @@ SAFEGUARDS = (
     Safeguard(
         "open-asked-first",
         "After a restore what waits is sent only when its network does not know it.",
-        (InFunction(dispatch_restore.ask_all_first, "is_asked_first = (connector IS NULL)", "is_asked_first = false"),),
+        (InFunction(dispatches.ask_all_first, "is_asked_first = (connector IS NULL)", "is_asked_first = false"),),
     ),
     Safeguard(
         "feed-cursor-kept",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.access.new_places.network import network_of
+from malipo.access.login_places import network_of
 
 
 @pytest.mark.parametrize(

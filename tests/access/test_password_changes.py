@@ -15,6 +15,7 @@ from malipo.access.known_browsers import Browser
 from malipo.access.passwords import Passwords
 from malipo.access.reauthentication import Proof, WrongPassword
 from malipo.access.second_factor.codes import Codes
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import manage_people
@@ -25,7 +26,6 @@ from malipo.merchants.roles import Role
 from malipo.merchants.store import people, sessions
 from malipo.operators import login as operators
 from malipo.operators import store as operator_store
-from malipo.service import Service
 from tests.conftest import NOBODY, Merchant
 from tests.journeys.webhook_stack import SECRET_KEY
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from malipo import clock
 from malipo.access.tokens import hash_of
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants import manage_people, password_links
@@ -14,7 +15,6 @@ from malipo.merchants.login import WrongCurrentPassword
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import password_links as store
-from malipo.service import Service
 from tests.access.test_password_changes import ADDRESS, NEW, OLD, OTHER
 from tests.access.test_password_changes import person as person
 from tests.conftest import NOBODY, Merchant

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.access.signed_cookies import Cookies
+from malipo.access.tokens import Cookies
 
 SESSION = "ses_01"
 

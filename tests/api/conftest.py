@@ -11,12 +11,12 @@ import aiohttp
 import pytest
 
 from malipo import ids
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.initiate import Order
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import (
     NO_LIMITS,

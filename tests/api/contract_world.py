@@ -16,6 +16,7 @@ from schemathesis import Case
 
 from malipo import clock
 from malipo.access.passwords import Passwords
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
@@ -23,7 +24,6 @@ from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.delivery_state import State

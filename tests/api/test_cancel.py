@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.conftest import bring, created, shown, wallet
 from tests.api.response_fields import BODIES, BOTH, RETRIEVED
 from tests.conftest import PAYOUT, Client, Merchant

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.ledger.bookings import Kind, book
@@ -14,7 +15,6 @@ from malipo.networks.connector import Verdict
 from malipo.payments import resolve
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from malipo.webhooks.fan_out import fan_out
 from tests.api.response_fields import moment
 from tests.conftest import PAYOUT, Client, Merchant, make_merchant

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.outbox import feed
 from malipo.payments.counts import counter
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from malipo.webhooks.fan_out import fan_out
 from tests.api.conftest import bring, created, is_refused, shown
 from tests.api.response_fields import ADDED_TO_RETRIEVED, BODIES, BOTH, RETRIEVED

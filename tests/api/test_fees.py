@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.conftest import bring, created, shown, wallet
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant
 

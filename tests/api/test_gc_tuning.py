@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from malipo.api.app import App
+from malipo.app.service import Service
 from malipo.db import Database
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
 

@@ -7,9 +7,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.conftest import bring, total, wallet
 from tests.api.idempotency import BOTH, FULL_COLLECTION, FULL_PAYOUT, another_key, is_first, is_replay_of, post
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Client, Merchant, Running, until_ready

@@ -6,10 +6,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.conftest import FLEET_LIMITS, bring, total, wallet
 from tests.api.idempotency import BOTH, another_key, is_first, is_replay_of, post
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, Running

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from tests.api.conftest import bring, created, place
 from tests.api.listing import DAY, MILLISECOND, found, is_found, page, wrong
 from tests.conftest import COLLECTION, Client, Merchant

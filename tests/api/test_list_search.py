@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from tests.api.conftest import created, place
 from tests.api.listing import DAY, found, is_found, wrong
 from tests.api.raw_http import exchange, request

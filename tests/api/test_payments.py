@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.payments.transaction import Cause, Status
-from malipo.service import Service
 from tests.api.conftest import bring, created, shown, tell, total
 from tests.api.response_fields import (
     ADDED_TO_LISTED,

@@ -8,11 +8,11 @@ import aiohttp
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger.bookings import Kind, book
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause
-from malipo.service import Service
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant
 from tests.status_changes import change_status
 

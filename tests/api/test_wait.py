@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.payments.transaction import Cause, Status
-from malipo.service import Service
 from tests.api.conftest import bring, created, tell
 from tests.conftest import COLLECTION, Client, Merchant
 

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.conftest import bring, created, total, wallet
 from tests.api.response_fields import BODIES, moment
 from tests.conftest import PAYOUT, Client, Merchant

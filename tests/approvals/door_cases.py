@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
@@ -25,11 +26,10 @@ from malipo.operators import login
 from malipo.operators import store as operators
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exception import Action
-from malipo.reconciliation.store import withdrawals
-from malipo.reconciliation.withdraw_statement import propose_by_system
+from malipo.reconciliation.exceptions.exception import Action
+from malipo.reconciliation.statements.store import withdrawals
+from malipo.reconciliation.statements.withdraw_statement import propose_by_system
 from malipo.restore import hold
-from malipo.service import Service
 from tests.approvals.grid import LIMIT, MORE
 from tests.authenticator_app import enrolled
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant

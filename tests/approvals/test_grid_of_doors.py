@@ -17,13 +17,13 @@ import pytest
 from malipo import clock, ids
 from malipo.access.passwords import Passwords
 from malipo.access.reauthentication import WITHOUT_CODE
+from malipo.app.service import Service
 from malipo.approvals.acts import Act
 from malipo.cli.authority import DOES
 from malipo.dashboard.operator.routes import PAGES
 from malipo.db import Database
 from malipo.operators import login
 from malipo.operators import store as operators
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.approvals import command_door, page_door
 from tests.approvals.door_cases import ASHA, Case, Cases

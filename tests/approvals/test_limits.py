@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.approvals import limits
 from malipo.approvals.store import Limits
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.cli.test_operator_session import PASSWORD
 from tests.cli.test_operator_session import Terminal as OwnTerminal

@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.async_api import async_playwright
 
 from malipo import clock
-from malipo.access.new_places import store as new_places
+from malipo.access import login_place_store as new_places
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from malipo.accept_language import Language
 from malipo.dashboard.language import Words
+from malipo.http.accept_language import Language
 from tests.browser.batch_steps import choose_password, confirm_if_asked, send_file, write_salaries
 from tests.browser.browser_window import NARROW, Windows, log_in, until_live
 from tests.browser.untranslated import english_in

@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from malipo.accept_language import Language
 from malipo.dashboard.language import Words
+from malipo.http.accept_language import Language
 from tests.browser.browser_window import NARROW, WIDE, Windows, until_live
 from tests.browser.untranslated import english_in
 from tests.conftest import Client

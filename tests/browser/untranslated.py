@@ -5,7 +5,7 @@ from functools import cache
 
 from playwright.async_api import Page
 
-from malipo.accept_language import Language
+from malipo.http.accept_language import Language
 from malipo.networks.channels import PROFILES
 from tests.dashboard.catalogues import kept
 

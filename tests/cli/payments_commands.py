@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.networks.connector import Verdict
 from malipo.operators import store as operators
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.installation.reporting_worker import note_worker
 from tests.journeys.operator_commands import Said

@@ -8,13 +8,13 @@ import asyncpg
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.encryption import Encryption
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.close.close_day import close_day
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.cli.database_roles import READING, RIGHTS, RIGHTS_OF_TABLES, ROLES, statements, with_options
 from tests.conftest import NO_LIMITS, SECRET_KEY, make_merchant, named

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE
 from malipo.installation.state import Installation
 from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.journeys.concurrency import order
 from tests.journeys.operator_commands import run_command as malipo

@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
 from malipo import dashboard
-from malipo.accept_language import Language
+from malipo.http.accept_language import Language
 
 ROOM = Path(dashboard.__file__).parent
 LOCALE = ROOM / "locale"

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Running, create_database, starting, until_ready
 

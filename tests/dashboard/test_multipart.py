@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from malipo.dashboard.multipart import BrokenForm, Part, parts_of
+from malipo.dashboard.file_upload import BrokenForm, Part, parts_of
 from malipo.errors import Invalid
 
 BOUNDARY = "xYz"

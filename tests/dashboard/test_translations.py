@@ -2,7 +2,7 @@
 
 import re
 
-from malipo.accept_language import Language
+from malipo.http.accept_language import Language
 from tests.dashboard.catalogues import kept, said
 
 

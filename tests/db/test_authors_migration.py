@@ -13,9 +13,9 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.migration_files import migrations
 from malipo.network_statements.profile import SaidBy
-from malipo.reconciliation.choose_profile import encode, find_profile
-from malipo.reconciliation.statement_file import LayoutAuthor, Said
-from malipo.reconciliation.store import statements
+from malipo.reconciliation.statements.choose_profile import encode, find_profile
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.statements.store import statements
 from tests.conftest import _create
 from tests.reconciliation.test_layout_authors import layout
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from benchmarks.growth.tables import GROWING
 from malipo.db import Database
-from malipo.payments.listing.filter import Filter, where_of
+from malipo.payments.listing.filters import Filter, where_of
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 

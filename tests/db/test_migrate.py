@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
@@ -17,11 +18,10 @@ from malipo.db.schema import OLDEST_SCHEMA, SchemaTooNew, read_schema
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.listing import transaction_list
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filters import Filter
 from malipo.payments.status_writer import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, SECRET_KEY, _create, free_port, make_merchant
 from tests.journeys import database_facts

@@ -9,9 +9,9 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.api.health import readyz
+from malipo.app.service import Service
 from malipo.db import Database, ReadOnly
 from malipo.restore import hold
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NOBODY
 from tests.journeys.postgres_proxy import PostgresProxy, proxy_to

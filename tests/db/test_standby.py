@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import aiohttp
 import pytest
 
+from malipo.app.queries import Queries
 from malipo.db import Conn, Database
 from malipo.db.migrate import migrate
 from malipo.db.standby import Standby
 from malipo.errors import QueryTimeout
-from malipo.queries import Queries
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Client, Running, make_merchant, until_ready
 from tests.journeys.postgres_cluster import Cluster, a_cluster, a_standby

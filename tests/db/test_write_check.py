@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.db.test_readiness import look
 from tests.journeys.postgres_cluster import Cluster, a_cluster

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.floats import store
@@ -19,9 +20,8 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking
 from malipo.ledger.transfers import Kind, Transfer, book
 from malipo.networks.connector import Channel, Type
-from malipo.networks.names.lookup import NameLookup
+from malipo.networks.name_lookup import NameLookup
 from malipo.networks.routing import Networks
-from malipo.service import Service
 from malipo.settings.environment import read
 from malipo.worker.float_reader import FloatReader, float_readers, paying_accounts
 from tests.journeys import database_facts

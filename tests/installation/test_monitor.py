@@ -12,12 +12,12 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api import health
+from malipo.app.service import Service
 from malipo.db import Database
-from malipo.db.schema_monitor import SchemaMonitor
+from malipo.db.schema import SchemaMonitor
 from malipo.installation.monitor import InstallationMonitor
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, _create
 

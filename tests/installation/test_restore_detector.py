@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.installation.high_water_mark import Counted
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store.installation import begin_epoch
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction
-from malipo.payments.store import dispatch_claims
+from malipo.payments.store import dispatches
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PaymentSteps, a_claim, of
 
@@ -260,7 +260,7 @@ async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
     before = lost.detector.counted
     async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
-            await dispatch_claims.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
+            await dispatches.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]

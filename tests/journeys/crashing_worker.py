@@ -13,8 +13,8 @@ import sys
 import uvloop
 
 from malipo import log
+from malipo.app.service import Service
 from malipo.db import Database
-from malipo.service import Service
 from malipo.settings.environment import read
 from malipo.worker.run import work
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import aiohttp
 
+from malipo.app.service import Service
 from malipo.cli import simulator_setup
 from malipo.db import Database
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.worker.run import work

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import aiohttp
 from msgspec.structs import replace
 
+from malipo.app.service import Service
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from tests import fork_server

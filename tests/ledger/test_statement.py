@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
-from malipo.ledger import statement_counts
+from malipo.ledger import statement as statements
 from malipo.ledger.statement import Filter, Kind, Line
 from malipo.ledger.store import statement
-from malipo.service import Service
 from tests.conftest import make_merchant
 from tests.payments.test_listing import Shop
 
@@ -72,8 +72,8 @@ async def test_whatever_is_counted_every_page_is_the_same(database: Database, se
             )
             await agree(database, shop, lines, wanted)
         async with database.begin() as tx:
-            await statement_counts.count(tx, least=1)
-    assert len(lines) > 2 * 2**statement_counts.TREE.leaf_bits, "no whole leaf was walked into"
+            await statements.count(tx, least=1)
+    assert len(lines) > 2 * 2**statements.TREE.leaf_bits, "no whole leaf was walked into"
 
 
 async def test_a_wallet_without_lines_has_an_empty_page(database: Database, service: Service) -> None:

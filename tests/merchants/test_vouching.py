@@ -10,6 +10,7 @@ import pytest
 from malipo import clock
 from malipo.access.second_factor.store import factors
 from malipo.access.vouching import COOLING_TIME
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Tx
@@ -24,7 +25,6 @@ from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.payments.batches.approve import MerchantsPersonRequired, SecondPersonRequired, SecondPersonWaits
 from malipo.payments.batches.batch import Requester
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from tests.conftest import Merchant, make_merchant
 from tests.dashboard.page_client import add_person
 from tests.operators.booking_steps import give_password, hire

@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from malipo.payments import correction_moves, network_answer
-from malipo.payments.network_answer import after_restore, contradiction, credibility, decide, not_found, query_schedule
+from malipo.payments.network_answer import contradiction, decide, query_schedule
 
 # What decides about a network's answer: each imports only those before it.
-DECIDING = [query_schedule, credibility, contradiction, not_found, after_restore, decide]
+DECIDING = [query_schedule, contradiction, decide]
 
 
 class Safeguard(NamedTuple):

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.migration_files import migrations
-from malipo.db.schema_monitor import SchemaMonitor
+from malipo.db.schema import SchemaMonitor
 from malipo.floats import store as floats
 from malipo.floats.position import Reading, Source
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys.concurrency import order

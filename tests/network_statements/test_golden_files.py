@@ -15,7 +15,7 @@ from malipo.network_statements.heading import Heading
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
-from malipo.reconciliation.choose_profile import best_profile
+from malipo.reconciliation.statements.choose_profile import best_profile
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")

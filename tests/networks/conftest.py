@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.http.client import HttpClient
-from malipo.networks.mpesa import Mpesa
+from malipo.networks.mpesa.connector import Mpesa
 from malipo.settings import Settings
 from tests.networks import airtel_money_spec, mpesa_spec
 from tests.networks.scripted_server import ScriptedServer

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.azampay.connector import Azampay
-from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.clickpesa.connector import Clickpesa
 from malipo.networks.connector import Answer, Connector, Order, Type
-from malipo.networks.halopesa import Halopesa
+from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
-from malipo.networks.mpesa import Mpesa
-from malipo.networks.tigo_pesa import TigoPesa
+from malipo.networks.mpesa.connector import Mpesa
+from malipo.networks.tigo_pesa.connector import TigoPesa
 from malipo.settings import Settings
 from tests.networks import airtel_money_spec as airtel
 from tests.networks import azampay_spec as azam

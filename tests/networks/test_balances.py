@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from malipo.networks import airtel_money_replies, clickpesa_replies
-from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.airtel_money import replies as airtel_money_replies
+from malipo.networks.airtel_money.connector import AirtelMoney
+from malipo.networks.clickpesa import replies as clickpesa_replies
+from malipo.networks.clickpesa.connector import Clickpesa
 from malipo.networks.connector import ReadsBalance
 from malipo.networks.http.client import HttpClient, Reply
-from malipo.networks.mpesa import Mpesa
+from malipo.networks.mpesa.connector import Mpesa
 from malipo.networks.text import shillings_in
 from malipo.settings import Settings
 from tests.networks import airtel_money_spec, clickpesa_spec

@@ -6,24 +6,22 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
 
-from malipo.networks import (
-    airtel_money_codes,
-    airtel_money_replies,
-    clickpesa_callbacks,
-    clickpesa_codes,
-    clickpesa_replies,
-    halopesa_codes,
-    mpesa_codes,
-    mpesa_replies,
-    tigo_pesa_codes,
-    tigo_pesa_replies,
-)
+from malipo.networks.airtel_money import codes as airtel_money_codes
+from malipo.networks.airtel_money import replies as airtel_money_replies
 from malipo.networks.azampay import codes as azampay_codes
 from malipo.networks.azampay import replies as azampay_replies
+from malipo.networks.clickpesa import callbacks as clickpesa_callbacks
+from malipo.networks.clickpesa import codes as clickpesa_codes
+from malipo.networks.clickpesa import replies as clickpesa_replies
 from malipo.networks.code_meanings import Table
 from malipo.networks.connector import Answer, Callback, Connector, Order, Type, Verdict
+from malipo.networks.halopesa import codes as halopesa_codes
 from malipo.networks.http.client import HttpClient
 from malipo.networks.http.client import Reply as ReceivedReply
+from malipo.networks.mpesa import codes as mpesa_codes
+from malipo.networks.mpesa import replies as mpesa_replies
+from malipo.networks.tigo_pesa import codes as tigo_pesa_codes
+from malipo.networks.tigo_pesa import replies as tigo_pesa_replies
 from tests.networks import airtel_money_spec as airtel
 from tests.networks import azampay_spec as azam
 from tests.networks import clickpesa_spec as click

@@ -4,16 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from malipo.networks import (
-    airtel_money_codes,
-    clickpesa_callbacks,
-    clickpesa_codes,
-    halopesa_codes,
-    mpesa_codes,
-    tigo_pesa_codes,
-)
+from malipo.networks.airtel_money import codes as airtel_money_codes
 from malipo.networks.azampay import codes as azampay_codes
+from malipo.networks.clickpesa import callbacks as clickpesa_callbacks
+from malipo.networks.clickpesa import codes as clickpesa_codes
 from malipo.networks.code_meanings import Meaning, Table
+from malipo.networks.halopesa import codes as halopesa_codes
+from malipo.networks.mpesa import codes as mpesa_codes
+from malipo.networks.tigo_pesa import codes as tigo_pesa_codes
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "networks"
 

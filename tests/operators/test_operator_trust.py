@@ -8,7 +8,7 @@ import pytest
 
 from malipo import clock, ids
 from malipo.access import known_browser_store
-from malipo.access.second_factor import pending_logins
+from malipo.access.second_factor import second_step
 from malipo.access.second_factor.store import trusted_browsers
 from malipo.db import Database, Tx
 from malipo.operators import login, second_factor, store
@@ -30,7 +30,7 @@ async def asha(database: Database) -> Operator:
             tx, "operator_id", asha.id, before=None, after=BROWSER, address="", user_agent="", now=now
         )
         assert await trusted_browsers.trust(tx, asha.id, BROWSER, until=now + timedelta(days=30))
-        await pending_logins.begin(tx, asha.id, now=now)
+        await second_step.begin(tx, asha.id, now=now)
     await enrolled(database, asha.id)
     return asha
 

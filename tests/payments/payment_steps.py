@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
@@ -20,7 +21,6 @@ from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.payments.store import corrections, dispatches
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.journeys.concurrency import order
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments import operator_cancel, resolve
@@ -14,7 +15,6 @@ from malipo.payments.dispatch import ReviewReason
 from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.payments.payment_steps import PaymentSteps

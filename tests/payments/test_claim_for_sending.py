@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.claim_for_sending import Claimed
 from malipo.payments.dispatch import AnswerSource, NextAction
-from malipo.payments.store import dispatch_claims
+from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
 from tests.journeys import database_facts
@@ -28,7 +28,7 @@ TAKES_UP = "SET connector = $3, claim_id = $4"
 async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
     """The payments whose query is due."""
     async with database.begin() as tx:
-        due = await dispatch_claims.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
+        due = await dispatches.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
     return of([each.transaction for each in due])
 
 

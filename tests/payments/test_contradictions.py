@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
@@ -15,7 +16,6 @@ from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.settle import Settle
 from malipo.payments.store import cases, transactions
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.journeys import database_facts
 from tests.payments.contradictions import OUTCOMES, RULES, resolve_by_all

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.counts import counter
-from malipo.payments.listing.filter import Filter
-from malipo.service import Service
+from malipo.payments.listing.filters import Filter
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import Elsewhere, a_worker, until
 from tests.payments.test_listing import Shop, agree

@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.errors import Forbidden
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, PayoutLimits, Permission
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiated, InsufficientBalance, Order
-from malipo.payments.key_limits import DailySums, DayUsedUp, PayoutTooLarge, day_of
+from malipo.payments.payout_limits import DailySums, DayUsedUp, PayoutTooLarge, day_of
 from malipo.payments.store import creators
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, Merchant
 from tests.journeys.concurrency import order

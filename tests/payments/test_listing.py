@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from malipo import ids
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.payments.counts import counter
 from malipo.payments.listing import keyset_pagination, offset_pagination, transaction_list
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filters import Filter
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
-from malipo.service import Service
 from tests.api.conftest import place
 from tests.conftest import Merchant, make_merchant
 from tests.status_changes import change_status

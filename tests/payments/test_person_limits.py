@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.access.reauthentication import ConfirmationRequired
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiated, InsufficientBalance, Order
 from malipo.payments.person_limits import PersonLimit, PersonSums, limit_of
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys.concurrency import order

@@ -2,6 +2,7 @@
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger.bookings import WalletTooLow
@@ -10,7 +11,6 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
 from tests.journeys import database_facts

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.audit_log.store import Entry
@@ -16,7 +17,6 @@ from malipo.networks.connector import Channel
 from malipo.recipients.daily_limit import LookupsUsedUp
 from malipo.recipients.look_up import Line, LookupUnavailable, NameCheck, look_up, look_up_many, recall
 from malipo.recipients.name_comparison import Comparison
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, make_merchant
 from tests.networks import airtel_money_spec

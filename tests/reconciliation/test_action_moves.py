@@ -14,17 +14,17 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
-from malipo.reconciliation.action_moves import Facts, effect_of
 from malipo.reconciliation.close.store import balances
-from malipo.reconciliation.exception import (
+from malipo.reconciliation.exceptions.action_moves import Facts, effect_of
+from malipo.reconciliation.exceptions.exception import (
     ACTIONS,
     Action,
     ExceptionKind,
     ExceptionState,
     ReconciliationException,
 )
-from malipo.reconciliation.find_effect import find_balances, find_effect
-from malipo.reconciliation.store import resolutions
+from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect
+from malipo.reconciliation.exceptions.store import resolutions
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import Entry, Statements, line_of, reversal_of, statements

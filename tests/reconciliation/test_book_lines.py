@@ -11,10 +11,10 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind, ends_of
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
-from malipo.reconciliation.store import charges
-from malipo.reconciliation.store.booked_lines import BankLine, Transfer
-from malipo.reconciliation.store.charges import Charge
-from malipo.reconciliation.transfer_pairs import pair_transfers
+from malipo.reconciliation.matching.store import charges
+from malipo.reconciliation.matching.store.booked_lines import BankLine, Transfer
+from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, statements
 

@@ -11,10 +11,10 @@ from malipo.network_statements.profile import built_in, decode
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.carriers import aggregators, carrier_of
-from malipo.reconciliation.choose_profile import encode
-from malipo.reconciliation.coverage import Span, covered_by_all, spans_of
-from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.matching.carriers import aggregators, carrier_of
+from malipo.reconciliation.matching.coverage import Span, covered_by_all, spans_of
+from malipo.reconciliation.statements.choose_profile import encode
+from malipo.reconciliation.statements.statement_file import StatementFile
 from tests.payments.payment_steps import steps
 from tests.payments.resolving import propose
 from tests.reconciliation.statement_days import Entry, Statements, line_of, statements

@@ -10,9 +10,9 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Type
-from malipo.reconciliation.exception import Action, ExceptionKind
-from malipo.reconciliation.possible_payment import may_be_payment
-from malipo.reconciliation.store import matching
+from malipo.reconciliation.exceptions.exception import Action, ExceptionKind
+from malipo.reconciliation.matching.possible_payment import may_be_payment
+from malipo.reconciliation.matching.store import matching
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import WORKER, Entry, Statements, statements

@@ -15,7 +15,7 @@ from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
 from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.store import dispatch_restore
+from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
 from tests.journeys import database_facts
@@ -273,7 +273,7 @@ async def test_what_is_taken_in_while_the_fence_goes_up_is_asked_about_too(steps
         await fence(steps)
     assert (await steps.claim()).to_send == []
     async with steps.database.read() as connection:
-        shown = await dispatch_restore.find_open(connection)
+        shown = await dispatches.find_open(connection)
     assert [(each.is_asked_first, each.not_asked) for each in shown] == [(True, 1)], "as it will be at the release"
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == []
@@ -284,11 +284,11 @@ async def test_what_was_asked_and_may_go_is_not_shown_as_not_asked(steps: Paymen
     payout = await steps.open(Type.DISBURSEMENT)
     await fence(steps)
     async with steps.database.read() as connection:
-        assert [each.not_asked for each in await dispatch_restore.find_open(connection)] == [1]
+        assert [each.not_asked for each in await dispatches.find_open(connection)] == [1]
     await ask_first(steps)
     await steps.wait(payout, seconds=2000)
     await steps.hear(payout, Verdict.NOT_INDEXED)
     async with steps.database.read() as connection:
-        assert [(each.is_asked_first, each.not_asked) for each in await dispatch_restore.find_open(connection)] == [
+        assert [(each.is_asked_first, each.not_asked) for each in await dispatches.find_open(connection)] == [
             (False, 0)
         ]

@@ -9,9 +9,9 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.api.health import readyz
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.restore import hold
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NOBODY
 

@@ -9,7 +9,7 @@ from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import Line
 from malipo.networks.connector import Type
-from malipo.reconciliation.choose_profile import best_profile
+from malipo.reconciliation.statements.choose_profile import best_profile
 from malipo.table_files import rows
 from malipo_simulator.statements.account import entries_of
 from malipo_simulator.transaction import GatewayName

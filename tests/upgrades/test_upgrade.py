@@ -13,11 +13,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from malipo.app.service import Service
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.settings.environment import read
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, _create, until_ready
 from tests.drills.figures import Record, compare

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import HttpClient
-from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
 from tests.networks.payment_calls import connect_mpesa
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
-from malipo.db.schema_monitor import SchemaMonitor
+from malipo.db.schema import SchemaMonitor
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
@@ -16,7 +17,6 @@ from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.payments.check.pieces import Subject
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.worker.ledger_checker import LedgerChecker
 from tests.conftest import NO_LIMITS, Merchant, Running

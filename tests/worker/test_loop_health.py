@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from malipo import __version__
+from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.http_server.worker_port import exposed
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever

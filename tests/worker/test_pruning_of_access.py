@@ -6,9 +6,9 @@ import pytest
 
 from malipo import clock
 from malipo.access import pruning
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
-from malipo.service import Service
 from malipo.worker.pruner import prune
 from tests.conftest import make_merchant
 from tests.dashboard.page_client import add_person

@@ -9,16 +9,16 @@ import aiohttp
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks import conformance
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.fetch_statement import fetch_file, fetchable_accounts
-from malipo.reconciliation.import_statement import import_statement
-from malipo.reconciliation.store import statements
-from malipo.service import Service
+from malipo.reconciliation.statements.fetch_statement import fetch_file, fetchable_accounts
+from malipo.reconciliation.statements.import_statement import import_statement
+from malipo.reconciliation.statements.store import statements
 from malipo.settings.environment import read as read_settings
 from malipo.worker.statement_fetcher import StatementFetcher
 from tests.simulator.processes import Process

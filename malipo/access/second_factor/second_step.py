@@ -6,14 +6,14 @@ from typing import Generic, TypeVar
 
 from malipo.access.known_browsers import Browser
 from malipo.access.reauthentication import WITHOUT_CODE
-from malipo.access.second_factor import pending_logins
 from malipo.access.second_factor.codes import Codes, Typed, WrongCode
 from malipo.access.second_factor.owner import Owner
-from malipo.access.second_factor.pending_logins import PendingLoginOver
 from malipo.access.second_factor.store import factors, trusted_browsers
-from malipo.access.tokens import hash_of
+from malipo.access.second_factor.store import pending_logins as store
+from malipo.access.tokens import hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.db import Conn, Database, Tx
+from malipo.errors import Unauthorized
 
 SomeAccount = TypeVar("SomeAccount")
 
@@ -39,7 +39,7 @@ class SecondStep(Generic[SomeAccount]):
             return None
         if browser.hash is not None and await trusted_browsers.is_trusted(tx, account_id, browser.hash, now=now):
             return None
-        return await pending_logins.begin(tx, account_id, now=now)
+        return await begin(tx, account_id, now=now)
 
     async def confirmed_at(self, tx: Tx, account_id: str, *, now: datetime) -> datetime:
         """When a session counts as confirmed that begins now, without a code. In a trusted browser that opens pages,
@@ -58,7 +58,7 @@ class SecondStep(Generic[SomeAccount]):
     ) -> str:
         """The id of a new session, if the code is right. The fifth wrong one ends it."""
         async with self._database.begin() as tx:
-            account = await self._find(tx, await pending_logins.note_attempt(tx, token, now=now))
+            account = await self._find(tx, await note_attempt(tx, token, now=now))
         if account is None:
             raise PendingLoginOver
         try:
@@ -70,16 +70,16 @@ class SecondStep(Generic[SomeAccount]):
         async with self._database.begin() as tx:
             # A change of the password is over, and has ended this log-in, or it comes after, and ends the session.
             await self._lock_hash(tx, owner_of(account).id)
-            await pending_logins.finish(tx, token)
+            await finish(tx, token)
             return await insert_session(tx, account)
 
     async def waits(self, token: str, *, now: datetime) -> bool:
         async with self._database.read() as connection:
-            return await pending_logins.find(connection, token, now=now) is not None
+            return await find(connection, token, now=now) is not None
 
     async def give_up(self, token: str) -> None:
         async with self._database.begin() as tx:
-            await pending_logins.finish(tx, token)
+            await finish(tx, token)
 
 
 async def trust(tx: Tx, owner: Owner, browser: Browser, *, now: datetime) -> None:
@@ -88,3 +88,46 @@ async def trust(tx: Tx, owner: Owner, browser: Browser, *, now: datetime) -> Non
         return
     if await trusted_browsers.trust(tx, owner.id, hash_of(browser.next_token), until=now + TRUST_LIFE):
         await audit_log.append(tx, owner.actor, "browser.trusted", now=now, merchant_id=owner.merchant_id)
+
+
+# Log-ins that wait for a code: the password was right. None of them is a session, and none opens a page.
+#
+# The browser holds a random token in a cookie; we keep its hash. Five wrong codes end it, and so do ten minutes.
+
+
+LIFE = timedelta(minutes=10)
+_MOST_CODES = 5
+
+
+class PendingLoginOver(Unauthorized):
+    code = "login_over"
+    scheme = "Bearer"
+
+    def __init__(self) -> None:
+        super().__init__("There were too many wrong codes, or it took too long. Log in again.")
+
+
+async def begin(tx: Tx, account_id: str, *, now: datetime) -> str:
+    """The token for the browser's cookie."""
+    token = make_secret("mpc_")
+    await store.insert(tx, hash_of(token), account_id, now=now, expires_at=now + LIFE)
+    return token
+
+
+async def find(connection: Conn, token: str, *, now: datetime) -> str | None:
+    """Whose log-in waits, if it may still try a code."""
+    return await store.find(connection, hash_of(token), most=_MOST_CODES, now=now)
+
+
+async def note_attempt(tx: Tx, token: str, *, now: datetime) -> str:
+    """Whose log-in it is. The attempt counts, before the code is checked."""
+    account_id = await store.note_attempt(tx, hash_of(token), most=_MOST_CODES, now=now)
+    if account_id is None:
+        raise PendingLoginOver
+    return account_id
+
+
+async def finish(tx: Tx, token: str) -> None:
+    """In the commit that begins the session: it becomes one session, never two."""
+    if not await store.delete(tx, hash_of(token)):
+        raise PendingLoginOver

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from malipo.api.docs import pages, sources
-from malipo.api.docs.code_colours import coloured
+from malipo.api.docs.markdown import coloured
 from malipo.api.docs.pages import Page
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from malipo.api.docs import code_colours, markdown, pages
+from malipo.api.docs import markdown, pages
 from malipo.api.docs.pages import Installation
 
 
@@ -13,7 +13,7 @@ from malipo.api.docs.pages import Installation
 def _templates() -> Environment:
     loader = PackageLoader("malipo.api.docs")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    filters = (markdown.address, markdown.inline, markdown.paragraphs, markdown.slug, code_colours.coloured)
+    filters = (markdown.address, markdown.inline, markdown.paragraphs, markdown.slug, markdown.coloured)
     made.filters |= {each.__name__: each for each in filters}
     return made
 

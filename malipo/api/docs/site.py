@@ -14,10 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.base_url import base_url, simulator_url
 from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, Installation
+from malipo.api.urls import base_url, simulator_url
+from malipo.app.service import Service
 from malipo.rate_limit.sliding_window import RateClass
-from malipo.service import Service
 
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "

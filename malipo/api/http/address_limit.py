@@ -13,8 +13,8 @@ from typing import Generic, Protocol, TypeVar
 
 from malipo.access.login_attempts import counted_address
 from malipo.api.http.timeouts import STALLED_SECONDS
-from malipo.client_address import is_among, parsed
 from malipo.errors import Unavailable
+from malipo.http.client_address import is_among, parsed
 from malipo.settings.parsers import Network
 
 LOOPBACK: tuple[Network, ...] = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Network("::1/128"))

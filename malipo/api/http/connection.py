@@ -17,7 +17,7 @@ from malipo.api.http import timeouts
 from malipo.api.http.connection_limits import ConnectionLimits
 from malipo.api.http.writer import Cycle, Outgoing, bytes_of
 from malipo.errors import Unavailable
-from malipo.request_ids import new_request_id
+from malipo.http.request_ids import new_request_id
 
 
 class Connection(HttpToolsProtocol):

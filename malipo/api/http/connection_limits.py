@@ -11,8 +11,8 @@ from uvicorn.server import ServerState
 
 from malipo.api.http import address_limit
 from malipo.api.http.address_limit import AddressLimit, TooManyConnections
-from malipo.client_address import is_among, parsed
 from malipo.errors import Unavailable
+from malipo.http.client_address import is_among, parsed
 from malipo.settings.parsers import Network
 
 # What came behind a request that is being answered. More is left in the socket, where it stops the sender.

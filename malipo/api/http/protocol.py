@@ -20,8 +20,8 @@ from malipo.api.http.connection import Connection
 from malipo.api.http.connection_limits import MOST_UNREAD_BYTES
 from malipo.api.http.request_head import is_canonical, is_host_clear
 from malipo.api.http.writer import Cycle
-from malipo.body_limit import MOST_BODY_BYTES
-from malipo.request_ids import REQUEST_ID, SENT_IDS, TRACEPARENT
+from malipo.http.body_limit import MOST_BODY_BYTES
+from malipo.http.request_ids import REQUEST_ID, SENT_IDS, TRACEPARENT
 
 # In a request's scope: its body, if all of it has come. It is missing where the request can only be refused.
 WHOLE_BODY = "malipo.body"

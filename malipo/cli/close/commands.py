@@ -9,7 +9,6 @@ import msgspec
 
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
-from malipo.cli.close import words
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
@@ -20,11 +19,13 @@ from malipo.errors import Missing
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day, verification
 from malipo.reconciliation.close.close_csv import csv_of
-from malipo.reconciliation.close.day import parse_day
-from malipo.reconciliation.close.report import html_of
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.day_close import parse_day
+from malipo.reconciliation.close.differences import balance_lines, channel_lines
+from malipo.reconciliation.close.report import html_of, verdict_of
+from malipo.reconciliation.close.signature import ClosedDay, message_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
+from malipo.reconciliation.close.verification import line_of, pem_of
 from malipo.reconciliation.close.verify import Verified, verify
 from malipo.settings import Settings
 from malipo.settings.environment import require
@@ -101,7 +102,7 @@ def _close(arguments: argparse.Namespace, settings: Settings) -> int:
     done = write(arguments, settings, act)
     if isinstance(done, ProposedClose):
         sentence = f"Proposed. {day} does not add up: another operator must approve it, at /operator/close."
-        return tell(arguments, words.proposal_as_json(done), sentence)
+        return tell(arguments, proposal_as_json(done), sentence)
     return _tell(arguments, settings, done)
 
 
@@ -124,7 +125,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
         return await close_day.reject(tx, day, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)
-    return tell(arguments, words.proposal_as_json(rejected), f"Rejected: {day} stays open.")
+    return tell(arguments, proposal_as_json(rejected), f"Rejected: {day} stays open.")
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -150,13 +151,13 @@ def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) 
         arguments.csv.write_text(csv_of(closed.close), newline="")
     if getattr(arguments, "report", None):
         arguments.report.write_text(html_of(closed, public_key), encoding="utf-8")
-    told = words.in_words(closed, public_key)
+    told = in_words(closed, public_key)
     if folder := getattr(arguments, "signed", None):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in verification.files_of(closed, public_key).items():
             (folder / name).write_bytes(content)
         told += f"\nIn {folder}: {verification.command_of(closed)}"
-    return tell(arguments, words.as_json(closed, public_key), told)
+    return tell(arguments, as_json(closed, public_key), told)
 
 
 def _key(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -178,8 +179,8 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.snapshot() as connection:
             proposed = await closes.find_proposals(connection)
             return [
-                *(words.proposal_row(each) for each in proposed),
-                *(words.row(each) for each in await closes.find_latest(connection, limit=_MOST_DAYS)),
+                *(proposal_row(each) for each in proposed),
+                *(row(each) for each in await closes.find_latest(connection, limit=_MOST_DAYS)),
             ]
 
     return tell_table(
@@ -200,3 +201,73 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
         sentence = "No day is closed yet."
     tell(arguments, msgspec.to_builtins(found), "\n".join(found.findings) or sentence)
     return 1 if found.findings else 0
+
+
+# A closed day at the terminal: as text, as a row, and as JSON. Pure.
+
+
+def as_json(closed: ClosedDay, public_key: bytes) -> dict[str, Any]:
+    """With the close itself as it was hashed, and what it takes to check the signature elsewhere."""
+    return {
+        "day": str(closed.day),
+        "isClosed": True,
+        "addsUp": closed.close.adds_up,
+        "hash": closed.hash.hex(),
+        "previous": closed.previous and closed.previous.hex(),
+        "signature": closed.signature.hex(),
+        "key": closed.key_id,
+        "publicKey": pem_of(public_key),
+        "signed": message_of(closed).decode(),
+        "closedBy": closed.closed_by,
+        "closedAt": closed.closed_at,
+        "proposedBy": closed.requested_by,
+        "reason": closed.reason,
+        "close": msgspec.json.decode(closed.content),
+    }
+
+
+def proposal_as_json(proposal: ProposedClose) -> dict[str, Any]:
+    return {
+        "day": str(proposal.day),
+        "isClosed": False,
+        "reason": proposal.reason,
+        "without": proposal.without,
+        "proposedBy": proposal.requested_by,
+    }
+
+
+def row(closed: ClosedDay) -> dict[str, Any]:
+    close = closed.close
+    return {
+        "day": str(closed.day),
+        "state": "adds up" if close.agrees else "explained" if close.adds_up else "accepted",
+        "open": sum(total.count for channel in close.channels for total in channel.open.values()),
+        "unexplained": sum(channel.unexplained for channel in close.channels),
+        "without": close.without,
+        "by": closed.closed_by,
+        "proposed by": closed.requested_by,
+        "reason": closed.reason or None,
+    }
+
+
+def proposal_row(proposal: ProposedClose) -> dict[str, Any]:
+    return {
+        "day": str(proposal.day),
+        "state": "proposed",
+        "open": None,
+        "unexplained": None,
+        "without": proposal.without,
+        "by": None,
+        "proposed by": proposal.requested_by,
+        "reason": proposal.reason,
+    }
+
+
+def in_words(closed: ClosedDay, public_key: bytes) -> str:
+    close = closed.close
+    lines = [f"{close.day} is closed. {verdict_of(closed)}"]
+    for channel in close.channels:
+        lines += ["", *channel_lines(channel)]
+    lines += ["", *balance_lines(close), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
+    lines.append(f"Public key {line_of(public_key)} ({closed.key_id}). To check it elsewhere: --signed FOLDER")
+    return "\n".join(lines)

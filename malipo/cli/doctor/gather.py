@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from malipo import clock, tls
+from malipo import clock
 from malipo.build import build_id
 from malipo.cli.database_url import database_url
 from malipo.cli.doctor import store
@@ -20,6 +20,7 @@ from malipo.db import ConnectionLost, Database
 from malipo.db.clock_skew import measure
 from malipo.db.schema import require_served
 from malipo.errors import Impossible, Unavailable
+from malipo.http import tls
 from malipo.operators import vouching
 from malipo.settings import Settings, parsers, state_folder
 

@@ -19,8 +19,8 @@ from malipo.db import Conn, Database, Tx
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
 from malipo.payments.resolution import ResolvedOutcome
-from malipo.reconciliation.apply_action import BOOKED_TO
-from malipo.reconciliation.exception import (
+from malipo.reconciliation.exceptions.apply_action import BOOKED_TO
+from malipo.reconciliation.exceptions.exception import (
     Action,
     ExceptionKind,
     ExceptionState,
@@ -28,10 +28,10 @@ from malipo.reconciliation.exception import (
     Resolution,
     Suggestion,
 )
-from malipo.reconciliation.resolve_exceptions import NoSuchException, ResolveExceptions
-from malipo.reconciliation.store import exceptions, resolutions
-from malipo.reconciliation.store.exceptions import ExceptionFilter
-from malipo.reconciliation.suggest_payments import suggest_payments
+from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.exceptions.store import exceptions, resolutions
+from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
+from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 from malipo.settings import Settings
 
 _MOST = 100

@@ -3,8 +3,8 @@
 from typing import Any
 
 from malipo import money
-from malipo.reconciliation.exception import ReconciliationException, Resolution, Suggestion
-from malipo.reconciliation.matching_summary import KINDS
+from malipo.reconciliation.exceptions.exception import ReconciliationException, Resolution, Suggestion
+from malipo.reconciliation.matching.matching_summary import KINDS
 
 
 def row_of(found: ReconciliationException) -> dict[str, Any]:

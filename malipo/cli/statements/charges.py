@@ -13,8 +13,8 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.store import charges
-from malipo.reconciliation.store.charges import Charge
+from malipo.reconciliation.matching.store import charges
+from malipo.reconciliation.matching.store.charges import Charge
 from malipo.settings import Settings
 
 

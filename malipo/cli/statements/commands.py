@@ -18,7 +18,7 @@ from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
 from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
-from malipo.reconciliation.choose_profile import (
+from malipo.reconciliation.statements.choose_profile import (
     NoProfileFits,
     all_profiles,
     choose_profile,
@@ -26,15 +26,15 @@ from malipo.reconciliation.choose_profile import (
     save_if_new,
     save_status_words,
 )
-from malipo.reconciliation.doubt_statement import NothingKnown, refuse_same_elsewhere
-from malipo.reconciliation.import_statement import (
+from malipo.reconciliation.statements.doubt_statement import NothingKnown, refuse_same_elsewhere
+from malipo.reconciliation.statements.import_statement import (
     Imported,
     UnknownStatuses,
     find_same_elsewhere,
     import_statement,
 )
-from malipo.reconciliation.store import statements as store
-from malipo.reconciliation.typed_period import period_of
+from malipo.reconciliation.statements.statement_file import period_of
+from malipo.reconciliation.statements.store import statements as store
 from malipo.settings import Settings
 from malipo.table_files.rows import line_count
 

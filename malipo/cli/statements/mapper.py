@@ -16,8 +16,8 @@ from malipo.network_statements.profile import NEEDED, Field, Profile, SignRule
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import Line
 from malipo.networks.connector import Channel
-from malipo.reconciliation.carriers import aggregators, carrier_named
-from malipo.reconciliation.choose_profile import NoProfileFits, first_rows
+from malipo.reconciliation.matching.carriers import aggregators, carrier_named
+from malipo.reconciliation.statements.choose_profile import NoProfileFits, first_rows
 
 _SHOWN_LINES = 10
 _NAMES = {

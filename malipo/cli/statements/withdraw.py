@@ -18,11 +18,11 @@ from malipo.cli.seen import add_approval
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
-from malipo.reconciliation import effect_words
-from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.store import statement_proposals, statements, withdrawals
-from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
-from malipo.reconciliation.withdraw_statement import NoSuchStatement, WithdrawStatements
+from malipo.reconciliation.exceptions import effect_words
+from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
+from malipo.reconciliation.statements.store import statement_proposals, statements, withdrawals
+from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.statements.withdraw_statement import NoSuchStatement, WithdrawStatements
 from malipo.settings import Settings
 
 Decide = Callable[[WithdrawStatements, Tx, Actor, datetime], Awaitable[StatementProposal]]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
-from malipo.dashboard.merchant import confirm_pages
+from malipo.dashboard.merchant import second_factor
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
@@ -17,9 +17,8 @@ from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environme
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
 from malipo.merchants.vouching import NotVouchedFor
-from malipo.validation.fields import Fields
+from malipo.validation.fields import Fields, amount_of
 from malipo.validation.payout_limits import payout_limits_in
-from malipo.validation.typed_values import amount_of
 
 PATH = "/dashboard/keys"
 
@@ -92,7 +91,7 @@ async def ask_to_revoke(request: MerchantRequest) -> Response:
 
 
 async def revoke(request: MerchantRequest) -> Response:
-    await confirm_pages.act_on(request, issue_api_keys.revoke_key)
+    await second_factor.act_on(request, issue_api_keys.revoke_key)
     return request.go(PATH, "key-revoked")
 
 

@@ -7,7 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, static_files
+from malipo.app.service import Service
+from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, site
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import vouch
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -15,7 +16,6 @@ from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
 from malipo.dashboard.merchant.second_factor import OWN
 from malipo.dashboard.site import Site
 from malipo.dashboard.trust_pages import find_alerts
-from malipo.service import Service
 
 _LIVE = f"{MerchantRequest.root}/live"
 
@@ -24,7 +24,7 @@ class Dashboard(Site[Page, MerchantRequest]):
     root = MerchantRequest.root
 
     def __init__(self, service: Service) -> None:
-        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", static_files.serve)])
+        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", site.serve)])
 
     def _new_request(self, request: Request, words: Words, address: str) -> MerchantRequest:
         return MerchantRequest(service=self._service, http=request, words=words, address=address)

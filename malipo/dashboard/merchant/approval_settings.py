@@ -20,8 +20,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules, Standing
-from malipo.validation.fields import Fields
-from malipo.validation.typed_values import amount_of
+from malipo.validation.fields import Fields, amount_of
 
 PATH = "/dashboard/settings/approval"
 

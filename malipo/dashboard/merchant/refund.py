@@ -16,20 +16,13 @@ from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.single_payout import Allowance
-from malipo.dashboard.merchant.payment_forms import (
-    IN_DOUBT,
-    Quote,
-    kept,
-    limit_of_person,
-    new_key,
-    quote_of,
-    too_little,
-)
+from malipo.dashboard.merchant.new_payment import IN_DOUBT, Quote, kept, limit_of_person, new_key, quote_of, too_little
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_detail import name_in
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Conflict, Invalid, Unavailable
+from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
@@ -45,9 +38,7 @@ from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
-from malipo.request_ids import enter_payment, note_transaction
-from malipo.validation.fields import Fields
-from malipo.validation.typed_values import amount_of
+from malipo.validation.fields import Fields, amount_of
 
 _TYPED = ("amount", "reason")
 

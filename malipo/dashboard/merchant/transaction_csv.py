@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock
-from malipo.csv_export import csv_lines
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import transaction_list
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing import keyset_pagination
 from malipo.payments.transaction import Transaction
+from malipo.table_files.csv_export import csv_lines
 
 COLUMNS = (
     "reference",

@@ -12,6 +12,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.timeline import Entry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
+from malipo.http.request_ids import note_transaction
 from malipo.networks.channels import PROFILES
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
@@ -20,7 +21,6 @@ from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import CorrectionNotice, NoSuchTransaction, Reason, Status, Transaction
-from malipo.request_ids import note_transaction
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."

@@ -12,8 +12,8 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.networks.channels import PROFILES
-from malipo.payments.listing import exact_filters, keyset_pagination
-from malipo.payments.listing.filter import Filter, filter_in
+from malipo.payments.listing import filters, keyset_pagination
+from malipo.payments.listing.filters import Filter, filter_in
 from malipo.payments.listing.keyset_pagination import Page, most_looked_through
 from malipo.payments.store import transactions
 from malipo.validation.fields import Fields
@@ -94,7 +94,7 @@ async def _page(request: MerchantRequest, asked: Asked, before: str | None, afte
 async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> Page:
     wanted = Filter(order_reference=order_reference, before=before)
     _, found = await request.service.queries.read_snapshot(
-        lambda connection: exact_filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
+        lambda connection: filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
         is_search=True,
     )
     shown = found[:_PER_PAGE]

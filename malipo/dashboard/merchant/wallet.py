@@ -16,8 +16,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
-from malipo.ledger.statement import Filter, Line
-from malipo.ledger.statement_csv import csv_of
+from malipo.ledger.statement import Filter, Line, csv_of
 from malipo.ledger.store import statement, wallets
 from malipo.validation.fields import Fields
 

@@ -3,6 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.app.service import Service
 from malipo.dashboard import cookies, reauthentication_pages, redirects
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.account import OWN
@@ -12,7 +13,6 @@ from malipo.dashboard.site import Site
 from malipo.dashboard.trust_pages import find_alerts
 from malipo.installation.store import installation
 from malipo.operators import vouching
-from malipo.service import Service
 
 
 class OperatorDashboard(Site[Page, OperatorRequest]):

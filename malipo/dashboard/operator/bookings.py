@@ -15,7 +15,7 @@ from starlette.responses import Response
 from malipo.approvals import booking_approval, moved_alone
 from malipo.approvals.booking_approval import NotOpen, NotProposed, ProposedBooking
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.operator.alone import is_alone
+from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Refusal

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.dashboard import render
 from malipo.dashboard.operator.request import OperatorRequest
@@ -17,7 +18,6 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks
 from malipo.payments.check import transactions as transactions_check
-from malipo.service import Service
 
 _turn = asyncio.Lock()
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.acts import ACTS, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.store import Proposal
+from malipo.dashboard.forms import Form
 
 
 def page_of(proposal: Proposal) -> str:
@@ -21,3 +22,17 @@ def page_of(proposal: Proposal) -> str:
         return "/operator"  # It lists what waits. A key is shown at a terminal only; the reason names the command.
     is_case = proposal.action in RESOLUTIONS and not proposal.subject.startswith("exc_")
     return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"
+
+
+# Where only one operator exists, the pages let them approve alone what they have proposed, if the table of acts says
+# that it may be. The audit log keeps it.
+
+
+def is_alone(form: Form) -> bool:
+    """The act is refused if there is another operator, or if it always takes two."""
+    return form.text("alone") == "yes"
+
+
+def may_be_alone(act: Act, *, operators: int) -> bool:
+    """Whether the form offers it."""
+    return operators == 1 and ACTS[act].may_be_alone

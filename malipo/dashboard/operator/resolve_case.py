@@ -10,12 +10,13 @@ from typing import Any
 
 from starlette.responses import Response
 
+from malipo.app.service import EVENTS_TOPIC
 from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import cases as pages
 from malipo.dashboard.operator import resolution_effects
-from malipo.dashboard.operator.alone import is_alone
+from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
@@ -27,8 +28,7 @@ from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOu
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
-from malipo.reconciliation.approve_case import approve_case
-from malipo.service import EVENTS_TOPIC
+from malipo.reconciliation.exceptions.approve_case import approve_case
 
 Act = Callable[[Tx], Awaitable[Resolved | None]]
 

@@ -14,7 +14,7 @@ from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.operator.alone import is_alone
+from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Refusal

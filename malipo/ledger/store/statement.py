@@ -14,8 +14,7 @@ from malipo.counts.store import Rollup
 from malipo.db import Conn, Row
 from malipo.db.where_clause import Conditions
 from malipo.ledger.accounts import Account
-from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
-from malipo.ledger.statement_counts import CATEGORIES, TREE
+from malipo.ledger.statement import CATEGORIES, KINDS, ROUTES, TREE, Filter, Line
 
 _PIECE = 1000
 _FIRST_PIECE = 50  # so that the first lines are sent soon

@@ -10,7 +10,7 @@ from malipo.networks.azampay import codes
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, FailureCode, Order, Recipient, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
-from malipo.networks.names.text import name_in
+from malipo.networks.name_lookup import name_in
 from malipo.networks.text import reason_in
 
 NETWORK = "AzamPay"

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from malipo import tls
+from malipo.http import tls
 from malipo.networks.http.connection import MOST_OF_A_BODY, Broken
 from malipo.networks.http.transport import NotSent, Transport
 

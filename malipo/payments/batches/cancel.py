@@ -15,7 +15,7 @@ from malipo.payments import status_writer
 from malipo.payments.batches.batch import Batch, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, payouts
 from malipo.payments.status_writer import Change
-from malipo.payments.store import dispatch_restore, transactions
+from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status, Transaction
 
 
@@ -84,7 +84,7 @@ class CancelBatch:
         keys = [(batch.merchant_id, id_) for id_ in pending]
         # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
-        held = await dispatch_restore.find_asked_first(tx, keys)
+        held = await dispatches.find_asked_first(tx, keys)
         changes = [
             Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys

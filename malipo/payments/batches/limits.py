@@ -12,8 +12,7 @@ from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
 from malipo.merchants.store import api_keys
 from malipo.payments.batches.batch import Batch, Item, Requester
-from malipo.payments.key_limits import DailySums
-from malipo.payments.payout_sums import PayoutSums
+from malipo.payments.payout_limits import DailySums, PayoutSums
 
 
 def refusal_at_creation(requester: Requester, items: Sequence[Item]) -> Forbidden | None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from malipo import clock
-from malipo.csv_export import csv_lines
 from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, BatchWarning, Item, WarningCode
 from malipo.payments.transaction import Status, Transaction
+from malipo.table_files.csv_export import csv_lines
 
 View = dict[str, Any]
 

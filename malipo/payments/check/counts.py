@@ -8,7 +8,7 @@ from collections.abc import Collection
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
-from malipo.db.key_range import EVERYTHING, KeyRange
+from malipo.db.where_clause import EVERYTHING, KeyRange
 from malipo.ledger.check import Finding
 from malipo.outbox.event import IS_END
 from malipo.payments.check.expected import CELL, LEAF, counted, found_in_search

@@ -5,9 +5,9 @@ by the checks. Each selects the payments in a range of keys: all of them, or one
 """
 
 from malipo.counts.store import Rollup
-from malipo.db.key_range import KeyRange
+from malipo.db.where_clause import KeyRange
 from malipo.outbox.event import IS_END
-from malipo.payments.counts.categories import TREE
+from malipo.payments.counts.counter import TREE
 
 # Step, number of the move, source, target, amount, and when it is due.
 _DUE_MOVES = (

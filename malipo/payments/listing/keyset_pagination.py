@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from malipo.db import Conn
-from malipo.payments.listing.filter import Filter, where_of
+from malipo.payments.listing.filters import Filter, where_of
 from malipo.payments.search import query
 from malipo.payments.search.ngrams import LEAST
 from malipo.payments.store.transactions import COLUMNS, transaction_of

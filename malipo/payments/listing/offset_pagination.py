@@ -10,8 +10,8 @@ from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
-from malipo.payments.counts.categories import TREE, categories_of
-from malipo.payments.listing.filter import Filter, add_sort, add_span
+from malipo.payments.counts.counter import TREE, categories_of
+from malipo.payments.listing.filters import Filter, add_sort, add_span
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 

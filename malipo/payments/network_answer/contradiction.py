@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from malipo.networks.connector import FailureCode, Type, Verdict
+from malipo.networks.connector import Answer, FailureCode, Type, Verdict
 from malipo.payments.dispatch import (
     AnswerSource,
     Decision,
@@ -13,7 +13,6 @@ from malipo.payments.dispatch import (
     ReviewReason,
     Rules,
 )
-from malipo.payments.network_answer.credibility import differs, is_believed, is_overtaken, with_success
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS, query_after_end, query_now
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -111,3 +110,54 @@ def _agrees(
     # The network confirms the status, so the other report was wrong.
     agreed = replace(dispatch, is_success_reported=False, success_seconds=None, attention=None)
     return query_after_end(agreed, received, rules)
+
+
+# Whether an answer is believed, and which failure it reports. Pure.
+
+
+# A payout has no customer who could decline it. Insufficient funds are those of our own float.
+_OF_A_PAYOUT = {
+    FailureCode.DECLINED: FailureCode.REJECTED,
+    FailureCode.EXPIRED: FailureCode.REJECTED,
+    FailureCode.INSUFFICIENT_FUNDS: FailureCode.CHANNEL_UNAVAILABLE,
+}
+
+
+def is_believed(transaction: Transaction, received: ReceivedAnswer) -> bool:
+    """If a network has no query, an unsigned callback from a listed address is believed: there will be nothing better.
+
+    Even then a failure never ends a payout, and a success above the amount that operators review is theirs to decide.
+    """
+    is_good_enough = received.is_listed and not received.can_query and not _is_for_review(transaction, received)
+    is_refused_payout = transaction.type is Type.DISBURSEMENT and received.answer.verdict is Verdict.REFUSED
+    return received.is_trusted or (is_good_enough and not is_refused_payout)
+
+
+def _is_for_review(transaction: Transaction, received: ReceivedAnswer) -> bool:
+    is_above = received.review_amount is not None and transaction.amount > received.review_amount
+    return is_above and received.answer.verdict is Verdict.CONFIRMED
+
+
+def differs(transaction: Transaction, answer: Answer) -> bool:
+    return (
+        answer.lacks_amount
+        or (answer.amount is not None and answer.amount != transaction.amount)
+        or (answer.phone is not None and answer.phone != transaction.phone)
+    )
+
+
+def is_overtaken(dispatch: Dispatch, received: ReceivedAnswer) -> bool:
+    """A success was reported after this query was sent, so the answer may be older than the success."""
+    return dispatch.success_seconds is not None and received.age_seconds >= dispatch.success_seconds
+
+
+def with_success(dispatch: Dispatch) -> Dispatch:
+    return replace(dispatch, is_success_reported=True, success_seconds=0)
+
+
+def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
+    """A query often reports only that it failed. For the reason, an unsigned callback is good enough."""
+    failure = answer.failure_code or FailureCode.REJECTED
+    if failure is FailureCode.REJECTED and dispatch.hinted_failure:
+        failure = dispatch.hinted_failure
+    return _OF_A_PAYOUT.get(failure, failure) if type_ is Type.DISBURSEMENT else failure

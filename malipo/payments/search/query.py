@@ -5,7 +5,7 @@ from dataclasses import replace
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
-from malipo.payments.listing.filter import Filter, add_sort, add_span, is_sorted, where_of
+from malipo.payments.listing.filters import Filter, add_sort, add_span, is_sorted, where_of
 from malipo.payments.search.ngrams import LEAST, clues_of
 from malipo.payments.store.transactions import find_by_ids
 from malipo.payments.transaction import Transaction

@@ -6,13 +6,16 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Conn, Row, Tx
+from malipo.installation.high_water_mark import Counted
 from malipo.installation.state import WEEK_AFTER
-from malipo.installation.store import installation
-from malipo.networks.connector import Channel, FailureCode
+from malipo.installation.store import holds, installation, send_counts
+from malipo.installation.store.send_counts import CountedBatch
+from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.store import adopted_payments, corrections
-from malipo.payments.store.carriers import carriers_sql
+from malipo.payments.store.adopted_payments import is_on_open_line_sql
+from malipo.payments.store.carriers import carriers_sql, is_carrier_sql, note_carriers_sql
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
 
@@ -253,3 +256,331 @@ async def find_subjects(connection: Conn, query: str, *arguments: object) -> lis
 
 def columns_of(keys: Collection[Key]) -> tuple[list[str], list[str]]:
     return [merchant_id for merchant_id, _ in keys], [transaction_id for _, transaction_id in keys]
+
+
+# Claims of workers on the work queue: payments to send, to query, or to end because they lapsed.
+#
+# A claim never waits for a lock: rows that another worker has locked are skipped.
+
+
+# There is no hold and no fence, the database was compared, and it need not be queried first.
+_MAY_BE_SENT = f"""
+    {send_counts.IS_COMPARED} AND NOT {installation.IS_CLOSED}
+    AND NOT {holds.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+"""
+_MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
+
+
+async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
+    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting.
+
+    Those of batches are claimed apart.
+    """
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.batch_id IS NULL AND d.due_at <= now()
+          AND {_MAY_BE_SENT}
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        type_,
+        most,
+    )
+
+
+async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[Subject]:
+    """Payouts of batches, held until the commit: first the one that has waited longest of each batch and channel, then
+    the second of each. So a large batch does not block a small one."""
+    return await find_subjects(
+        tx,
+        f"""
+        SELECT * FROM (
+            SELECT waiting.*, row_number() OVER (PARTITION BY b.merchant_id, b.id, asked.channel
+                                                  ORDER BY waiting.id) AS place
+            FROM batches b CROSS JOIN unnest($1::text[]) AS asked (channel)
+            CROSS JOIN LATERAL (
+                {SUBJECTS}
+                WHERE d.merchant_id = b.merchant_id AND d.batch_id = b.id AND d.channel = asked.channel
+                  AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
+                ORDER BY d.due_at, d.transaction_id LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED) waiting
+            WHERE b.status = 'RUNNING' AND EXISTS (SELECT FROM merchants m WHERE m.id = b.merchant_id AND m.is_active)
+        ) found ORDER BY place, id LIMIT $2
+        """,
+        list(channels),
+        most,
+    )
+
+
+async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[Subject]:
+    """Payments of which the network provably has nothing, and which may therefore be sent again."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.connector = $1 AND d.next_action = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        connector,
+        most,
+    )
+
+
+async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Collections that no worker has claimed in time, because their network is down or not connected."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND NOT d.is_asked_first AND {_MAY_LAPSE}
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Collections that were claimed, and of which provably nothing was sent in time."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.connector = $1 AND d.type = 'COLLECTION' AND d.next_action = 'send' AND d.send_count = 0
+          AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
+          AND {_MAY_LAPSE}
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        connector,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def claim_unconnected_payouts(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Payouts that no worker has ever claimed, and that could be sent if a network was connected. What is held, belongs
+    to a closed merchant, or may have been sent before a restore is left waiting."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = 'DISBURSEMENT' AND d.connector IS NULL AND d.send_count = 0
+          AND d.success_heard_at IS NULL AND d.attention IS NULL AND t.status = 'PENDING'
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND {_MAY_BE_SENT} AND {_MAY_LAPSE}
+          AND EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def take(
+    tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
+) -> CountedBatch | None:
+    """From here on they are being sent: after the lease the network must be queried first.
+
+    Returns how many batches of sends there were, with this one; None if the worker is not registered.
+    """
+    row = await tx.fetchrow(
+        f"""
+        WITH counted AS ({send_counts.counting("$6")}), sent AS (
+            UPDATE dispatches d
+            SET connector = $3, claim_id = $4, next_action = 'sending', due_at = now() + $5 * interval '1 second',
+                send_count = d.send_count + 1, sent_at = now()
+            FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
+            WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id
+            RETURNING d.channel, d.type),
+            carried AS ({note_carriers_sql("sent", "$3")})
+        SELECT epoch, total, own, server_id, serves FROM counted
+        """,
+        *columns_of(keys),
+        connector,
+        claim_id,
+        float(lease_seconds),
+        worker_id,
+    )
+    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3], row[4])
+
+
+async def take_back(tx: Tx, claim_id: str) -> None:
+    """Nothing of this claim was sent. What was fenced meanwhile belongs to no claim any more, and is queried."""
+    await tx.execute(
+        """
+        UPDATE dispatches SET next_action = 'send', send_count = send_count - 1, claim_id = NULL, due_at = now()
+        WHERE claim_id = $1 AND next_action = 'sending'
+        """,
+        claim_id,
+    )
+
+
+async def find_claimed(connection: Conn, claim_id: str) -> list[Subject]:
+    """What was claimed by a commit that was not confirmed to us."""
+    return await find_subjects(
+        connection,
+        f"""
+        {SUBJECTS}
+        WHERE d.claim_id = $1 AND d.next_action = 'sending'
+        """,
+        claim_id,
+    )
+
+
+async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
+    """Open payments whose query is due. They are claimed until the lease ends."""
+    return await _claim_queries(tx, "NOT is_follow_up", connector, lease_seconds, most)
+
+
+async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
+    """The same for payments that have ended. Open ones have priority, so these are claimed after them."""
+    return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
+
+
+async def _claim_queries(tx: Tx, which: str, connector: str, lease_seconds: float, most: int) -> list[Subject]:
+    return await find_subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE connector = $1 AND {which} AND next_action <> 'send' AND due_at <= now()
+            ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $2 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {DISPATCH}
+        """,
+        connector,
+        float(lease_seconds),
+        most,
+    )
+
+
+# Dispatches after a restore: open payments whose network must be queried first.
+
+
+# Of a fenced installation: committed after the fence, which marks all that it finds.
+_CAME_LATE = "connector IS NULL AND sent_at IS NULL AND NOT is_asked_first"
+
+
+async def claim_asked_first(
+    tx: Tx, connector: str, pairs: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
+) -> list[Subject]:
+    """Payments that were not sent, as far as we know, and whose network must be queried before they are sent.
+
+    A connector is asked about what it carries now (`pairs`), and what it carried when the database was lost, unless it
+    has answered that it does not have the payment.
+    """
+    return await find_subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches q
+            WHERE is_asked_first AND connector IS NULL AND due_at <= now() AND $1 <> ALL(not_known_to)
+              AND ((channel, type) IN (SELECT * FROM unnest($2::text[], $3::text[])) OR {is_carrier_sql("$1", "q")})
+            ORDER BY due_at LIMIT $5 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $4 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {DISPATCH}
+        """,
+        connector,
+        [channel for channel, _ in pairs],
+        [type_ for _, type_ in pairs],
+        float(lease_seconds),
+        most,
+    )
+
+
+async def ask_all_first(tx: Tx) -> int:
+    """The database was restored: open payments may have been sent, or ended, since. Returns how many there are.
+
+    A payment that was not sent yet is queried first. One that was sent counts as sent now, so that "not found" is not
+    believed before the network had the time to find it.
+    """
+    rows = await tx.fetch(
+        """
+        UPDATE dispatches SET is_asked_first = (connector IS NULL), sent_at = now(), claim_id = NULL,
+               due_at = CASE WHEN attention = 'resembles_adopted' THEN due_at ELSE now() END,
+               next_action = CASE WHEN connector IS NULL THEN 'send' ELSE 'ask' END,
+               send_count = CASE WHEN connector IS NULL THEN send_count ELSE greatest(send_count, 1) END,
+               query_count = 0, not_found_count = 0, not_indexed_count = 0, not_known_to = '{}'
+        WHERE NOT is_follow_up RETURNING 1
+        """
+    )
+    return len(rows)
+
+
+async def ask_first_what_came_late(tx: Tx) -> None:
+    """A batch of new payments that was being committed when the fence began, and was not among the open ones."""
+    await tx.execute(
+        f"""
+        UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
+        WHERE {_CAME_LATE}
+        """
+    )
+
+
+async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
+    """Operators release a channel without a query: its waiting payments may be sent, unless a line of a statement shows
+    that they were paid. Returns how many."""
+    rows = await tx.fetch(
+        f"""
+        UPDATE dispatches d SET is_asked_first = false, attention = NULL, due_at = now()
+        FROM transactions t
+        WHERE t.merchant_id = d.merchant_id AND t.id = d.transaction_id AND d.is_asked_first AND d.connector IS NULL
+          AND d.channel = $1 AND d.type = $2 AND d.attention IS DISTINCT FROM 'resembles_adopted'
+          AND NOT {is_on_open_line_sql("t.network_key")}
+        RETURNING 1
+        """,
+        channel,
+        type_,
+    )
+    return len(rows)
+
+
+async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
+    """Those of these payments whose network must be queried first."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, transaction_id FROM dispatches
+        WHERE is_asked_first AND (merchant_id, transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        *columns_of(keys),
+    )
+    return {(row["merchant_id"], row["transaction_id"]) for row in rows}
+
+
+class OpenPayments(NamedTuple):
+    """How many open payments there are of one kind, and their amount."""
+
+    channel: str
+    type: str
+    status: str
+    is_asked_first: bool
+    attention: str | None
+    payments: int
+    amount: int
+    not_asked: int  # whose network has not answered since the restore
+
+
+async def find_open(connection: Conn) -> list[OpenPayments]:
+    """A payment that came late counts as asked first already: the release makes it so (ask_first_what_came_late)."""
+    rows = await connection.fetch(
+        f"""
+        SELECT d.channel, d.type, t.status, d.asked_first, d.attention, count(*), sum(t.amount)::bigint,
+               count(*) FILTER (WHERE d.query_count = 0 AND (d.asked_first OR d.connector IS NOT NULL))
+        FROM (SELECT *, is_asked_first OR ({_CAME_LATE} AND {installation.IS_FENCED}) AS asked_first
+              FROM dispatches) d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+        """
+    )
+    return [OpenPayments(*row.values()) for row in rows]

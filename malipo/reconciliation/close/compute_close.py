@@ -1,23 +1,132 @@
 """Computes what the close of a day says: from statements, the ledger, and what was open before. It stores nothing."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import msgspec
 
+from malipo import money
 from malipo.db import Tx
 from malipo.networks.connector import Channel
-from malipo.reconciliation.carriers import carriers_of
-from malipo.reconciliation.choose_profile import all_profiles
-from malipo.reconciliation.close.columns import changes_of, ledger_column, statement_column, sums_of
-from malipo.reconciliation.close.day import begin_of, end_of
-from malipo.reconciliation.close.day_close import ChangeKind, ChannelClose, DayClose
-from malipo.reconciliation.close.read_ledger import Ledger, read_ledger
-from malipo.reconciliation.close.read_networks import Network, find_missing, read_network
+from malipo.reconciliation.close import coverage
+from malipo.reconciliation.close.close_csv import (
+    Route,
+    added,
+    changes_of,
+    late_routes,
+    ledger_column,
+    statement_column,
+    sums_of,
+)
+from malipo.reconciliation.close.day_close import ChangeKind, ChannelClose, DayClose, begin_of, end_of
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store import balances, closes, entries, open_items
 from malipo.reconciliation.close.store.entries import Counted, LineSum
-from malipo.reconciliation.store import absence
+from malipo.reconciliation.matching.carriers import carriers_of
+from malipo.reconciliation.matching.store import absence
+from malipo.reconciliation.statements.choose_profile import all_profiles
+from malipo.reconciliation.statements.statement_file import StatementFile
+
+# Reads what the ledger says of a day: its moves, those that were written late, and the balances before.
+
+
+class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+    before: Mapping[str, int]  # balances
+    own: Sequence[Route]  # the day's moves of merchants
+    late: Sequence[Route]  # those of the day before, that were written after its close
+    house: Sequence[Route]
+
+    @property
+    def routes(self) -> list[Route]:
+        return [*self.own, *self.late, *self.house]
+
+    @property
+    def after(self) -> dict[str, int]:
+        return added(self.before, changes_of(self.routes))
+
+    def float_before(self, channel: str) -> int:
+        """As the network would see it."""
+        return -self.before.get(f"float {channel}", 0)
+
+
+async def read_ledger(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
+    begins, ends = begin_of(day), end_of(day)
+    own = await entries.add_moves(tx, day, begins, ends)
+    house = await entries.add_house_bookings(tx, day)
+    if before is None:
+        opening = changes_of(await balances.find_routes_before(tx, day, begins))
+        return Ledger(before=opening, own=own, late=[], house=house)
+    close = before.close
+    now = await balances.find_routes(tx, begin_of(before.day), end_of(before.day))
+    late = late_routes(now, close.routes)
+    await entries.add(
+        tx, "late", [(each.channel, "", -each.change) for each in late if each.channel], day=day, moment=begins
+    )
+    return Ledger(before=close.balances, own=own, late=late, house=house)
+
+
+# Reads what networks say of their accounts: whether their statements cover a day, and what each account held.
+
+
+Files = Mapping[str, Sequence[StatementFile]]  # of a channel, by account
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """A channel's accounts in a day, by its statements."""
+
+    since: Counted
+    opening: Mapping[str, int]
+    closing: Mapping[str, int]
+    new_accounts: frozenset[str]  # that no close before has
+
+    @property
+    def opened(self) -> int:
+        """What accounts held when they were first counted."""
+        return sum(amount for account, amount in self.opening.items() if account in self.new_accounts)
+
+    def gaps(self, lines: Sequence[LineSum]) -> dict[str, tuple[int, int]]:
+        """By how much each account's balances do not follow from its lines; and how much of cents is in that.
+
+        Balances and lines are rounded each for itself, so cents may be a shilling more or less.
+        """
+        found = {}
+        for account, closing in self.closing.items():
+            own = [each for each in lines if each.account == account]
+            missing = closing - self.opening[account] - sum(each.amount for each in own)
+            rounded, _ = money.split(sum(each.cents for each in own))
+            has_cents = any(each.cents for each in own)
+            found[account] = (0, missing) if has_cents and abs(missing - rounded) <= 1 else (missing - rounded, rounded)
+        return found
+
+
+def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, ends: datetime) -> list[str]:
+    """What keeps a channel's statements from covering the day, in sentences."""
+    held = {} if earlier is None else earlier.accounts
+    accounts = sorted({name for name, each in files.items() if coverage.begins_before(each, ends)} | held.keys())
+    if not accounts:
+        return coverage.missing([], begins, ends, balance=None)
+    return [
+        f"Account {account}: {sentence}" if account else sentence
+        for account in accounts
+        for sentence in coverage.missing(files.get(account, []), begins, ends, balance=held.get(account))
+    ]
+
+
+async def read_network(tx: Tx, files: Files, since: Counted, ends: datetime, earlier: ChannelClose | None) -> Network:
+    held = {} if earlier is None else earlier.accounts
+    opening, closing = dict(held), dict(held)
+    for account, own in files.items():
+        if account not in held and (first := coverage.first_from(own, since.until)):
+            opening[account] = await balances.held_at(tx, first, max(since.until, first.begins_at or since.until))
+        if account in opening and (last := coverage.last_before(own, ends)):
+            closing[account] = await balances.held_at(tx, last, ends)
+    return Network(
+        since=since,
+        opening={account: opening[account] for account in sorted(closing)},
+        closing={account: closing[account] for account in sorted(closing)},
+        new_accounts=frozenset(closing.keys() - held.keys()),
+    )
+
 
 # What the ledger has shortly before midnight, a network may have shortly after it.
 _EXPECTED_WITHIN = timedelta(hours=2)

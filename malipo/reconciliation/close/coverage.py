@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from malipo import clock
-from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.statements.statement_file import StatementFile
 
 # A heading says "to 23:59:59", or "to 23:59". What moved after that is in the next file, which then opens differently.
 _CUT_SHORT = timedelta(minutes=1)

@@ -5,10 +5,13 @@ What is here is all that is hashed. It depends on the data alone, not on who clo
 
 import hashlib
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
 import msgspec
+
+from malipo import clock
+from malipo.errors import Invalid
 
 MOST_ITEMS = 500  # of a channel, the biggest; those beyond are only summed
 
@@ -189,3 +192,29 @@ def decode(text: str) -> DayClose:
 def hash_of(previous: bytes | None, content: str) -> bytes:
     """Of a close and, by its hash, of all before it."""
     return hashlib.sha256((previous or b"") + content.encode()).digest()
+
+
+# A day in Dar es Salaam: when it begins and ends, and when it can be closed. Pure.
+
+
+# A payment that ends a moment before midnight is written a moment after it, and waits while the database is away.
+SETTLING_TIME = timedelta(minutes=15)
+
+
+def begin_of(day: date) -> datetime:
+    return datetime.combine(day, time(), clock.ZONE).astimezone(UTC)
+
+
+def end_of(day: date) -> datetime:
+    return begin_of(day + timedelta(days=1))
+
+
+def can_be_closed_at(day: date) -> datetime:
+    return end_of(day) + SETTLING_TIME
+
+
+def parse_day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise Invalid(f"A day is written as 2026-11-15, not {text!r}.") from None

@@ -9,11 +9,11 @@ import pytest
 
 from malipo import clock
 from malipo.access import credential_reset_store
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.batches.batch_keys import PATH, Keys, items, key_of, made
 from tests.api.batches.batch_keys import keys as keys
 from tests.api.conftest import bring, shown

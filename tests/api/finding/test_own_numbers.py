@@ -4,9 +4,9 @@ from urllib.parse import quote
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.api.conftest import bring, created, shown
 from tests.api.listing import found, page, wrong
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant

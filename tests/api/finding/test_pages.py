@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from malipo import ids
+from malipo.app.service import Service
 from malipo.networks.connector import FailureCode
 from malipo.payments import failure_reasons
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from tests.api.conftest import bring, created, place, shown
 from tests.api.listing import found, page, wrong
 from tests.conftest import COLLECTION, Client, Merchant

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from malipo.service import Service
+from malipo.app.service import Service
 
 
 async def test_large_answers_go_out_one_in_a_turn_of_the_loop(service: Service) -> None:

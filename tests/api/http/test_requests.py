@@ -4,7 +4,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from malipo.api.http.protocol import WHOLE_BODY
-from malipo.body_limit import MOST_BODY_BYTES
+from malipo.http.body_limit import MOST_BODY_BYTES
 from tests.api.http.applications import CHUNKED, POST, Gated, answer, body_of, echo, get, hello
 from tests.api.http.connections import serving
 from tests.api.raw_http import request

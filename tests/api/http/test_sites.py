@@ -7,13 +7,13 @@ import pytest
 
 from malipo import clock, ids
 from malipo.api.http import timeouts
+from malipo.app.service import Service
 from malipo.dashboard import cookies
 from malipo.db import Database
 from malipo.http_server.app import WebApplication
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
 from malipo.merchants.store import sessions
-from malipo.service import Service
 from tests.api.conftest import place as place_payment
 from tests.api.http.applications import get
 from tests.api.http.connections import Place, serving, until

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.dashboard import cookies
 from malipo.db import Database
 from malipo.http_server.app import WebApplication
 from malipo.operators import store as operator_sessions
-from malipo.service import Service
 from tests.api.hostile.case import DISBURSE, encoded
 from tests.api.http.connections import Line, serving
 from tests.api.http.test_sites import FORM, logged_in

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from malipo.webhooks.fan_out import fan_out
 from tests.api.conftest import bring, created, shown, wallet
 from tests.api.response_fields import CREATED, RETRIEVED

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database
@@ -15,7 +16,6 @@ from malipo.networks.connector import Channel, Verdict
 from malipo.payments import resolve
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Reason, Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.payments.payment_steps import PaymentSteps

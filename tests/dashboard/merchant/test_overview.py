@@ -11,13 +11,14 @@ from msgspec.structs import replace as changed
 from starlette.requests import Request
 
 from malipo import clock, ids
-from malipo.accept_language import Language
+from malipo.app.service import Service
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import overview
 from malipo.dashboard.merchant.overview import Seen as Looked
+from malipo.dashboard.merchant.overview import duration, percent, tenths_of
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.statistics import duration, percent, tenths_of
 from malipo.db import Database
+from malipo.http.accept_language import Language
 from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.roles import Role
@@ -27,7 +28,6 @@ from malipo.networks.connector import Channel
 from malipo.outbox.daily_totals import Total
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Transaction, Type
-from malipo.service import Service
 from malipo.webhooks.endpoint import Endpoint
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing

@@ -3,10 +3,10 @@
 import aiohttp
 
 from malipo import clock
-from malipo.accept_language import Language
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import key_at
 from malipo.dashboard.language import Words
+from malipo.http.accept_language import Language
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.payments import failure_reasons

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import pytest
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.db import Database
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, sessions
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from malipo.webhooks.store import delivery_queue, endpoints
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import make_draft

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import ids
+from malipo.app.service import Service
 from malipo.dashboard.merchant import wallet
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Posting, Step
@@ -21,7 +22,6 @@ from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement, wallets
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
-from malipo.service import Service
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order

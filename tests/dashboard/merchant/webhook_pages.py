@@ -10,9 +10,9 @@ from datetime import datetime
 import pytest
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.merchants.roles import Role
-from malipo.service import Service
 from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_history, delivery_queue, endpoints

@@ -11,6 +11,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.ledger.store import wallets
@@ -18,7 +19,6 @@ from malipo.operators import store as operators
 from malipo.operators import store as sessions
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import PASSWORD, Seen, Surfer, surfing
 from tests.journeys.concurrency import order

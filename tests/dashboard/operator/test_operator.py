@@ -9,7 +9,7 @@ from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.networks import rows_of
 from malipo.networks.circuit_store import Down
 from malipo.networks.connector import Channel, Verdict
-from malipo.networks.names.lookup import NameLookup
+from malipo.networks.name_lookup import NameLookup
 from malipo.networks.routing import Networks
 from malipo.payments.transaction import Status
 from tests.dashboard.operator.operator_pages import COLLECTION, EVIDENCE, PAYOUT, PROPOSAL, OperatorPages, proposal_on

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack
 import pytest
 from msgspec.structs import replace
 
-from malipo.dashboard.operator.case_reasons import SENTENCES
+from malipo.app.service import Service
+from malipo.dashboard.operator.cases import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
@@ -15,7 +16,6 @@ from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.resolution import Effect, effect_of
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Running, make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
 from tests.dashboard.operator.own_database import database as database

@@ -3,9 +3,9 @@
 import re
 import secrets
 
-from malipo.reconciliation.exception import ReconciliationException
-from malipo.reconciliation.store import exceptions
-from malipo.reconciliation.store.exceptions import ExceptionFilter
+from malipo.reconciliation.exceptions.exception import ReconciliationException
+from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
 from tests.conftest import make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages

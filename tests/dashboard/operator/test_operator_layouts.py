@@ -3,7 +3,7 @@
 import secrets
 from urllib.parse import urlencode
 
-from malipo.reconciliation.choose_profile import all_profiles
+from malipo.reconciliation.statements.choose_profile import all_profiles
 from tests.dashboard.operator.operator_pages import OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.statement_pages import an_account, import_from, send, sent

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from malipo.accept_language import Language
 from malipo.audit_log import store as audit_log
+from malipo.http.accept_language import Language
 from malipo.installation.state import Installation
 from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Status, Transaction, Type

@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.routes import PAGES
 from malipo.db import Database
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from tests.authenticator_app import AuthenticatorApp, enrolled
 from tests.conftest import NO_LIMITS, Running, make_merchant, starting, until_ready
 from tests.dashboard.merchant.second_factor.second_factor_steps import set_up

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 
 from malipo.api import callbacks
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
 from malipo.networks.http import xml
@@ -13,7 +14,6 @@ from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, ReviewReason
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.settle import Report
 from malipo.payments.transaction import Status, Transaction
-from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.parsers import networks
 from tests.conftest import NO_LIMITS, Merchant

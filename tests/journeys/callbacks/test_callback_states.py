@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.connector import Order, Type
 from malipo.networks.http.client import HttpClient
 from tests.conftest import make_merchant

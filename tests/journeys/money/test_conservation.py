@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Channel
@@ -22,7 +23,6 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.status_effects import EVENTS
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status, Transaction, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, _create, make_merchant
 from tests.journeys import database_facts

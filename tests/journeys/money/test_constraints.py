@@ -5,10 +5,10 @@ import re
 import asyncpg
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order

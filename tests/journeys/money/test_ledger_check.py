@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
@@ -12,7 +13,6 @@ from malipo.payments.cancel import Cancellation
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
-from malipo.service import Service
 from tests.conftest import Merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order

@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.initiate import Initiated
 from malipo.payments.status_writer import Outcome
 from malipo.payments.transaction import Cause, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, PAYOUT, Client, Merchant, make_merchant
 from tests.journeys import database_facts

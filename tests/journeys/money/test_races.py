@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database, DataError
 from malipo.db.group_commit import GroupCommit
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.transaction import Transaction, Type
-from malipo.service import Service
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, make_merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create, order, tally

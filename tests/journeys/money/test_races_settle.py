@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.transaction import Cause
-from malipo.service import Service
 from tests.conftest import PAYOUT, Answer, Client, Merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
-from malipo.service import Service
 from tests.api.conftest import place
 from tests.conftest import NOBODY, make_merchant
 from tests.journeys import database_facts

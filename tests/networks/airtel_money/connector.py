@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.connector import Type
 from tests.networks.scripted_server import Request
 

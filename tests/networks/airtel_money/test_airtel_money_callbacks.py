@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.connector import Callback, FailureCode, News, Verdict
 from tests.networks.airtel_money_spec import COLLECTION, RECEIPT
 from tests.networks.hostile_bodies import NO_KEYS, UNREADABLE, WRONG_SHAPES

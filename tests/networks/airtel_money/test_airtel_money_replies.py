@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks import airtel_money_replies
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money import replies as airtel_money_replies
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.connector import Answer, Order, Type, Verdict
 from tests.networks.airtel_money_spec import (
     ACCEPTED,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.connector import Order, Type, Verdict
 from tests.networks import rsa_keys
 from tests.networks.airtel_money_spec import (

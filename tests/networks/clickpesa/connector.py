@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.clickpesa.connector import Clickpesa
 from malipo.networks.connector import Answer, Type
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings

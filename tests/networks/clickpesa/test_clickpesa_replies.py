@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from malipo.networks import clickpesa_replies
+from malipo.networks.clickpesa import replies as clickpesa_replies
 from malipo.networks.connector import Answer, FailureCode, Type, Verdict
 from tests.networks.clickpesa.connector import TYPES
 from tests.networks.clickpesa_spec import (

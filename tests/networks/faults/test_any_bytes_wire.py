@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.connector import Answer, Callback, Type, Verdict
 from malipo.networks.http.client import HttpClient
-from malipo.networks.mpesa import Mpesa
+from malipo.networks.mpesa.connector import Mpesa
 from tests.networks import (
     airtel_money_spec,
     azampay_spec,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from malipo.networks.connector import Order
-from malipo.networks.halopesa import Halopesa
+from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.halopesa_spec import COLLECTION, NOW, settings

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from malipo.networks.connector import Answer, Type, Verdict
-from malipo.networks.halopesa import Halopesa
+from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.halopesa.connector import Connect, order, sent

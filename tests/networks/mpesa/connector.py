@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.connector import Type
-from malipo.networks.mpesa import Mpesa
+from malipo.networks.mpesa.connector import Mpesa
 from tests.networks import rsa_keys
 from tests.networks.scripted_server import Request
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.connector import Callback, Verdict
-from malipo.networks.mpesa import Mpesa
+from malipo.networks.mpesa.connector import Mpesa
 from tests.networks.hostile_bodies import NO_KEYS, UNREADABLE, WRONG_SHAPES
 from tests.networks.mpesa_spec import RECEIPT
 from tests.networks.verdict_words import assert_fit_to_keep

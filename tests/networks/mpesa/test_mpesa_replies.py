@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks import mpesa_replies
 from malipo.networks.connector import Answer, Type, Verdict
-from malipo.networks.mpesa import Mpesa
+from malipo.networks.mpesa import replies as mpesa_replies
+from malipo.networks.mpesa.connector import Mpesa
 from tests.networks.mpesa_spec import (
     CODES,
     COLLECT,

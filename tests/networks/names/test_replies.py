@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from malipo.networks import airtel_money_replies, clickpesa_replies
-from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.airtel_money import replies as airtel_money_replies
+from malipo.networks.airtel_money.connector import AirtelMoney
+from malipo.networks.clickpesa import replies as clickpesa_replies
+from malipo.networks.clickpesa.connector import Clickpesa
 from malipo.networks.connector import Channel, LooksUpNames, Recipient
 from malipo.networks.http.client import HttpClient, Reply
-from malipo.networks.mpesa import Mpesa
-from malipo.networks.names.text import name_in
+from malipo.networks.mpesa.connector import Mpesa
+from malipo.networks.name_lookup import name_in
 from malipo.settings import Settings
 from tests.networks import airtel_money_spec, clickpesa_spec
 from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from malipo.networks.airtel_money.statements import PAGE, summary
 from malipo.networks.connector import Answer, Verdict
 from malipo.networks.http.client import Reply
-from malipo.networks.statements.airtel_money import PAGE, summary
-from malipo.networks.statements.source import CannotFetch, FetchedLine
+from malipo.networks.statement_source import CannotFetch, FetchedLine
 
 BEGINS = datetime(2026, 10, 31, 21, tzinfo=UTC)
 ENDS = BEGINS + timedelta(days=1)

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from malipo.networks.clickpesa.statements import statement
 from malipo.networks.http.client import Reply
-from malipo.networks.statements.clickpesa import statement
-from malipo.networks.statements.source import CannotFetch, FetchedLine
+from malipo.networks.statement_source import CannotFetch, FetchedLine
 
 BEGINS = datetime(2026, 10, 31, 21, tzinfo=UTC)
 ENDS = BEGINS + timedelta(days=1)

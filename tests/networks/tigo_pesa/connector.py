@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo.networks.http.client import HttpClient
-from malipo.networks.tigo_pesa import TigoPesa
+from malipo.networks.tigo_pesa.connector import TigoPesa
 from malipo.settings import Settings
 from tests.networks.scripted_server import Request, ScriptedServer
 from tests.networks.tigo_pesa_spec import PASSWORD, USERNAME, settings

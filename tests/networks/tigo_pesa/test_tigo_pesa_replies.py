@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from malipo.networks import tigo_pesa_replies
 from malipo.networks.connector import Answer, Verdict
+from malipo.networks.tigo_pesa import replies as tigo_pesa_replies
 from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.tigo_pesa.connector import Connect
 from tests.networks.tigo_pesa.connector import tigo as tigo

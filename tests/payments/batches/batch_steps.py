@@ -8,6 +8,7 @@ import pytest
 
 from malipo import clock
 from malipo.access.vouching import COOLING_TIME
+from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants.change_approval_rules import change_approval_rules
@@ -20,7 +21,6 @@ from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder, MadeBatch
 from malipo.payments.batches.request import batch_order_of
 from malipo.payments.claim_for_sending import Claimed
-from malipo.service import Service
 from malipo.validation.fields import Fields
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PAIRS, a_claim

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.payments.batches.batch import Batch, BatchStatus
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.journeys import database_facts

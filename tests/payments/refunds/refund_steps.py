@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
@@ -12,7 +13,6 @@ from malipo.payments.initiate import Initiated, Order
 from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from malipo.validation.fields import Fields
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PaymentSteps

@@ -2,11 +2,11 @@
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.refunds.refundable import RefundInProgress
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys import database_facts

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.networks.connector import Verdict
@@ -13,7 +14,6 @@ from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiate, Initiated
 from malipo.payments.refunds.refundable import RefundInProgress
 from malipo.payments.transaction import Status
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys import database_facts

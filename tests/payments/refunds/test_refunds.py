@@ -8,7 +8,7 @@ from malipo.errors import Invalid
 from malipo.networks.connector import Verdict
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.key_limits import DayUsedUp, PayoutTooLarge
+from malipo.payments.payout_limits import DayUsedUp, PayoutTooLarge
 from malipo.payments.person_limits import PersonLimit
 from malipo.payments.refunds.refundable import AlreadyRefunded, NotRefundable, RefundInProgress
 from malipo.payments.transaction import Status, Type

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.day_close import ChangeKind, Reason
-from malipo.reconciliation.match_statements import match_statements
-from malipo.service import Service
+from malipo.reconciliation.matching.match_statements import match_statements
 from tests.reconciliation.close.books import LATER, MONDAY, Books, at, of_channel, opened
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.coverage import last_before, missing
-from malipo.reconciliation.close.day import begin_of, end_of
-from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.close.day_close import begin_of, end_of
+from malipo.reconciliation.statements.statement_file import StatementFile
 from tests.reconciliation.close.books import MONDAY, TUESDAY, at
 
 BEGIN, END = begin_of(MONDAY), end_of(MONDAY)

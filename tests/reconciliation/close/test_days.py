@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.house_bookings import Kind
@@ -11,11 +12,9 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.day import end_of
-from malipo.reconciliation.close.day_close import ChangeKind, Reading, Reason
+from malipo.reconciliation.close.day_close import ChangeKind, Reading, Reason, end_of
 from malipo.reconciliation.close.store import balances
-from malipo.reconciliation.match_statements import match_statements
-from malipo.service import Service
+from malipo.reconciliation.matching.match_statements import match_statements
 from tests.reconciliation.close.books import (
     LATER,
     MONDAY,

@@ -5,35 +5,145 @@ changed since, in another window, it is shown again and nothing is made.
 """
 
 import asyncio
+import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 from http import HTTPStatus
 from pathlib import PurePath
 from urllib.parse import urlencode
 
+import msgspec
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.merchant.batches import preview
-from malipo.dashboard.merchant.batches.line_names import look_up_lines
-from malipo.dashboard.merchant.batches.preview import Preview, Tab
+from malipo.dashboard.merchant.batches.line_names import differs, look_up_lines
 from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in, number_in
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal, Unavailable
 from malipo.installation.state import Closed
+from malipo.ledger.accounts import Wallet
+from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES
-from malipo.payments.batches.batch import Requester
+from malipo.networks.connector import Channel
+from malipo.payments.batches import warnings
+from malipo.payments.batches.batch import BatchWarning, Item, Requester
 from malipo.payments.batches.request import batch_order_of
 from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
-from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, with_batch, with_columns
-from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS
+from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, number_of, with_batch, with_columns
+from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine
 from malipo.payments.batches.store import batches, drafts, items
+from malipo.payments.fees import fee_of
+from malipo.payments.store import tariffs
+from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
+
+# What the page of a draft shows: its lines, their problems and warnings, its sums. Reads, and pure functions.
+
+
+# Lines that can be mended have many inputs each, and a form has at most 200 of them.
+PER_PAGE_OF_PROBLEMS = 20
+PER_PAGE = 100
+
+
+class Tab(StrEnum):
+    PROBLEMS = "problems"
+    WARNINGS = "warnings"
+    REPAIRED = "repaired"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    draft: Draft
+    lines: Sequence[SpreadsheetLine]
+    warnings: Mapping[int, Sequence[BatchWarning]]  # by row
+    rows: Sequence[int]  # of the lines without problems, by which warnings name each other
+    fee: int
+    wallet: Wallet
+
+    @property
+    def amount(self) -> int:
+        return sum(each.amount for each in self.lines)
+
+    @property
+    def sum_in_file(self) -> int | None:
+        """What the file says, if its lines make another sum."""
+        total, lines = self.draft.total, self.lines
+        return None if total is None or self.draft.edits.left_out or total == sum(x.amount for x in lines) else total
+
+    @property
+    def has_problems(self) -> bool:
+        return any(each.problems for each in self.lines)
+
+    @property
+    def has_warnings(self) -> bool:
+        return bool(self.of(Tab.WARNINGS)) or self.sum_in_file is not None
+
+    @property
+    def seen(self) -> str:
+        """What a person has looked at: submitting names it, so that nothing else is submitted."""
+        values = msgspec.json.encode([[each.row, each.values] for each in self.lines])
+        return hashlib.sha256(values).hexdigest()[:16]
+
+    def of(self, tab: Tab) -> list[SpreadsheetLine]:
+        match tab:
+            case Tab.PROBLEMS:
+                return [each for each in self.lines if each.problems]
+            case Tab.WARNINGS:
+                return [each for each in self.lines if self._is_warned(each)]
+            case Tab.REPAIRED:
+                return [each for each in self.lines if each.is_repaired]
+            case Tab.ALL:
+                return list(self.lines)
+
+    def _is_warned(self, line: SpreadsheetLine) -> bool:
+        return line.row in self.warnings or line.usual_channel is not None or self.has_other_name(line)
+
+    def name_found(self, line: SpreadsheetLine) -> str | None:
+        """Whom the network knows by the number, if it was asked."""
+        return self.draft.edits.names.get(number_of(line))
+
+    def has_other_name(self, line: SpreadsheetLine) -> bool:
+        return differs(line.typed["name"], self.name_found(line))
+
+    def count(self, tab: Tab) -> int:
+        return len(self.of(tab))
+
+
+async def look(connection: Conn, draft: Draft, lines: Sequence[SpreadsheetLine], now: datetime) -> Preview:
+    right = [each for each in lines if not each.problems]
+    items = [item_of(index, each) for index, each in enumerate(right)]
+    found: dict[int, list[BatchWarning]] = defaultdict(list)
+    for warning in await warnings.find(connection, draft.merchant_id, items, now=now):
+        found[right[warning.index].row].append(warning)
+    wallet, _ = await wallets.get(connection, draft.merchant_id)
+    fee = await _fee(connection, draft.merchant_id, items)
+    return Preview(draft, lines, found, [each.row for each in right], fee, wallet)
+
+
+async def _fee(connection: Conn, merchant_id: str, items: Sequence[Item]) -> int:
+    places = {each.channel: (merchant_id, Type.DISBURSEMENT, str(each.channel)) for each in items}
+    bands = await tariffs.find_for(connection, set(places.values()))
+    return sum(fee_of(each.amount, bands.get(places[each.channel], ())) for each in items)
+
+
+def item_of(index: int, line: SpreadsheetLine) -> Item:
+    """Of a line without problems, as far as warnings and fees need it."""
+    return Item(
+        index=index,
+        channel=Channel(str(line.values["channel"])),
+        amount=line.amount,
+        fee=0,
+        phone=str(line.values["recipientPhone"]),
+    )
+
 
 _INPUT = re.compile(rf"({'|'.join(FIELDS)}|out)-([0-9]{{1,7}})")
 _NUMBER = re.compile(r"[0-9]{1,4}")
@@ -177,7 +287,7 @@ async def _page(
     tab = _tab(request, seen)
     tabs = [(each, seen.count(each)) for each in Tab if each is Tab.ALL or seen.count(each)]
     found = seen.of(tab)
-    per_page = preview.PER_PAGE_OF_PROBLEMS if tab is Tab.PROBLEMS else preview.PER_PAGE
+    per_page = PER_PAGE_OF_PROBLEMS if tab is Tab.PROBLEMS else PER_PAGE
     page = min(number_in(request, "page", 1), max(-(-len(found) // per_page), 1))
     return render.page(
         request,
@@ -237,7 +347,7 @@ async def _look(request: MerchantRequest) -> Preview:
         )
     )
     lines = await asyncio.to_thread(draft.lines, service.terms)
-    seen = await service.read_snapshot(lambda connection: preview.look(connection, draft, lines, service.clock()))
+    seen = await service.read_snapshot(lambda connection: look(connection, draft, lines, service.clock()))
     # Looked for last: where its own lines await approval, its batch is found.
     made = await service.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
     return seen if made is None else replace(seen, draft=with_batch(draft, made.batch.id))

@@ -9,14 +9,13 @@ from pathlib import Path
 from starlette.responses import Response
 
 from malipo import ids
-from malipo.client_disconnect import while_connected
-from malipo.csv_export import csv_lines
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.file_upload import receive_upload
 from malipo.dashboard.merchant.batches.line_names import look_up_lines
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.errors import Invalid
+from malipo.http.client_disconnect import while_connected
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits
 from malipo.payments.batches.spreadsheet.read_sheet import (
     MOST_FILE_BYTES,
@@ -27,6 +26,7 @@ from malipo.payments.batches.spreadsheet.read_sheet import (
     read_sheet,
 )
 from malipo.payments.batches.store import drafts
+from malipo.table_files.csv_export import csv_lines
 from malipo.table_files.rows import LimitMet, NotATable
 from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead, ReadingTurns
 

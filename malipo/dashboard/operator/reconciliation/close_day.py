@@ -22,8 +22,7 @@ from malipo.networks.connector import Channel
 from malipo.operators import vouching
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_csv import csv_of
-from malipo.reconciliation.close.day import can_be_closed_at
-from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason
+from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason, can_be_closed_at
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose

@@ -7,7 +7,7 @@ from malipo.dashboard.language import Words
 from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS
 from malipo.network_statements.guess_profile import Guess
 from malipo.network_statements.profile import DONE, FAILED, NEEDED, Field, SignRule
-from malipo.reconciliation.carriers import carrier_named
+from malipo.reconciliation.matching.carriers import carrier_named
 
 CORRECTED = "corrected"  # a field of every form that a person has seen
 TIME_FORMAT, MONEY_IN, MONEY_OUT = "timeFormat", "moneyIn", "moneyOut"

@@ -1,7 +1,7 @@
 """Deciding about exceptions, one or many at once: propose, approve, reject and undo. All of them, or none.
 
-The rules are those of `reconciliation/resolve_exceptions.py`. Each form names what was shown, and is refused if that
-has changed.
+The rules are those of `reconciliation/exceptions/resolve_exceptions.py`. Each form names what was shown, and is
+refused if that has changed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,10 +10,11 @@ from typing import Any
 
 from starlette.responses import Response
 
+from malipo.app.service import EVENTS_TOPIC
 from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
-from malipo.dashboard.operator.alone import is_alone
+from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.reconciliation import exceptions as pages
 from malipo.dashboard.operator.reconciliation.exception_effects import ADOPTION, TITLES, needs_look, terms_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -22,11 +23,11 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
 from malipo.operators import vouching
-from malipo.reconciliation import import_approval
-from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
-from malipo.reconciliation.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
-from malipo.reconciliation.store import exceptions, matching, resolutions
-from malipo.service import EVENTS_TOPIC
+from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.exceptions.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
+from malipo.reconciliation.exceptions.store import exceptions, resolutions
+from malipo.reconciliation.matching.store import matching
+from malipo.reconciliation.statements import import_approval
 
 _CHOICE = "Choose what is to be done."
 _REASON = "Say what you have found out, in 10 to 1,000 characters."

@@ -1,6 +1,7 @@
 """What each resolution of an exception does to the money: every account that changes, before and after.
 
-The amounts are those of `reconciliation/find_effect.py`, which limits count and which the command line shows too.
+The amounts are those of `reconciliation/exceptions/find_effect.py`, which limits count and which the command line
+shows too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,15 @@ from malipo import money
 from malipo.dashboard.language import Words
 from malipo.db import Conn
 from malipo.ledger.accounts import Account
-from malipo.reconciliation import effect_words
-from malipo.reconciliation.exception import ACTIONS, RESOLVED_BY_NOTE, Action, ReconciliationException, Suggestion
-from malipo.reconciliation.find_effect import AccountChange, Balances, find_balances, find_effect
+from malipo.reconciliation.exceptions import effect_words
+from malipo.reconciliation.exceptions.exception import (
+    ACTIONS,
+    RESOLVED_BY_NOTE,
+    Action,
+    ReconciliationException,
+    Suggestion,
+)
+from malipo.reconciliation.exceptions.find_effect import AccountChange, Balances, find_balances, find_effect
 
 TITLES = {
     "match": "It is the line of a payment that we have",

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from malipo.dashboard import render
-from malipo.dashboard.operator.alone import may_be_alone
+from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.reconciliation import exception_effects
 from malipo.dashboard.operator.reconciliation.exception_effects import Choice, Effect, Effects
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
@@ -23,7 +23,7 @@ from malipo.merchants.store import merchants
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
 from malipo.payments.store import cases
-from malipo.reconciliation.exception import (
+from malipo.reconciliation.exceptions.exception import (
     ACTIONS,
     Action,
     ExceptionCount,
@@ -33,10 +33,10 @@ from malipo.reconciliation.exception import (
     Resolution,
     Suggestion,
 )
-from malipo.reconciliation.resolve_exceptions import NoSuchException, ResolveExceptions
-from malipo.reconciliation.store import exceptions, resolutions
-from malipo.reconciliation.store.exceptions import ExceptionFilter
-from malipo.reconciliation.suggest_payments import suggest_payments
+from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.exceptions.store import exceptions, resolutions
+from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
+from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 
 PATH = "/operator/exceptions"
 AGES = ("today", "week", "older")

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from malipo.client_disconnect import while_connected
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import column_mapping, problem_sentences, run_import, statement_preview
@@ -25,15 +24,15 @@ from malipo.dashboard.operator.reconciliation.statements import CHANNELS, PATH
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Refusal
+from malipo.http.client_disconnect import while_connected
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
 from malipo.network_statements.profile import Field
 from malipo.networks.connector import Channel
-from malipo.reconciliation.carriers import carrier_named
-from malipo.reconciliation.choose_profile import all_profiles, save_if_new, save_status_words
-from malipo.reconciliation.doubt_statement import Disagrees, ImportedElsewhere
-from malipo.reconciliation.import_statement import find_same_elsewhere
-from malipo.reconciliation.statement_file import StatementFile
-from malipo.reconciliation.typed_period import period_of
+from malipo.reconciliation.matching.carriers import carrier_named
+from malipo.reconciliation.statements.choose_profile import all_profiles, save_if_new, save_status_words
+from malipo.reconciliation.statements.doubt_statement import Disagrees, ImportedElsewhere
+from malipo.reconciliation.statements.import_statement import find_same_elsewhere
+from malipo.reconciliation.statements.statement_file import StatementFile, period_of
 from malipo.table_files.turns import ReadingTurns
 
 NEW = f"{PATH}/new"

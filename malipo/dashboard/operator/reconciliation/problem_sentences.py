@@ -5,7 +5,8 @@ from functools import cache
 
 from malipo.dashboard.language import Words
 
-# As `network_statements/chain.py`, `reconciliation/statement_file.py` and `reconciliation/doubt_statement.py` say them.
+# As `network_statements/chain.py`, and `statement_file.py` and `doubt_statement.py` of `reconciliation/statements/` say
+# them.
 SENTENCES = [
     "Row {row} says that the balance is {balance}; with the line before it, it would be {expected}: {missing} are "
     "missing or too many.",

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from malipo.dashboard import csrf
+from malipo.dashboard.file_upload import BrokenForm, Part, parts_of
 from malipo.dashboard.forms import Form
-from malipo.dashboard.multipart import BrokenForm, Part, parts_of
 from malipo.dashboard.operator.reconciliation.kept_files import KeptFiles
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.errors import Invalid

@@ -5,6 +5,7 @@ process, since each reads a whole file.
 import asyncio
 from pathlib import Path
 
+from malipo.app.service import EVENTS_TOPIC
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.dashboard.operator.reconciliation.kept_files import About
@@ -13,17 +14,16 @@ from malipo.db import Database
 from malipo.network_statements.profile import Profile
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.doubt_statement import NothingKnown
-from malipo.reconciliation.import_statement import (
+from malipo.reconciliation.matching.matching_summary import match_and_note
+from malipo.reconciliation.statements.doubt_statement import NothingKnown
+from malipo.reconciliation.statements.import_statement import (
     BadLines,
     DoesNotAddUp,
     Imported,
     UnknownStatuses,
     import_statement,
 )
-from malipo.reconciliation.matching_summary import match_and_note
-from malipo.reconciliation.typed_period import period_of
-from malipo.service import EVENTS_TOPIC
+from malipo.reconciliation.statements.statement_file import period_of
 from malipo.settings import Settings
 from malipo.table_files.turns import ReadingTurns
 

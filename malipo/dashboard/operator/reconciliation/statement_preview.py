@@ -15,7 +15,7 @@ from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
-from malipo.reconciliation.choose_profile import best_profile, first_rows
+from malipo.reconciliation.statements.choose_profile import best_profile, first_rows
 
 SHOWN_LINES = 10
 _MOST_READ = 20_000  # lines, to find words of the status column; the import looks at all

@@ -14,7 +14,7 @@ from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
-from malipo.dashboard.operator.alone import may_be_alone
+from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.reconciliation import problem_sentences
 from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -24,16 +24,19 @@ from malipo.errors import Missing
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
-from malipo.reconciliation import effect_words, import_approval, listing_store, matching_summary
-from malipo.reconciliation.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.import_approval import WaitingList
-from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
-from malipo.reconciliation.matching_summary import Summary, find_summary
-from malipo.reconciliation.statement_file import StatementFile, uncovered_before
-from malipo.reconciliation.store import statement_proposals, withdrawals
-from malipo.reconciliation.store.statement_proposals import ProposedAction, StatementProposal
-from malipo.reconciliation.store.withdrawals import FileBooking, Remaining
-from malipo.reconciliation.withdraw_statement import answerable_for, code_of
+from malipo.reconciliation.exceptions import effect_words
+from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
+from malipo.reconciliation.matching import matching_summary
+from malipo.reconciliation.matching.matching_summary import Summary, find_summary
+from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.statements.import_approval import WaitingList
+from malipo.reconciliation.statements.statement_file import StatementFile, uncovered_before
+from malipo.reconciliation.statements.store import listing as listing_store
+from malipo.reconciliation.statements.store import statement_proposals, withdrawals
+from malipo.reconciliation.statements.store.listing import KindSum, ListedFile, ListedLine
+from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.statements.store.withdrawals import FileBooking, Remaining
+from malipo.reconciliation.statements.withdraw_statement import answerable_for, code_of
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]

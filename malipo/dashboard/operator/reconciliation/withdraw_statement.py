@@ -1,7 +1,7 @@
 """Withdraw an import, or undo one of its bookings: proposed on its page by one operator, decided there by another.
 
-The rules are those of `malipo/reconciliation/withdraw_statement.py`. A large file takes longer than a page may, so it
-has a connection of its own.
+The rules are those of `malipo/reconciliation/statements/withdraw_statement.py`. A large file takes longer than a page
+may, so it has a connection of its own.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,16 +13,16 @@ from starlette.responses import Response
 from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
-from malipo.dashboard.operator.alone import is_alone
+from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.reconciliation import run_import
 from malipo.dashboard.operator.reconciliation import statements as pages
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.reconciliation.store import statement_proposals
-from malipo.reconciliation.store.statement_proposals import StatementProposal
-from malipo.reconciliation.withdraw_statement import ANSWERABLE, WithdrawStatements
+from malipo.reconciliation.statements.store import statement_proposals
+from malipo.reconciliation.statements.store.statement_proposals import StatementProposal
+from malipo.reconciliation.statements.withdraw_statement import ANSWERABLE, WithdrawStatements
 
 _REASON = "Say what you have found out, in 10 to 1,000 characters."
 SENTENCES = (_REASON, form_errors.CHANGED, decide.CHANGED, moved_alone.NOT_ALONE, moved_alone.ALWAYS_TWO, ANSWERABLE)

@@ -6,11 +6,11 @@ from datetime import date, datetime
 from malipo import money
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.columns import Route
+from malipo.reconciliation.close.close_csv import Route
 from malipo.reconciliation.close.coverage import covering
 from malipo.reconciliation.close.day_close import Reading
-from malipo.reconciliation.statement_file import StatementFile
-from malipo.reconciliation.store.statements import find_files_of
+from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.store.statements import find_files_of
 
 
 async def find_routes_before(tx: Tx, day: date, begins: datetime) -> list[Route]:

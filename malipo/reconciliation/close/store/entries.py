@@ -11,8 +11,8 @@ import msgspec
 
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.columns import Route
-from malipo.reconciliation.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
+from malipo.reconciliation.close.close_csv import Route
+from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 
 # A withdrawn line names the payment that it was matched with.
 _WAS_PAYMENT = f"coalesce(l.merchant_id <> '{HOUSE}' AND l.kind <> 'reversal', false)"

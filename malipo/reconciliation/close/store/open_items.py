@@ -6,8 +6,8 @@ from datetime import date, datetime
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.day_close import MOST_ITEMS, Item, Reason, Sum
-from malipo.reconciliation.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
-from malipo.reconciliation.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
+from malipo.reconciliation.matching.store.carriers import carrier_of
 
 # Lines that match a payment belong to it, also if they were counted before they did, or were withdrawn since.
 _SUBJECT = f"""

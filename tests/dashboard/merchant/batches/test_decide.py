@@ -6,8 +6,8 @@ import io
 from datetime import timedelta
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.payments.batches.batch import BatchStatus
-from malipo.service import Service
 from tests.dashboard.merchant.batches.batch_pages import Office, office
 from tests.dashboard.page_client import PASSWORD
 

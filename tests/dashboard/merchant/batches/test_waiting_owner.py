@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.merchants import manage_people, vouching
 from malipo.merchants.api_keys import Permission
@@ -13,7 +14,6 @@ from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import Office, office

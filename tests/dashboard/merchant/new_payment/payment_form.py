@@ -13,7 +13,7 @@ from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.payments.fees import Band
 from malipo.payments.listing import transaction_list
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filters import Filter
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Transaction, Type
 from tests.conftest import Running, make_merchant

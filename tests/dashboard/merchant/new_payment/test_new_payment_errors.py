@@ -10,16 +10,16 @@ import pytest
 from starlette.requests import Request
 
 from malipo import clock
-from malipo.accept_language import Language
+from malipo.app.service import Service
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import new_payment
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import ConnectionLost, Tx
 from malipo.db.group_commit import GroupCommit
+from malipo.http.accept_language import Language
 from malipo.ledger.bookings import Kind, book
 from malipo.merchants.store.sessions import Session
 from malipo.payments.initiate import Answer, Order
-from malipo.service import Service
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer

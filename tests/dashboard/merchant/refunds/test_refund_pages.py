@@ -2,12 +2,12 @@
 
 import pytest
 
+from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.merchants.store import approval_rules
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.dashboard.merchant.new_payment.payment_form import PAYOUT, TYPED, PaymentForm, hidden_in, key_in

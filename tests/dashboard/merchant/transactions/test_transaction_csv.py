@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.csv_export import csv_lines
 from malipo.dashboard.merchant import transaction_csv
 from malipo.payments.listing import keyset_pagination
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filters import Filter
 from malipo.payments.transaction import Status, Type
+from malipo.table_files.csv_export import csv_lines
 from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages
 from tests.dashboard.merchant.transactions.transaction_pages import shop as shop
 from tests.dashboard.merchant.transactions.transaction_pages import surfer as surfer

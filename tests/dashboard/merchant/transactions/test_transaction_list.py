@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.listing import keyset_pagination
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filters import Filter
 from malipo.payments.transaction import Status, Type
-from malipo.service import Service
 from tests.conftest import make_merchant
 from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages, link_in, rows_in
 from tests.dashboard.merchant.transactions.transaction_pages import shop as shop

@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock, ids
+from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants.roles import Role
 from malipo.payments.status_writer import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
-from malipo.service import Service
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order

@@ -1,0 +1,1 @@
+"""Assembles the service from its settings, and decides which requests share a commit."""

@@ -1,0 +1,1 @@
+"""Airtel Money, with statements by its API."""

@@ -1,0 +1,1 @@
+"""ClickPesa, an aggregator, with statements by its API."""

@@ -1,0 +1,107 @@
+"""ClickPesa's webhook events, what each means, and the checksum that signs them. Pure.
+
+An event with a right checksum ends a payment; without one it is a hint. There is none for a payout that is done.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from malipo.networks.clickpesa import codes
+from malipo.networks.clickpesa.replies import NETWORK, with_particulars
+from malipo.networks.code_meanings import Table, answer_of, confirmed, refused, unknown, waiting
+from malipo.networks.connector import Acknowledgement, Answer, Callback, FailureCode, News, Verdict
+from malipo.networks.http.client import json_object, key_of, text_of
+from malipo.settings.networks import ClickpesaSettings
+
+_VENDOR = "vendor document"
+_NOT_SIGNED = ("checksum", "checksumMethod")
+# What only the data of the other type has.
+_OF_THE_OTHER = {"PAYMENT": "beneficiary", "PAYOUT": "collectedAmount"}
+
+# What happened. The status beside it is another matter: the vendor's own sample of PAYOUT INITIATED says SUCCESS.
+EVENTS: Table = {
+    "PAYMENT RECEIVED": confirmed("the money moved, unless the status beside it says otherwise", _VENDOR),
+    "PAYMENT FAILED": refused(FailureCode.REJECTED, "failed, unless the status beside it says otherwise", _VENDOR),
+    "PAYOUT INITIATED": waiting("begun, whatever the status beside it", _VENDOR),
+    "PAYOUT REFUNDED": refused(FailureCode.REJECTED, "the money came back", _VENDOR),
+    "PAYOUT REVERSED": refused(FailureCode.REJECTED, "the money came back", _VENDOR),
+    "DEPOSIT RECEIVED": unknown("not about a payment", _VENDOR),
+}
+
+
+def read(callback: Callback, settings: ClickpesaSettings) -> News | None:
+    said = json_object(callback.body) or {}
+    data = said.get("data")
+    if not isinstance(data, dict):
+        return None
+    key, signature = key_of(data.get("orderReference")), text_of(said.get("checksum"))
+    is_signed = bool(signature) and settings.clickpesa_checksum_key is not None
+    if not key or (is_signed and not _is_right(said, signature, settings)):
+        return None
+    answer = _answer(text_of(said.get("event")).upper(), data)
+    return News(key=key, answer=answer, is_signed=is_signed)
+
+
+def acknowledge(news: News | None) -> Acknowledgement:
+    if news is None:
+        return Acknowledgement(status=400, body=b'{"received":false}')
+    return Acknowledgement(status=200, body=b'{"received":true}')
+
+
+def _answer(event: str, data: Mapping[str, Any]) -> Answer:
+    """By the event, and not by the status beside it; where the two contradict each other, unknown.
+
+    Whether the payment is a collection or a payout only its key tells, which the connector cannot look up. Data of the
+    other type than the event are not believed.
+    """
+    status = data.get("status")
+    answer = answer_of(NETWORK, EVENTS, event, text_of(data.get("message")))
+    type_, _, _ = event.partition(" ")
+    is_contradicted = type_ == "PAYMENT" and status not in (None, "") and _verdict(status) is not answer.verdict
+    if is_contradicted or _OF_THE_OTHER.get(type_) in data:
+        return Answer(verdict=Verdict.UNKNOWN, code=event, detail=f"{text_of(status)} {answer.detail}".strip())
+    return with_particulars(answer, data)
+
+
+def _verdict(status: object) -> Verdict | None:
+    meaning = codes.STATUSES.get(text_of(status).upper())
+    return meaning.verdict if meaning else None
+
+
+def _is_right(said: Mapping[str, Any], signature: str, settings: ClickpesaSettings) -> bool:
+    try:
+        made = checksum_of(said, settings)
+    except (RecursionError, ValueError):
+        return False
+    return hmac.compare_digest(made.encode(), signature.lower().encode())
+
+
+def checksum_of(payload: Mapping[str, Any], settings: ClickpesaSettings) -> str:
+    """Of a webhook, and of the bodies that we send."""
+    signed = {name: value for name, value in payload.items() if name not in _NOT_SIGNED}
+    text = _canonical(signed) if settings.clickpesa_checksum == "canonical" else _joined(signed)
+    return hmac.new((settings.clickpesa_checksum_key or "").encode(), text, hashlib.sha256).hexdigest()
+
+
+def _canonical(payload: Mapping[str, Any]) -> bytes:
+    """Compact JSON, the keys of every object sorted."""
+    return msgspec.json.Encoder(order="sorted").encode(payload)
+
+
+def _joined(payload: Mapping[str, Any]) -> bytes:
+    """The older form: the values, in the order of their keys, with nothing between."""
+    return "".join(_flat(payload[name]) for name in sorted(payload)).encode()
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _joined(value).decode()
+    if isinstance(value, list):
+        return "".join(map(_flat, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""HaloPesa of Halotel."""

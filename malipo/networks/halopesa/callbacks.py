@@ -1,0 +1,42 @@
+"""HaloPesa's callbacks, in XML: the result of a push. They are unsigned; only one with the type FIN is final. Pure."""
+
+import msgspec
+
+from malipo.networks.code_meanings import Table, answer_of
+from malipo.networks.connector import Acknowledgement, Answer, Callback, FailureCode, News, Verdict
+from malipo.networks.halopesa.codes import NETWORK
+from malipo.networks.http import xml
+from malipo.networks.http.client import amount_of, key_of, receipt_of, text_of
+from malipo.networks.text import reason_in
+
+
+def read(callback: Callback, results: Table) -> News | None:
+    said = xml.read(callback.body) or {}
+    key, code = key_of(said.get("referenceid")), text_of(said.get("response_code"))
+    if not key or not code:
+        return None
+    detail = text_of(said.get("message"))
+    answer = answer_of(NETWORK, results, code, detail)
+    if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
+        answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
+    if said.get("response_type", "").upper() != "FIN":
+        # Not final, whatever the code.
+        verdict = Verdict.WAITING if code in results else Verdict.UNKNOWN
+        answer = Answer(verdict=verdict, code=code, detail=detail)
+    is_paid = answer.verdict is Verdict.CONFIRMED
+    receipt = receipt_of(said.get("addition_data")) if is_paid else None
+    answer = msgspec.structs.replace(answer, amount=amount_of(said.get("amount")), provider_reference=receipt)
+    return News(key=key, answer=answer, is_signed=False)
+
+
+def acknowledge(news: News | None, now: str) -> Acknowledgement:
+    is_read = news is not None
+    fields = {
+        "responseType": "ACK",
+        "response_code": "0" if is_read else "9001",
+        "message": "Received" if is_read else "The result could not be read",
+        "ReferenceID": news.key if news is not None else "",
+        "ResponseTime": now,
+    }
+    body = f'<?xml version="1.0"?><response>{xml.elements(fields)}</response>'.encode()
+    return Acknowledgement(status=200 if is_read else 400, body=body, media_type="text/xml")

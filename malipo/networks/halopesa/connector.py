@@ -1,0 +1,134 @@
+"""HaloPesa, direct: a SOAP push with a checksum, and its result by callback. Collections only.
+
+No query is published, so a payment ends only by callback. It is unsigned: it counts only from the addresses that the
+operator has listed (`halopesa_callbacks.py`). What codes mean is in `halopesa_codes.py`.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from malipo import clock as clocks
+from malipo.networks.code_meanings import answer_of
+from malipo.networks.connector import (
+    Acknowledgement,
+    Answer,
+    Callback,
+    News,
+    Order,
+    Resubmit,
+    Type,
+    Verdict,
+)
+from malipo.networks.halopesa import callbacks, codes
+from malipo.networks.halopesa.codes import NETWORK
+from malipo.networks.http import xml
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, receipt_of, text_of
+from malipo.networks.token_auth import misconfigured, nothing_sent
+from malipo.settings.networks import HalopesaSettings
+
+_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+_NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
+
+# The answer to a probe: a 500 may only mean that it does not understand the probe; these mean that it is down.
+_TROUBLE = (408, 502, 503, 504)
+
+
+class Halopesa:
+    name = "halopesa"
+
+    def __init__(
+        self, settings: HalopesaSettings, http_client: HttpClient, *, clock: Callable[[], datetime] = clocks.now
+    ) -> None:
+        self._settings = settings
+        self._http_client = http_client
+        self._clock = clock
+        self.timeout_seconds: float = settings.halopesa_timeout_seconds
+        self.concurrency = settings.halopesa_concurrency
+        self._results = codes.callbacks(settings.halopesa_failed_codes)
+
+    def resubmit(self, type_: Type) -> Resubmit:
+        return Resubmit.DUPLICATES_REFUSED  # 9004
+
+    def can_query(self, type_: Type) -> bool:
+        return False
+
+    async def send(self, order: Order) -> Answer:
+        if order.type is not Type.COLLECTION:
+            return misconfigured(NETWORK, "no payouts", "it pays out through an aggregator")
+        reply = await self._http_client.call(
+            "POST",
+            self._settings.halopesa_url or "",
+            headers={"Content-Type": "text/xml;charset=UTF-8", "SOAPAction": '""'},
+            body=self._envelope(order),
+            timeout_seconds=self.timeout_seconds,
+        )
+        if isinstance(reply, Unsent):
+            return nothing_sent("unsent", reply.reason)
+        if isinstance(reply, Lost):
+            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
+        return _of_push(reply, order)
+
+    async def ask(self, order: Order) -> Answer:
+        return Answer(verdict=Verdict.UNKNOWN, code="no query")
+
+    async def probe(self) -> Answer:
+        """There is no harmless request. Any answer at all says that it is up."""
+        reply = await self._http_client.call(
+            "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
+        )
+        if isinstance(reply, Unsent | Lost):
+            return nothing_sent("unsent", reply.reason)
+        return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}", is_fault=reply.status in _TROUBLE)
+
+    def read(self, callback: Callback) -> News | None:
+        return callbacks.read(callback, self._results)
+
+    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+        return callbacks.acknowledge(news, self._now())
+
+    def _now(self) -> str:
+        return self._clock().astimezone(_ZONE).strftime("%Y%m%d%H%M%S")
+
+    def _envelope(self, order: Order) -> bytes:
+        signed = {
+            "requestid": order.key,
+            "username": self._settings.halopesa_username or "",
+            "password": self._settings.halopesa_password or "",
+            "request_time": self._now(),
+            "amount": str(order.amount),
+            "sender_msisdn": order.phone.removeprefix("+"),
+            "beneficiary_accountid": self._settings.halopesa_account or "",
+            "referenceid": order.key,
+        }
+        secret = self._settings.halopesa_secret_key or ""
+        fields = dict(signed)
+        if self._settings.halopesa_business_number is not None:
+            fields["business_no"] = self._settings.halopesa_business_number
+        fields |= {
+            "function_code": self._settings.halopesa_function_code,
+            "addition_data": "",
+            "check_sum": hashlib.sha256(("".join(signed.values()) + secret).encode()).hexdigest(),
+        }
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?>'
+            f'<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:ws="{_NAMESPACE}">'
+            "<soapenv:Header/><soapenv:Body><ws:HaloPesaServiceAPI>"
+            f"<request>{xml.elements(fields)}</request>"
+            "</ws:HaloPesaServiceAPI></soapenv:Body></soapenv:Envelope>"
+        ).encode()
+
+
+def _of_push(reply: Reply, order: Order) -> Answer:
+    said = xml.read(reply.body)
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    if receipt_of(said.get("referenceid")) not in (None, order.key):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
+    answer = answer_of(NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
+    # A page without any code is not theirs: a fault.
+    return msgspec.structs.replace(answer, is_fault=not code)

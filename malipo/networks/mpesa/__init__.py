@@ -1,0 +1,1 @@
+"""M-Pesa of Vodacom."""

@@ -1,0 +1,41 @@
+"""M-Pesa's callbacks: the result of a payment, which carries no amount. They are unsigned, so they are hints. Pure."""
+
+from typing import Any
+
+import msgspec
+
+from malipo.networks.code_meanings import answer_of
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Verdict
+from malipo.networks.http.client import json_object, key_of, receipt_of, text_of
+from malipo.networks.mpesa import codes
+from malipo.networks.mpesa.replies import NETWORK
+
+_encode = msgspec.json.Encoder().encode
+
+
+def read(callback: Callback) -> News | None:
+    said = json_object(callback.body) or {}
+    key, answer = key_of(said.get("input_ThirdPartyConversationID")), _answer(said)
+    return News(key=key, answer=answer, is_signed=False) if key and answer else None
+
+
+def _answer(said: dict[str, Any]) -> Answer | None:
+    code, detail = text_of(said.get("input_ResultCode")), text_of(said.get("input_ResultDesc"))
+    if not code:
+        return None
+    answer = answer_of(NETWORK, codes.CALLBACKS, code, detail)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("input_TransactionID")))
+
+
+def acknowledge(callback: Callback, news: News | None) -> Acknowledgement:
+    said = json_object(callback.body) or {}
+    is_read = news is not None
+    body = {
+        "output_OriginalConversationID": text_of(said.get("input_OriginalConversationID")),
+        "output_ResponseCode": "0" if is_read else "1",
+        "output_ResponseDesc": "Successfully Accepted Result" if is_read else "The result could not be read",
+        "output_ThirdPartyConversationID": text_of(said.get("input_ThirdPartyConversationID")),
+    }
+    return Acknowledgement(status=200 if is_read else 400, body=_encode(body))

@@ -1,0 +1,156 @@
+"""Looks up the name behind a phone number: which connector can, a short timeout, a cache of a minute for each asker.
+
+Whatever goes wrong, the answer is an unknown name and never an error: nobody waits for a name to be able to pay. Names
+are personal data: nothing here logs one, and none is kept longer than the cache keeps it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from malipo import log
+from malipo.networks.connector import Channel, Connector, LooksUpNames, Recipient, Type
+from malipo.networks.http.client import text_of
+
+CACHE_SECONDS = 60
+_MOST_CACHED = 10_000
+_MOST_AT_ONCE = 8  # of a list; a single look-up does not wait for a list
+
+Number = tuple[Channel, str]
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What a network said, and when; without a time it said nothing."""
+
+    recipient: Recipient
+    checked_at: datetime | None = None
+
+
+class NameLookup:
+    def __init__(
+        self,
+        connectors: Mapping[str, Connector],
+        routes: Mapping[tuple[Channel, Type], str],
+        *,
+        timeout_seconds: float,
+    ) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._by_channel = {channel: _choose(connectors, routes, channel) for channel in Channel}
+        self._cached: dict[tuple[str, Number], tuple[float, Looked]] = {}  # until when, the oldest first
+        self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    def can_look_up(self, channel: Channel) -> bool:
+        return self._by_channel[channel] is not None
+
+    def recall(self, whose: str, channel: Channel, phone: str) -> Looked | None:
+        """What the same asker was told of this number within the last minute."""
+        cached = self._cached.get((whose, (channel, phone)))
+        return cached[1] if cached is not None and asyncio.get_running_loop().time() < cached[0] else None
+
+    async def look_up(self, whose: str, channel: Channel, phone: str, *, now: datetime) -> Looked:
+        connector = self._by_channel[channel]
+        if connector is None:
+            return Looked(Recipient(code="unavailable"))
+        if (recalled := self.recall(whose, channel, phone)) is not None:
+            return recalled
+        recipient = await self._ask(connector, channel, phone)
+        if recipient.name is None and recipient.is_registered is None:
+            return Looked(recipient)  # It is asked again the next time.
+        looked = Looked(recipient, now)
+        self._keep(whose, (channel, phone), looked)
+        return looked
+
+    async def look_up_many(
+        self, whose: str, numbers: Iterable[Number], *, seconds: float, now: datetime
+    ) -> dict[Number, Looked]:
+        """Each number once, a few at a time. What is not answered in `seconds` is missing."""
+        found: dict[Number, Looked] = {}
+        waiting = iter(dict.fromkeys(numbers))
+
+        async def take() -> None:
+            for number in waiting:
+                async with self._turns:
+                    found[number] = await self.look_up(whose, *number, now=now)
+
+        try:
+            async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+                for _ in range(_MOST_AT_ONCE):
+                    group.create_task(take())
+        except TimeoutError:
+            log.info("recipients.lookup_ended", reason="no more time", found=len(found))
+        return found
+
+    async def _ask(self, connector: LooksUpNames, channel: Channel, phone: str) -> Recipient:
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await connector.look_up(channel, phone)
+        except TimeoutError:
+            return Recipient(code="timeout")
+        except Exception as error:
+            # A bug of a connector must not keep anybody from paying.
+            log.warning("recipient.lookup_broke", channel=channel, error=type(error).__name__)
+            return Recipient(code="broke")
+
+    def _keep(self, whose: str, number: Number, looked: Looked) -> None:
+        now = asyncio.get_running_loop().time()
+        self._cached.pop((whose, number), None)
+        self._cached[whose, number] = (now + CACHE_SECONDS, looked)
+        if self._cached[next(iter(self._cached))][0] <= now:  # No name is kept longer than it is of use.
+            self._cached = {key: kept for key, kept in self._cached.items() if kept[0] > now}
+        for oldest in list(self._cached)[: max(len(self._cached) - _MOST_CACHED, 0)]:
+            del self._cached[oldest]
+
+
+def _choose(
+    connectors: Mapping[str, Connector], routes: Mapping[tuple[Channel, Type], str], channel: Channel
+) -> LooksUpNames | None:
+    """The one that carries the channel's payouts, if it can; else the first that can."""
+    carrier = routes.get((channel, Type.DISBURSEMENT))
+    by_preference = sorted(connectors, key=lambda name: name != carrier)
+    return next(
+        (
+            connector
+            for name in by_preference
+            if isinstance(connector := connectors[name], LooksUpNames) and connector.looks_up(channel)
+        ),
+        None,
+    )
+
+
+# How many look-ups may go to a network in a minute, where it counts our requests. Each process counts for itself.
+
+
+_SPAN_SECONDS = 60
+
+
+class MinuteLimit:
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._taken: deque[float] = deque()
+
+    def take(self) -> bool:
+        """Whether one more may go now; it then counts."""
+        now = asyncio.get_running_loop().time()
+        while self._taken and self._taken[0] <= now - _SPAN_SECONDS:
+            self._taken.popleft()
+        if len(self._taken) >= self._per_minute:
+            return False
+        self._taken.append(now)
+        return True
+
+
+# A person's name, as networks write it. Pure.
+
+
+_MOST_CHARACTERS = 100
+_PLACEHOLDERS = ("N/A", "NA", "NULL", "NONE", "UNKNOWN")
+
+
+def name_in(*parts: object) -> str | None:
+    """The parts of a name on one line; None where there is none, or only something in its place."""
+    texts = [text_of(part) for part in parts if isinstance(part, str)]
+    name = " ".join(" ".join(text for text in texts if text.upper() not in _PLACEHOLDERS).split())[:_MOST_CHARACTERS]
+    return name.strip() if any(character.isalpha() for character in name) else None

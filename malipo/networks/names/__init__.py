@@ -1,1 +1,0 @@
-"""The names behind phone numbers, as networks have them on file."""

@@ -1,0 +1,1 @@
+"""Tigo Pesa (Mixx by Yas)."""

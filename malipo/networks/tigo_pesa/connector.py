@@ -1,0 +1,159 @@
+"""Tigo Pesa, now Mixx by Yas: a push in JSON, its result by callback, a query and payouts in XML.
+
+Every address is a partner's own. The query is optional, and there is none for payouts: if a payout's reply is lost,
+only an operator can find out, and it is never sent again. Callbacks are unsigned (`tigo_pesa_callbacks.py`). What
+replies say is in `tigo_pesa_replies.py`, what codes mean in `tigo_pesa_codes.py`.
+"""
+
+from urllib.parse import urlencode
+
+import msgspec
+
+from malipo import randomness
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.http import xml
+from malipo.networks.http.client import (
+    HttpClient,
+    Lost,
+    Reply,
+    Unsent,
+    seconds_of,
+    text_of,
+    token_of,
+)
+from malipo.networks.text import cleaned
+from malipo.networks.tigo_pesa import callbacks, codes, replies
+from malipo.networks.token_auth import NoToken, TokenAuth, misconfigured, nothing_sent
+from malipo.settings.networks import TigoPesaSettings
+
+_encode = msgspec.json.Encoder().encode
+
+_TOKEN_MARGIN_SECONDS = 30
+
+
+class TigoPesa:
+    name = "tigo_pesa"
+
+    def __init__(self, settings: TigoPesaSettings, http_client: HttpClient) -> None:
+        self._settings = settings
+        self._http_client = http_client
+        self.timeout_seconds: float = settings.tigo_pesa_timeout_seconds
+        self.concurrency = settings.tigo_pesa_concurrency
+        self._results = codes.queries(settings.tigo_pesa_not_found_codes)
+        self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
+
+    def resubmit(self, type_: Type) -> Resubmit:
+        return Resubmit.UNSAFE  # The answer to a repeated reference is not published.
+
+    def can_query(self, type_: Type) -> bool:
+        return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None
+
+    async def send(self, order: Order) -> Answer:
+        return await (self._push(order) if order.type is Type.COLLECTION else self._pay_out(order))
+
+    async def ask(self, order: Order) -> Answer:
+        if not self.can_query(order.type):
+            return Answer(verdict=Verdict.UNKNOWN, code="no query")
+        fields = {
+            "TYPE": "MTPGGetSODetails",
+            "REFERENCEID": randomness.token_hex(10),  # the id of the query itself, and never twice the same
+            "MSISDN": self._settings.tigo_pesa_biller_msisdn or "",
+            "PIN": self._settings.tigo_pesa_pin or "",
+            "EXTERNALREFID": self._reference(order),
+        }
+        reply = await self._command(self._settings.tigo_pesa_query_url, fields)
+        if isinstance(reply, Unsent | Lost):
+            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
+        return replies.of_query(reply, self._reference(order), self._results)
+
+    async def probe(self) -> Answer:
+        return await self._authorised.probe()
+
+    def read(self, callback: Callback) -> News | None:
+        return callbacks.read(callback, self._settings)
+
+    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+        return callbacks.acknowledge(callback, news, self._settings)
+
+    def _reference(self, order: Order) -> str:
+        return self._settings.tigo_pesa_biller_code + order.key
+
+    async def _push(self, order: Order) -> Answer:
+        body = {
+            "CustomerMSISDN": order.phone.removeprefix("+"),
+            "BillerMSISDN": self._settings.tigo_pesa_biller_msisdn,
+            "Amount": order.amount,
+            "Remarks": cleaned(order.note, least=1, most=100),
+            "ReferenceID": self._reference(order),
+        }
+        reply = await self._authorised.call(
+            lambda token, seconds: self._http_client.call(
+                "POST",
+                self._settings.tigo_pesa_push_url or "",
+                headers={
+                    "Authorization": f"bearer {token}",
+                    "Username": self._settings.tigo_pesa_username or "",
+                    "Password": self._settings.tigo_pesa_password or "",
+                    "Content-Type": "application/json",
+                    "Cache-Control": "no-cache",
+                },
+                body=_encode(body),
+                timeout_seconds=seconds,
+            ),
+            is_over=lambda reply: reply.status == 401,
+        )
+        return reply if isinstance(reply, Answer) else replies.of_push(reply, self._reference(order))
+
+    async def _pay_out(self, order: Order) -> Answer:
+        fields = {
+            "TYPE": self._settings.tigo_pesa_disbursement_type,
+            "REFERENCEID": self._reference(order),
+            "MSISDN": self._settings.tigo_pesa_account_msisdn or "",
+            "PIN": self._settings.tigo_pesa_pin or "",
+            "MSISDN1": order.phone.removeprefix("+"),
+            "AMOUNT": str(order.amount),
+        }
+        if self._settings.tigo_pesa_sender_name is not None:
+            fields["SENDERNAME"] = self._settings.tigo_pesa_sender_name
+        fields["LANGUAGE1"] = self._settings.tigo_pesa_language
+        if self._settings.tigo_pesa_brand_id is not None:
+            fields["BRAND_ID"] = self._settings.tigo_pesa_brand_id
+        reply = await self._command(self._settings.tigo_pesa_disbursement_url, fields)
+        if isinstance(reply, Unsent):
+            return nothing_sent("unsent", reply.reason)
+        if isinstance(reply, Lost):
+            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
+        return replies.of_payout(reply, self._reference(order))
+
+    async def _command(self, url: str | None, fields: dict[str, str]) -> Reply | Unsent | Lost:
+        return await self._http_client.call(
+            "POST",
+            url or "",
+            headers={"Content-Type": "text/xml;charset=UTF-8"},
+            body=f'<?xml version="1.0"?><COMMAND>{xml.elements(fields)}</COMMAND>'.encode(),
+            timeout_seconds=self.timeout_seconds,
+        )
+
+    async def _fetch_token(self) -> tuple[str, float]:
+        form = {
+            "username": self._settings.tigo_pesa_username or "",
+            "password": self._settings.tigo_pesa_password or "",
+            "grant_type": "password",
+        }
+        reply = await self._http_client.call(
+            "POST",
+            self._settings.tigo_pesa_token_url or "",
+            headers={"Content-Type": "application/x-www-form-urlencoded", "Cache-Control": "no-cache"},
+            body=urlencode(form).encode(),
+            timeout_seconds=self.timeout_seconds,
+        )
+        if isinstance(reply, Unsent | Lost):
+            raise NoToken(nothing_sent("token", reply.reason))
+        said = reply.json() or {}
+        # Some gateways answer an error with 200, so only the token itself counts.
+        if token := token_of(said.get("access_token")):
+            return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
+        if not reply.is_fault and text_of(said.get("error")):
+            description = text_of(said.get("error_description"))
+            raise NoToken(misconfigured(replies.NETWORK, text_of(said["error"]), description))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))

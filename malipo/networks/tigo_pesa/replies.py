@@ -1,0 +1,77 @@
+"""Parses Tigo Pesa's replies: to a push, to a payout, to a query. Pure.
+
+A reference is ours with the biller's code before it: the connector knows it.
+"""
+
+import msgspec
+
+from malipo.networks.code_meanings import Table, answer_of
+from malipo.networks.connector import Answer, Verdict
+from malipo.networks.http import xml
+from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.tigo_pesa import codes
+from malipo.networks.token_auth import misconfigured
+
+NETWORK = "Tigo Pesa"
+
+
+def of_push(reply: Reply, reference: str) -> Answer:
+    said = reply.json()
+    if reply.status == 401:
+        return misconfigured(NETWORK, "HTTP 401", "the token is not accepted")
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    code, detail = text_of(said.get("ResponseCode")), text_of(said.get("ResponseDescription"))
+    if receipt_of(said.get("ReferenceID")) not in (None, reference):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
+    if "duplicate" in f"{code} {detail} {text_of(said.get('Message'))}".lower():
+        # No code for it is published. It has this reference already, and the first may have been paid.
+        return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail)
+    answer = answer_of(NETWORK, codes.PUSHES, code or f"HTTP {reply.status}", detail)
+    if (answer.verdict is Verdict.WAITING) != (said.get("ResponseStatus") is True):
+        return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=detail)  # It contradicts itself.
+    return answer
+
+
+def of_payout(reply: Reply, reference: str) -> Answer:
+    said = xml.read(reply.body)
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    if receipt_of(said.get("referenceid")) not in (None, reference):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    status, detail = said.get("txnstatus", ""), text_of(said.get("message"))
+    shown = text_of(status) or f"HTTP {reply.status}"
+    answer = answer_of(NETWORK, codes.PAYOUTS, _plain(status), detail, shown=shown)
+    if answer.verdict is Verdict.CONFIRMED:
+        return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("txnid")))
+    # A page without any status is not theirs: a fault.
+    return msgspec.structs.replace(answer, is_fault=not status)
+
+
+def of_query(reply: Reply, reference: str, results: Table) -> Answer:
+    """A result other than 0 says that there is no such payment only if it is on the operator's list."""
+    said = xml.read(reply.body)
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    if receipt_of(said.get("externalrefid")) not in (None, reference):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    result, detail = _plain(text_of(said.get("resultcode"))), text_of(said.get("resultdesc"))
+    word = text_of(said.get("txnstatus"))
+    if not result:
+        return Answer(verdict=Verdict.UNKNOWN, code=word or f"HTTP {reply.status}", detail=detail, is_fault=True)
+    if result != "0" and word.lower() in codes.WORDS:
+        return Answer(verdict=Verdict.UNKNOWN, code=result, detail=f"{word}: {detail}")  # It contradicts itself.
+    if result != "0":
+        return answer_of(NETWORK, results, result, detail)
+    answer = answer_of(NETWORK, codes.WORDS, word.lower(), detail, shown=word or f"HTTP {reply.status}")
+    if not answer.verdict.is_definite:
+        return answer
+    amount, is_paid = amount_of(said.get("amount")), answer.verdict is Verdict.CONFIRMED
+    receipt = receipt_of(said.get("txnid")) if is_paid else None
+    lacks = is_paid and amount is None
+    return msgspec.structs.replace(answer, amount=amount, lacks_amount=lacks, provider_reference=receipt)
+
+
+def _plain(code: str) -> str:
+    """The same code comes with leading zeros and without."""
+    return code.lstrip("0") or ("0" if code else "")

@@ -1,0 +1,149 @@
+"""The filters of a list of transactions, as SQL conditions."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from malipo import clock, ids
+from malipo.db import Conn
+from malipo.db.where_clause import Conditions
+from malipo.networks.connector import Channel
+from malipo.payments import idempotency
+from malipo.payments.store import idempotency_keys, transactions
+from malipo.payments.transaction import Status, Transaction, Type, folded
+from malipo.validation.fields import Fields
+
+_ID = re.compile(r"txn_[0-9a-hjkmnp-tv-z]{26}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    statuses: tuple[Status, ...] = ()  # any of them; none: all
+    type: Type | None = None
+    channel: Channel | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    search: str | None = None
+    order_reference: str | None = None  # exactly
+    idempotency_key: str | None = None  # that it was made with
+    before: str | None = None  # an id: only what is older is on the page; the total is of all
+
+    @property
+    def may_be_costly(self) -> bool:
+        """Whether it can take long, whatever the indexes: a term, or a reference, that very many payments have."""
+        return self.search is not None or self.order_reference is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it names the payments that it is about, so that an index finds them."""
+        return self.order_reference is not None or self.idempotency_key is not None
+
+    @property
+    def first_millisecond(self) -> int | None:
+        """The first whole one that is not before `first`."""
+        if self.first is None:
+            return None
+        return clock.milliseconds(self.first) + (self.first.microsecond % 1000 != 0)
+
+    @property
+    def last_millisecond(self) -> int | None:
+        return None if self.last is None else clock.milliseconds(self.last)
+
+    @property
+    def term(self) -> str | None:
+        return None if self.search is None else folded(self.search)
+
+
+def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> Filter:
+    """From the query of the API or a page. `search_of` turns what was typed into the search term."""
+    return Filter(
+        statuses=fields.choice_list("status", Status),
+        type=fields.choice("type", Type),
+        channel=fields.choice("channel", Channel),
+        first=fields.moment("from"),
+        last=fields.moment("to", is_end=True),
+        search=search_of(fields.text("search", most=255)) or None,
+        order_reference=fields.order_reference(),
+        idempotency_key=_key_in(fields),
+        before=_before_in(fields),
+    )
+
+
+def _key_in(fields: Fields) -> str | None:
+    key = fields.raw("idempotencyKey")
+    if key is not None and (problem := idempotency.problem_with(key)):
+        fields.wrong("idempotencyKey", "idempotency_key_invalid", problem)
+        return None
+    return None if key is None else str(key)
+
+
+def _before_in(fields: Fields) -> str | None:
+    """The id that the page ends before. It need not exist: it is a place among the others."""
+    before = fields.raw("before")
+    if before is None:
+        return None
+    if not isinstance(before, str) or not _ID.fullmatch(before):
+        fields.wrong("before", "before_invalid", "before must be the id of a transaction: the last of the page before.")
+    elif fields.raw("page") is not None:
+        fields.wrong("before", "before_invalid", "before and page are two ways to turn pages: send only one of them.")
+    else:
+        return before
+    return None
+
+
+def where_of(merchant_id: str, wanted: Filter) -> Conditions:
+    """Conditions on the table `transactions`, as `t`."""
+    where = Conditions("t.merchant_id = {}", merchant_id)
+    add_sort(where, wanted)
+    add_span(where, wanted)
+    where.add("t.order_reference = {}", wanted.order_reference)
+    where.add("strpos(t.search_text, {}) > 0", wanted.term)
+    return where
+
+
+def add_sort(where: Conditions, wanted: Filter) -> None:
+    where.add("t.status = ANY({}::text[])", list(wanted.statuses) or None)
+    where.add("t.type = {}", wanted.type)
+    where.add("t.channel = {}", wanted.channel)
+
+
+def is_sorted(wanted: Filter) -> bool:
+    return any((wanted.statuses, wanted.type, wanted.channel))
+
+
+def add_span(where: Conditions, wanted: Filter) -> None:
+    """An id begins with the time of its creation in milliseconds, so a range of time is a range of ids."""
+    first, last = wanted.first_millisecond, wanted.last_millisecond
+    where.add("t.id >= {}", None if first is None else ids.first_of("txn_", first))
+    where.add("t.id <= {}", None if last is None else ids.last_of("txn_", last))
+    where.add("t.id < {}", wanted.before)
+
+
+# Lists by an order reference or an idempotency key, which name the payments that they are about.
+#
+# An index has them in the order of their ids: the total and the page are read from it, and then the page's rows.
+
+
+async def page(
+    connection: Conn, merchant_id: str, wanted: Filter, *, offset: int, limit: int
+) -> tuple[int, list[Transaction]]:
+    made = None
+    if wanted.idempotency_key is not None:
+        made = await idempotency_keys.find_transaction_ids(connection, merchant_id, wanted.idempotency_key)
+    everything = _where(merchant_id, replace(wanted, before=None), made)
+    total = int(
+        await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {everything}", *everything.values)
+    )
+    where = _where(merchant_id, wanted, made)
+    rows = await connection.fetch(
+        f"SELECT t.id FROM transactions t WHERE {where} ORDER BY t.id DESC LIMIT {limit:d} OFFSET {offset:d}",
+        *where.values,
+    )
+    return total, await transactions.find_by_ids(connection, merchant_id, [row["id"] for row in rows])
+
+
+def _where(merchant_id: str, wanted: Filter, made: list[str] | None) -> Conditions:
+    where = where_of(merchant_id, wanted)
+    where.add("t.id = ANY({}::text[])", made)
+    return where

@@ -1,0 +1,1 @@
+"""Exceptions of reconciliation: what operators may decide about each, and what a decision does."""

@@ -1,0 +1,289 @@
+"""What a decided action does: the line gets its place, and the ledger what it lacked. And how each is undone."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo import clock, ids
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Invalid, Missing
+from malipo.installation import network_keys
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account
+from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.payments.settle import Settle
+from malipo.payments.store import adopted_payments, corrections, transactions
+from malipo.payments.transaction import Status, Transaction
+from malipo.reconciliation.exceptions.action_moves import signed_amount
+from malipo.reconciliation.exceptions.adopt_payment import adopt, undo_adoption
+from malipo.reconciliation.exceptions.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.exceptions.store import payments
+from malipo.reconciliation.matching.coverage import NEAR
+from malipo.reconciliation.matching.report_evidence import Reported, report
+from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days
+
+BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
+_NO_PLACE = "The line has its place already, or the payment has another line."
+
+
+@dataclass(frozen=True)
+class Decided:
+    """An action that is decided, and by whom."""
+
+    exception: ReconciliationException
+    resolution: Resolution
+    actor: Actor  # the last who decided
+    now: datetime
+    is_alone: bool = False  # the only operator there is has said so: --alone
+
+    @property
+    def approved_by(self) -> str | None:
+        is_second = self.actor.name != self.resolution.requested_by
+        return self.actor.name if is_second else None
+
+
+async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
+    """The line is that of a payment, which is told so, unless the statement shows that the network has taken it back.
+    What the amounts differ by is booked to suspense."""
+    line_id = _line(decided.exception)
+    payment = await find_payment(tx, decided.resolution.terms["payment"])
+    signed = require_direction(decided.exception, payment)
+    require_own_amount(decided.exception, payment)
+    await require_only_one_like_it(tx, decided.exception, payment)
+    reversals = await matching.find_open_reversals(tx, line_id)
+    if not await evidence.insert_match(
+        tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
+    ):
+        raise Conflict(_NO_PLACE)
+    await _let_go_of_keys(tx, decided.exception)
+    await matching.match_reversals(tx, now=decided.now)
+    await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
+    found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
+    await report(tx, settle, found, Reported(), now=decided.now)
+    await absence.check_again(tx, line_id)
+    rest = decided.exception.moved_cents - signed * 100
+    return await _book(tx, decided, rest, Account.SUSPENSE) if rest else None
+
+
+async def book(tx: Tx, decided: Decided) -> str:
+    """What the ledger lacks of the line is booked to an account of the house.
+
+    Where the float has followed the payment already, with another amount, the line is the payment's evidence, and only
+    the rest is booked: all of it would be in the float twice, and the payment would look absent.
+    """
+    exception = decided.exception
+    line_id, lacking = _line(exception), exception.lacking_cents
+    if not lacking:
+        raise Conflict("The ledger has all of the line by now: match it with its payment.")
+    account = account_of(decided.resolution.terms)
+    if not exception.has_followed:
+        has_place = await booked_lines.close_line(tx, line_id)
+    else:
+        assert exception.merchant_id is not None
+        assert exception.transaction_id is not None
+        has_place = await evidence.insert_match(
+            tx, line_id, exception.merchant_id, exception.transaction_id, by=decided.actor.name, now=decided.now
+        )
+        await evidence.set_reported(tx, [line_id])
+    if not has_place:
+        raise Conflict(_NO_PLACE)
+    await _let_go_of_keys(tx, exception)
+    await absence.check_again(tx, line_id)
+    return await _book(tx, decided, lacking, account)
+
+
+async def adopt_line(tx: Tx, decided: Decided, settle: Settle, *, reference_prefix: str) -> Transaction:
+    """The line is a payment of a merchant that we have lost. If the statement shows that the network has taken it back,
+    the payment is told so at once: the merchant could spend it before the next matching."""
+    line_id = _line(decided.exception)
+    reversals = await matching.find_open_reversals(tx, line_id)
+    payment = await adopt(
+        tx, decided.exception, decided.resolution.terms, reference_prefix=reference_prefix, now=decided.now
+    )
+    if not await evidence.insert_match(
+        tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
+    ):
+        raise Conflict(_NO_PLACE)
+    await evidence.set_reported(tx, [line_id])
+    if reversals:
+        await matching.match_reversals(tx, now=decided.now)
+        await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
+        found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
+        await report(tx, settle, found, Reported(), now=decided.now)
+    await absence.check_again(tx, line_id)
+    return payment
+
+
+async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
+    """Reverse what a resolution did. The line has no place again, and only operators decide about it."""
+    if undone.booking_id is not None:
+        await house_bookings.undo(
+            tx,
+            undone.booking_id,
+            evidence=decided.resolution.reason,
+            booked_by=decided.resolution.requested_by,
+            approved_by=decided.approved_by,
+            first_open_day=await open_days.find_first(tx),
+            now=decided.now,
+        )
+    match undone.action:
+        case Action.BOOK:
+            line_id = _line(decided.exception)
+            if not await evidence.delete_matches(tx, [line_id]):
+                await booked_lines.reopen_line(tx, line_id)
+            await absence.check_again(tx, line_id)
+        case Action.MATCH | Action.ADOPT:
+            line_id = _line(decided.exception)
+            if undone.action is Action.ADOPT:
+                await undo_adoption(
+                    tx,
+                    line_id,
+                    evidence=decided.resolution.reason,
+                    requested_by=decided.resolution.requested_by,
+                    actor=decided.actor,
+                    now=decided.now,
+                )
+            await evidence.delete_matches(tx, [line_id])
+            await absence.check_again(tx, line_id)
+
+
+async def find_payment(tx: Tx, id_or_reference: str) -> Transaction:
+    payment = await payments.find(tx, id_or_reference)
+    if payment is None:
+        raise Missing(f"There is no payment {id_or_reference!r}.")
+    return payment
+
+
+async def require_no_line(tx: Tx, payment: Transaction) -> None:
+    if await evidence.has_line(tx, payment.merchant_id, payment.id):
+        raise Conflict(_NO_PLACE)
+    adopted = await adopted_payments.find(tx, payment.merchant_id, payment.id)
+    if adopted is not None and adopted.is_undone:
+        raise Conflict(f"{payment.reference} was adopted from a line, and that was undone. Adopt the line again.")
+    if payment.network_key == payment.id:
+        raise Conflict(f"{payment.reference} was never sent to a network, so the line is that of another payment.")
+
+
+def require_own_amount(exception: ReconciliationException, payment: Transaction) -> None:
+    """A network refunds exactly what it was asked for. A refund that is lost may have left its key to another one of
+    the collection: that one was not paid by the line."""
+    is_another = payment.amount * 100 != abs(exception.moved_cents) and payment.status is not Status.COMPLETED
+    if payment.refund_of is not None and is_another:
+        raise Conflict(
+            f"{payment.reference} is a refund of TZS {payment.amount:,}, and the line is of another amount: it is of "
+            "another refund. If that is lost, book the line to suspense, and settle it with the merchant."
+        )
+
+
+async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """A line that names no payment is matched with one that is not known to be paid only if no other of the same number
+    and amount may be its payment: both would be debited. The networks know them by their keys, and tell. And it is not
+    matched with a payment whose receipt is on another line, nor while another has its key or receipt: that one would be
+    left without a line, and paid again as one that we have lost."""
+    assert exception.receipt is not None
+    assert exception.moved_at is not None
+    await _require_no_other_named(tx, exception, payment)
+    if await payments.has_other_line(tx, payment, exception.receipt):
+        raise Conflict(
+            f"{payment.reference} has the receipt {payment.provider_reference}, which is on another line: that one is "
+            "its line."
+        )
+    is_paid = await _is_paid(tx, payment)
+    is_named = network_keys.key_in(exception.key or "") == payment.network_key
+    if is_named or is_paid or payment.provider_reference == exception.receipt:
+        return
+    other = await payments.find_other_like(
+        tx,
+        payment,
+        abs(exception.line_amount or 0),
+        receipt=exception.receipt,
+        since=exception.moved_at - NEAR,
+    )
+    if other is not None:
+        raise Conflict(
+            f"{other.reference} has the same number and amount, and no line: the line may be that one's. If it is "
+            "paid, match the line with it; if not, wait until its network has told how it ended, or settle it first."
+        )
+
+
+async def _is_paid(tx: Tx, payment: Transaction) -> bool:
+    """As its last correction says, or else its status."""
+    named = (payment.merchant_id, payment.id)
+    correction = (await corrections.find(tx, [named])).get(named)
+    return payment.status is Status.COMPLETED if correction is None else correction.is_paid
+
+
+async def _require_no_other_named(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """A payment may have come, or got its receipt, since the last matching."""
+    assert exception.receipt is not None
+    assert exception.moved_at is not None
+    key = network_keys.key_in(exception.key or "")
+    if key == payment.network_key:
+        return  # A receipt may be what somebody has typed.
+    named = {
+        "key": None if key is None else await transactions.find_by_network_key(tx, key),
+        "receipt": await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at),
+    }
+    for word, other in named.items():
+        if other is None or other.id == payment.id or signed_amount(other) * 100 != exception.moved_cents:
+            continue
+        if word == "receipt" and other.status.is_final and not await _is_paid(tx, other):
+            continue
+        if not await evidence.has_line(tx, other.merchant_id, other.id):
+            raise Conflict(f"{other.reference} has this {word}. If it is this payment, match the line with it.")
+
+
+async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:
+    """The line is not that of the adoptions that were undone: requests that give their keys are free again."""
+    assert exception.receipt is not None
+    paid_key = network_keys.key_in(exception.key or "")
+    await adopted_payments.give_up_keys(tx, exception.receipt, abs(exception.line_amount or 0), paid_key=paid_key)
+
+
+def require_direction(exception: ReconciliationException, payment: Transaction) -> int:
+    """The amount of the payment, signed as in the statement."""
+    signed = signed_amount(payment)
+    if (signed > 0) != ((exception.line_amount or 0) > 0):
+        raise Invalid("The line went the other way: a collection comes in, a payout goes out.")
+    return signed
+
+
+def account_of(terms: dict[str, str]) -> Account:
+    for account in BOOKED_TO:
+        if account == terms.get("account"):
+            return account
+    raise Invalid(f"A line is booked to one of {', '.join(BOOKED_TO)}.")
+
+
+def _line(exception: ReconciliationException) -> int:
+    """Its id."""
+    assert exception.line_id is not None
+    assert exception.line_amount is not None
+    return exception.line_id
+
+
+async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
+    """What a line moved, in cents: whole shillings of it, and the house booking keeps the rest."""
+    exception, moved_at = decided.exception, decided.exception.moved_at
+    assert moved_at is not None
+    move, cents = house_bookings.move_of(moved, account, exception.channel)
+    first_open_day = await open_days.find_first(tx)
+    booking = HouseBooking(
+        id=ids.mint(house_bookings.ID_PREFIX, decided.now),
+        kind=Kind.LINE,
+        channel=exception.channel,
+        account=exception.account,
+        source=move.source,
+        target=move.target,
+        amount=move.amount,
+        cents=cents,
+        file_id=exception.file_id,
+        line_id=exception.line_id,
+        value_date=house_bookings.value_date_of(clock.day_of(moved_at), first_open_day=first_open_day),
+        evidence=decided.resolution.reason,
+        booked_by=decided.resolution.requested_by,
+        approved_by=decided.approved_by,
+    )
+    if not await house_bookings.book(tx, [booking], now=decided.now):
+        raise Conflict(_NO_PLACE)
+    return booking.id

@@ -1,0 +1,42 @@
+"""Approves what another operator has proposed about a payment, if the approver told no line of it."""
+
+from datetime import datetime
+
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.payments import resolve
+from malipo.payments.resolution import Resolved
+from malipo.payments.resolve import FOLLOW_UP_SECONDS
+from malipo.payments.store import cases
+from malipo.reconciliation.matching.store import evidence
+from malipo.reconciliation.statements import import_approval
+
+
+async def approve_case(
+    tx: Tx,
+    id_or_reference: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float = FOLLOW_UP_SECONDS,
+    seen: str | None = None,
+    expected: str | None = None,
+    is_single_operator: bool = False,
+) -> Resolved:
+    """As `resolve.approve`. The proposer may have read of the payment in a line that the approver brought: then one
+    operator's word would count as two."""
+    transaction = (await resolve.lock_case(tx, id_or_reference)).transaction
+    proposal = await cases.lock_proposal(tx, transaction)
+    if proposal is not None and not is_single_operator:
+        for line_id in await evidence.find_lines_of_payment(tx, transaction.merchant_id, transaction.id):
+            await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
+    return await resolve.approve(
+        tx,
+        id_or_reference,
+        actor=actor,
+        now=now,
+        follow_up_seconds=follow_up_seconds,
+        seen=seen,
+        expected=expected,
+        is_single_operator=is_single_operator,
+    )

@@ -1,0 +1,72 @@
+"""What a decision changes, in words: the name of each account. Pure. English here; the pages translate it."""
+
+from malipo.ledger.accounts import Account
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel
+from malipo.reconciliation.exceptions.find_effect import OWED, AccountChange, ImportEffect
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+
+ACCOUNTS = {
+    Account.FLOAT: "Float at {of}",
+    Account.WALLET: "Wallet of {of}",
+    Account.IN_FLIGHT: "In flight of {of}",
+    Account.BANK: "Bank, by the ledger",
+    Account.FEES: "Fees earned",
+    Account.SUSPENSE: "Suspense",
+    Account.LOSSES: "Borne by the house",
+    Account.NETWORK_FEES: "Charged by networks",
+    Account.ROUNDING: "Rounding of cents",
+    OWED: "Owed by {of}",
+}
+NOTHING = "Nothing moves in the ledger."
+# Of withdrawing an import.
+ELSEWHERE = (
+    "Fees and sweeps of it that other files have too: {count}. They are booked anew under those files right "
+    "afterwards, so this change is without them."
+)
+HELD = (
+    "Fees and sweeps of files that operators brought, and that wait for a second operator afterwards: {count}. This "
+    "change books them back."
+)
+CALLED_OTHERWISE = (
+    "Fees and sweeps of it that other files call something else: {count}. They become what those files call them."
+)
+MATCHES = "Matches that are undone: {count}."
+STAYS = "Payments that it has ended or corrected, and that stay as they are: {count}."
+# Who said how a file is read, beside its importer.
+AUTHORS = {
+    Said.COLUMNS: "{name} saved the layout {layout}, by which it is read.",
+    Said.AGGREGATOR: "{name} said whose account files of the layout {layout} are of.",
+    Said.MOVED: "{name} said that the status “{word}” means that money moved. Rows: {rows}.",
+    Said.NOT_MOVED: "{name} said that the status “{word}” means that no money moved. Rows: {rows}.",
+}
+
+
+def title_of(change: AccountChange) -> str:
+    """With a place for whose it is."""
+    return ACCOUNTS.get(change.account, change.account)
+
+
+def notes_of(effect: ImportEffect) -> list[tuple[str, int]]:
+    """What withdrawing an import does beside the accounts: sentences, each with its number."""
+    others = [(ELSEWHERE, effect.elsewhere), (CALLED_OTHERWISE, effect.called_otherwise), (HELD, effect.held)]
+    return [*(each for each in others if each[1]), (MATCHES, effect.matches), (STAYS, effect.stays)]
+
+
+def author_of(author: LayoutAuthor, layout: str) -> tuple[str, dict[str, str]]:
+    """A sentence, and its values. How many rows have a word is not known of files that older versions have read."""
+    name = author.by.removeprefix("operator ")
+    rows = f"{author.rows:,}" if author.rows else "?"
+    return AUTHORS[author.said], {"name": name, "layout": layout, "word": author.word, "rows": rows}
+
+
+def owner_of(change: AccountChange, merchants: dict[str, str]) -> str:
+    """Whose it is: a network, or a merchant by name."""
+    if change.account == Account.FLOAT:
+        return PROFILES[Channel(change.of)].name
+    return merchants.get(change.of, change.of)
+
+
+def fingerprint_of(changes: list[AccountChange]) -> str:
+    """What was shown, so that nobody decides about anything else. Balances may move meanwhile; changes may not."""
+    return ",".join(f"{each.account}:{each.of}:{each.after - each.before}" for each in changes)

@@ -1,0 +1,231 @@
+"""Finds what a decision about an exception or an import would do: each account that changes, before and after it. It
+only reads.
+
+Both persons see the same: who proposes it and who approves it, on the pages and at the command line.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn
+from malipo.errors import Missing, Refusal
+from malipo.floats import store as floats
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account, Wallet
+from malipo.ledger.store import house_bookings as booking_store
+from malipo.ledger.store import wallets
+from malipo.payments.store import corrections
+from malipo.payments.transaction import Status, Transaction
+from malipo.reconciliation.exceptions.action_moves import Effect, Facts, booked_back, effect_of
+from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
+from malipo.reconciliation.exceptions.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.exceptions.lost_request import find_lost_request
+from malipo.reconciliation.exceptions.store import house_balances, payments, resolutions
+from malipo.reconciliation.matching.book_lines import move_of
+from malipo.reconciliation.matching.store import matching
+from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.store import withdrawal_effects, withdrawals
+
+OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
+_OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
+# What lies elsewhere, was charged or was borne is below zero in the ledger. People count it above zero.
+_COUNTED_OTHERWISE = (Account.FLOAT, Account.BANK, Account.NETWORK_FEES, Account.LOSSES)
+
+
+class AccountChange(msgspec.Struct, frozen=True):
+    """As people count: what lies at a network or the bank, what was charged and what was borne are above zero."""
+
+    account: str  # an account of the ledger, or OWED
+    of: str  # which channel's float, or which merchant's; of the house, nothing
+    before: int
+    after: int
+
+
+class Balances(msgspec.Struct, frozen=True):
+    """As the ledger has them now, read once for several decisions."""
+
+    house: Mapping[str, int]
+    floats: Mapping[str, int]  # what lies at each network
+
+
+class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """What taking an import back would do."""
+
+    withdrawal: list[AccountChange]  # of all of it, with what other files book anew right afterwards
+    undos: dict[str, list[AccountChange]]  # of each booking that is not undone, by its id
+    elsewhere: int  # fees and sweeps that other files have too, and call so
+    called_otherwise: int = 0  # those that other files have, and call something else
+    held: int = 0  # of those files, fees and sweeps that are booked only when a second operator agrees
+    matches: int  # that a withdrawal undoes
+    stays: int  # payments that its lines have ended or corrected
+
+
+async def find_balances(connection: Conn) -> Balances:
+    return Balances(await house_balances.find(connection), await floats.find_ledger_floats(connection))
+
+
+async def find_facts(
+    connection: Conn,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    *,
+    credits_automatically: bool,
+) -> Facts:
+    """What an effect depends on. A payment or merchant that is not there is refused."""
+    undone = await _find_undone(connection, exception, terms) if action is Action.UNDO else None
+    booking_id = None if undone is None else undone.booking_id
+    booking = None if booking_id is None else await house_bookings.find(connection, booking_id)
+    payment = await _find_payment(connection, exception, action, terms, undone)
+    key = None if payment is None else (payment.merchant_id, payment.id)
+    found = {} if key is None else await corrections.find(connection, [key])
+    wallet = None if payment is None else await _find_wallet(connection, payment.merchant_id)
+    return Facts(
+        exception=exception,
+        payment=payment,
+        correction=None if key is None else found.get(key),
+        available=0 if wallet is None else wallet.available,
+        undone=None if undone is None else undone.action,
+        undone_booking=None if booking is None else booking.move,
+        undone_cents=0 if booking is None else booking.cents,
+        cents=await booking_store.find_cents(connection, exception.channel, exception.account),
+        credits_automatically=credits_automatically,
+        is_taken_back=action in (Action.MATCH, Action.ADOPT)
+        and bool(await matching.find_open_reversals(connection, exception.line_id or 0)),
+    )
+
+
+async def find_changes(connection: Conn, facts: Facts, effect: Effect, balances: Balances) -> list[AccountChange]:
+    """Every account that an effect changes."""
+    merchant_id = "" if facts.payment is None else facts.payment.merchant_id
+    wallet = await _find_wallet(connection, merchant_id) if merchant_id else None
+    return _changes_of(effect, balances, merchant_id, wallet)
+
+
+def _changes_of(
+    effect: Effect, balances: Balances, merchant_id: str = "", wallet: Wallet | None = None
+) -> list[AccountChange]:
+    found = []
+    for (account, channel), change in effect.changes.items():
+        sign = -1 if account in _COUNTED_OTHERWISE else 1
+        of = channel or (merchant_id if account in _OF_MERCHANTS else "")
+        before = _held(account, channel, wallet, balances)
+        found.append(AccountChange(account, of, before, before + sign * change))
+    if effect.owed and wallet is not None:
+        found.append(AccountChange(OWED, merchant_id, wallet.owed, wallet.owed + effect.owed))
+    return sorted(found, key=lambda each: (each.account != Account.FLOAT, each.account == OWED, each.account))
+
+
+def _held(account: Account, channel: str | None, wallet: Wallet | None, balances: Balances) -> int:
+    match account:
+        case Account.FLOAT:
+            return balances.floats.get(channel or "", 0)
+        case Account.WALLET:
+            return 0 if wallet is None else wallet.available
+        case Account.IN_FLIGHT:
+            return 0 if wallet is None else wallet.in_flight
+    held = balances.house.get(account, 0)
+    return -held if account in _COUNTED_OTHERWISE else held
+
+
+async def find_effect(
+    connection: Conn,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    balances: Balances,
+    *,
+    credits_automatically: bool,
+) -> list[AccountChange] | None:
+    """None: it cannot be told, because what it is about is not there."""
+    try:
+        facts = await find_facts(connection, exception, action, terms, credits_automatically=credits_automatically)
+    except Refusal:
+        return None
+    return await find_changes(connection, facts, effect_of(action, terms, facts), balances)
+
+
+async def find_import_effect(
+    connection: Conn, file: StatementFile, *, approval_amount: int, now: datetime
+) -> ImportEffect | None:
+    """None: it was withdrawn. What other files book anew may wait for a second operator by then: it is not booked."""
+    if file.withdrawn_at is not None:
+        return None
+    balances = await find_balances(connection)
+    undone = await withdrawal_effects.find_bookings_to_undo(connection, file.id)
+    bookings = [house_bookings.booking_of(row) for row in await booking_store.find(connection, "id = ANY($1)", undone)]
+    sums = await withdrawal_effects.sum_lines_of_heirs(connection, file.id)
+    held = await import_approval.find_to_hold(connection, sums, approval_amount=approval_amount, now=now)
+    anew = [move_of(each) for each in sums if each.cents and each.file_id not in held]
+    elsewhere, called_otherwise = await withdrawal_effects.count_lines_of_heirs(connection, file.id, held)
+    cents = await booking_store.find_cents(connection, file.channel, file.account)
+    return ImportEffect(
+        withdrawal=_changes_of(booked_back(bookings, anew, cents=cents), balances),
+        undos={
+            each.id: _changes_of(booked_back([each], [], cents=cents), balances)
+            for each in bookings
+            if each.file_id == file.id
+        },
+        elsewhere=elsewhere,
+        called_otherwise=called_otherwise,
+        held=sum(each.lines for each in sums if each.file_id in held),
+        matches=await withdrawal_effects.count_matches(connection, file.id),
+        stays=len(await withdrawals.find_ended(connection, file.id)),
+    )
+
+
+async def _find_wallet(connection: Conn, merchant_id: str) -> Wallet:
+    return (await wallets.get(connection, merchant_id))[0]
+
+
+async def _find_undone(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Resolution:
+    for each in await resolutions.find(connection, exception.id):
+        if each.id == terms.get("resolution"):
+            return each
+    raise Missing("What was to be undone is not there.")
+
+
+async def _find_payment(
+    connection: Conn,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    undone: Resolution | None,
+) -> Transaction | None:
+    if action is Action.ADOPT:
+        return await _lost_payment(connection, exception, terms)
+    if undone is not None and undone.action is Action.ADOPT:
+        return await payments.find_of_line(connection, exception.line_id or 0)
+    name = {Action.MATCH: terms.get("payment"), Action.RESOLVE: exception.reference}.get(action)
+    if name is None:
+        return None
+    payment = await payments.find(connection, name)
+    if payment is None:
+        raise Missing(f"There is no payment {name!r}.")
+    return payment
+
+
+async def _lost_payment(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Transaction:
+    """As far as its money goes: with the fee of the merchant's tariff."""
+    if not terms.get("merchant"):
+        raise Missing("Nobody has said which merchant.")
+    lost = await find_lost_request(connection, exception, terms)
+    return Transaction(
+        merchant_id=lost.merchant_id,
+        id="",
+        reference="",
+        network_key="",
+        type=lost.type,
+        channel=lost.channel,
+        status=Status.PENDING,
+        amount=lost.amount,
+        fee=await fee_of_lost(connection, lost),
+        phone="",
+        name="",
+        description="",
+        metadata={},
+        created_at=exception.found_at,
+    )

@@ -1,0 +1,1 @@
+"""The SQL of exceptions, and of what operators decided about them."""

@@ -1,0 +1,246 @@
+"""The SQL of exceptions: what was found, and what is shown of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.approvals.acts import EXCEPTION_UNDOS
+from malipo.db import Conn, Row, Tx
+from malipo.networks.connector import Channel
+from malipo.reconciliation.exceptions.exception import (
+    KINDS_WITHOUT_PLACE,
+    SYSTEM,
+    ExceptionCount,
+    ExceptionKind,
+    ExceptionState,
+    FoundException,
+    ReconciliationException,
+)
+from malipo.reconciliation.matching.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.evidence import is_shown
+from malipo.reconciliation.matching.store.matching import SIGNED
+
+_encode = msgspec.json.Encoder().encode
+_UNDOS = ", ".join(f"'{act}'" for act in EXCEPTION_UNDOS)
+_PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
+
+# What the ledger's float has of the payment, signed as in a statement: nothing while it is open, or was not paid.
+_FOLLOWED = f"CASE WHEN coalesce(c.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END"
+# What the statements have more than the ledger's float because of it. What the float follows already is no difference,
+# and a charge is booked as it was charged.
+_DIFFERENCE = f"""
+    CASE e.kind
+        WHEN 'ours_only' THEN -({_FOLLOWED})
+        WHEN 'amount_differs' THEN l.amount - ({_FOLLOWED})
+        WHEN 'state_differs' THEN (
+            SELECT coalesce(sum(x.amount), 0) FROM statement_matches s JOIN statement_lines x ON x.id = s.line_id
+            WHERE s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
+              AND s.role IN ('payment', 'reversal')) - ({_FOLLOWED})
+        WHEN 'fee_differs' THEN 0
+        ELSE l.amount END
+"""
+_COLUMNS = f"""
+    e.id, e.kind, e.channel, e.account, e.amount, e.found_at, e.state, e.resolved_by, e.resolved_at, e.why_resolved,
+    e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
+    l.file_id, l.cents AS line_cents, l.linked,
+    e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
+    {_FOLLOWED} AS followed,
+    EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id
+            AND s.transaction_id = e.transaction_id AND s.role = 'payment') AS has_line,
+    coalesce(l.kind = 'money', false) OR EXISTS (
+        SELECT FROM statement_line_copies k WHERE k.line_id = e.line_id AND k.kind = 'money') AS is_payment_line
+"""
+_JOINED = """
+    reconciliation_exceptions e
+    LEFT JOIN LATERAL (
+        SELECT receipt, kind, amount, cents, moved_at, key, phone, details, file_id, linked
+        FROM statement_lines WHERE id = e.line_id
+        UNION ALL
+        SELECT content ->> 'receipt', kind, amount, (content ->> 'cents')::smallint, moved_at, content ->> 'key',
+               content ->> 'phone', content ->> 'details', file_id, content ->> 'linked'
+        FROM withdrawn_lines WHERE line_id = e.line_id
+    ) l ON true
+    LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+    LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
+"""
+
+
+async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> list[FoundException]:
+    """Those that are new. One that was found before stays as it is; while it is open, its kind may change.
+
+    One that the system had resolved, and whose cause is back, is opened again.
+    """
+    if not found:
+        return []
+    document = _encode(found).decode()
+    rows = await tx.fetch(
+        f"""
+        WITH new AS (
+            SELECT * FROM json_to_recordset($1) AS n (
+                id text, kind text, channel text, account text, line_id bigint, merchant_id text, transaction_id text,
+                amount bigint)
+        ), changed AS (
+            UPDATE reconciliation_exceptions e
+            SET kind = n.kind, merchant_id = n.merchant_id, transaction_id = n.transaction_id, amount = n.amount
+            FROM new n
+            WHERE e.line_id = n.line_id AND e.state = 'open' AND e.kind <> n.kind
+              AND e.kind IN ({_PLACELESS}) AND n.kind IN ({_PLACELESS})
+        ), reopened AS (
+            UPDATE reconciliation_exceptions e
+            SET state = 'open', resolved_by = NULL, resolved_at = NULL, why_resolved = NULL, amount = n.amount
+            FROM new n
+            WHERE e.state = 'resolved' AND e.resolved_by = '{SYSTEM}'
+              AND ((n.kind IN ({_PLACELESS}) AND e.kind IN ({_PLACELESS}) AND e.line_id = n.line_id)
+                   OR (n.kind = 'state_differs' AND e.kind = 'state_differs' AND e.line_id = n.line_id)
+                   OR (n.kind = 'ours_only' AND e.kind = 'ours_only'
+                       AND (e.merchant_id, e.transaction_id) = (n.merchant_id, n.transaction_id)))
+        )
+        INSERT INTO reconciliation_exceptions (
+            id, kind, channel, account, line_id, merchant_id, transaction_id, amount, found_at)
+        SELECT id, kind, channel, account, line_id, merchant_id, transaction_id, amount, $2 FROM new ORDER BY id
+        ON CONFLICT DO NOTHING RETURNING id
+        """,
+        document,
+        now,
+    )
+    new = {row["id"] for row in rows}
+    return [each for each in found if each.id in new]
+
+
+async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
+    """Resolve those whose cause has gone, with the reason. Their ids.
+
+    `stated` are the connectors of which there is any statement. A payment of another one is not missing in it.
+    """
+    rows = await tx.fetch(
+        f"""
+        WITH gone AS (
+            SELECT e.id, CASE
+                WHEN e.kind IN ({_PLACELESS}) THEN 'The line has its place by now.'
+                WHEN e.kind = 'ours_only' AND s.line_id IS NOT NULL THEN 'A statement has it by now.'
+                WHEN e.kind = 'ours_only' AND k.carrier <> ALL($2)
+                    THEN 'There is no statement of ' || k.carrier || ', which carried it.'
+                WHEN e.kind = 'ours_only' THEN 'Nothing was paid: the payment has failed, or was taken back.'
+                ELSE 'It is decided whose money it is.' END AS why
+            FROM reconciliation_exceptions e
+            LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+            LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
+            LEFT JOIN statement_matches s ON e.kind = 'ours_only' AND s.merchant_id = e.merchant_id
+                 AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown("s")}
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN e.kind = 'ours_only'
+                       THEN {carrier_of("e.merchant_id", "e.transaction_id")} END AS carrier
+            ) AS k
+            WHERE e.state <> 'resolved' AND NOT EXISTS (
+                -- What was done about it is to be undone: that it has its place by now is just what is doubted.
+                SELECT FROM proposals p
+                WHERE p.subject = e.id AND p.decided_at IS NULL AND p.action IN ({_UNDOS}))
+              AND CASE
+                WHEN e.kind IN ({_PLACELESS})
+                    THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
+                WHEN e.kind = 'ours_only'
+                    THEN s.line_id IS NOT NULL OR coalesce(k.carrier <> ALL($2), false) OR (t.ended_at IS NOT NULL
+                         AND NOT coalesce(c.is_paid, t.status = 'COMPLETED'))
+                WHEN e.kind = 'state_differs' THEN t.ended_at IS NOT NULL AND c.is_open IS NOT TRUE AND NOT EXISTS (
+                    -- Its line waits for a second operator, or was rejected.
+                    SELECT FROM statement_matches w WHERE w.line_id = e.line_id AND NOT w.is_reported)
+                ELSE false END
+        )
+        UPDATE reconciliation_exceptions e
+        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $1, why_resolved = g.why
+        FROM gone g WHERE e.id = g.id RETURNING e.id
+        """,
+        now,
+        list(stated),
+    )
+    return [row["id"] for row in rows]
+
+
+class ExceptionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which exceptions are shown; None: all."""
+
+    kind: ExceptionKind | None = None
+    channel: Channel | None = None
+    state: ExceptionState | None = None
+    is_live: bool = True  # only those that are not resolved, if no state is asked for
+    found_before: datetime | None = None
+    found_since: datetime | None = None
+
+
+async def find(
+    connection: Conn, wanted: ExceptionFilter, *, before: str | None = None, limit: int
+) -> list[ReconciliationException]:
+    """The latest first; of a page after another, those before its last id."""
+    live = "AND e.state <> 'resolved'" if wanted.is_live and wanted.state is None else ""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM {_JOINED}
+        WHERE ($1::text IS NULL OR e.kind = $1) AND ($2::text IS NULL OR e.channel = $2)
+          AND ($3::text IS NULL OR e.state = $3) AND ($4::timestamptz IS NULL OR e.found_at < $4)
+          AND ($5::timestamptz IS NULL OR e.found_at >= $5) AND ($6::text IS NULL OR e.id < $6) {live}
+        ORDER BY e.id DESC LIMIT $7
+        """,
+        wanted.kind,
+        wanted.channel,
+        wanted.state,
+        wanted.found_before,
+        wanted.found_since,
+        before,
+        limit,
+    )
+    return [_exception(row) for row in rows]
+
+
+async def get(connection: Conn, exception_id: str) -> ReconciliationException | None:
+    row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM {_JOINED} WHERE e.id = $1", exception_id)
+    return None if row is None else _exception(row)
+
+
+async def find_by_ids(connection: Conn, exception_ids: Sequence[str]) -> list[ReconciliationException]:
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM {_JOINED} WHERE e.id = ANY($1) ORDER BY e.id", list(exception_ids)
+    )
+    return [_exception(row) for row in rows]
+
+
+async def lock(tx: Tx, exception_id: str) -> ReconciliationException | None:
+    """Held until the commit: two operators may decide at once."""
+    await tx.execute("SELECT FROM reconciliation_exceptions WHERE id = $1 FOR UPDATE", exception_id)
+    return await get(tx, exception_id)
+
+
+async def set_state(
+    tx: Tx, exception_id: str, state: ExceptionState, *, by: str | None = None, why: str | None = None, now: datetime
+) -> None:
+    is_resolved = state is ExceptionState.RESOLVED
+    await tx.execute(
+        """
+        UPDATE reconciliation_exceptions SET state = $2, resolved_by = $3, resolved_at = $4, why_resolved = $5
+        WHERE id = $1
+        """,
+        exception_id,
+        state,
+        by if is_resolved else None,
+        now if is_resolved else None,
+        why if is_resolved else None,
+    )
+
+
+async def count(connection: Conn, *, now: datetime) -> list[ExceptionCount]:
+    """Those that are not resolved, by kind, channel and age."""
+    rows = await connection.fetch(
+        f"""
+        SELECT e.kind, e.channel,
+               CASE WHEN e.found_at > $1::timestamptz - interval '1 day' THEN 'today'
+                    WHEN e.found_at > $1::timestamptz - interval '7 days' THEN 'week' ELSE 'older' END AS age,
+               count(*) AS count, sum({_DIFFERENCE})::bigint AS difference, sum(abs(e.amount))::bigint AS absolute
+        FROM {_JOINED} WHERE e.state <> 'resolved' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        """,
+        now,
+    )
+    return [msgspec.convert(dict(row), ExceptionCount) for row in rows]
+
+
+def _exception(row: Row) -> ReconciliationException:
+    return msgspec.convert(dict(row), ReconciliationException)

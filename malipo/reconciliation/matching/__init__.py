@@ -1,0 +1,1 @@
+"""Matches statement lines with payments, books the others, and finds payments that are absent."""

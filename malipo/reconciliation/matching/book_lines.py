@@ -1,0 +1,93 @@
+"""Books the lines that are no payments: what a network charged, what it swept, and transfers that operators booked.
+
+A charge is an expense whatever it was for, so fees are booked at once: one booking for each file and day. A sweep goes
+through suspense, until the other account's statement has its other half. But an operator's file can be invented: all
+that it books counts as moved by that operator (`import_approval.py`).
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+import msgspec
+
+from malipo import ids, money
+from malipo.db import Tx
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account, Move
+from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching.store import booked_lines as store
+from malipo.reconciliation.matching.store import evidence
+from malipo.reconciliation.matching.store.booked_lines import LineSum
+from malipo.reconciliation.matching.transfer_pairs import pair_transfers
+from malipo.reconciliation.statements import import_approval
+
+KINDS = {"fee": (Kind.NETWORK_FEE, Account.NETWORK_FEES), "sweep": (Kind.SWEEP, Account.SUSPENSE)}
+
+
+class Booked(msgspec.Struct, frozen=True):
+    """Sums in shillings, signed as in the statement."""
+
+    fees: int
+    sweeps: int
+    transfers: int  # how many were found
+    held: int = 0  # lines that wait for a second operator
+
+
+async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | None, now: datetime) -> Booked:
+    """Above the approval amount, those of an operator's file wait for another one. The caller holds the lock."""
+    found = await store.sum_lines(tx)
+    waiting, held = await import_approval.hold_bookings(tx, found, approval_amount=approval_amount, now=now)
+    sums = [each for each in found if each.file_id not in waiting]
+    await book_sums(tx, sums, first_open_day=first_open_day, now=now)
+    transfers = await store.find_transfers(tx)
+    pairs = pair_transfers(await store.find_bank_lines(tx), transfers)
+    paired = {booking_id for _, booking_id in pairs}
+    displaced = [each.line_id for each in transfers if each.line_id is not None and each.booking_id in paired]
+    if displaced:
+        await evidence.delete_matches(tx, displaced)  # They are in the queue again, and each is an exception.
+    return Booked(
+        fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "fee"),
+        sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "sweep"),
+        transfers=await store.match_transfers(tx, pairs, now=now),
+        held=held,
+    )
+
+
+async def book_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
+    """All that is open of these files."""
+    await write_sums(tx, sums, first_open_day=first_open_day, now=now)
+    await store.close_summed(tx, [each.file_id for each in sums])
+
+
+async def write_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
+    """Sums of lines that are not in the queue, or are taken from it next."""
+    bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
+    booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
+    assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
+
+
+def move_of(lines: LineSum) -> tuple[Move, int]:
+    """What is moved, and the cents beyond it."""
+    _, other = KINDS[lines.kind]
+    return house_bookings.move_of(lines.cents, other, lines.channel)
+
+
+def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
+    kind, _ = KINDS[lines.kind]
+    move, cents = move_of(lines)
+    return HouseBooking(
+        id=ids.mint(house_bookings.ID_PREFIX, now),
+        kind=kind,
+        channel=lines.channel,
+        account=lines.account,
+        source=move.source,
+        target=move.target,
+        amount=move.amount,
+        cents=cents,
+        reference=lines.day.isoformat(),
+        file_id=lines.file_id,
+        value_date=house_bookings.value_date_of(lines.day, first_open_day=first_open_day),
+        evidence="The statement's lines",
+        booked_by=SYSTEM,
+    )

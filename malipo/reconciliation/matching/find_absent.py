@@ -1,0 +1,90 @@
+"""Finds payments that complete statements do not have. Nothing ends by that: it is for operators to look into."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.network_statements.profile import Profile
+from malipo.networks.connector import Channel
+from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.carriers import carrier_of, carriers_of, channels_of
+from malipo.reconciliation.matching.coverage import BEFORE, Span, covered_by_all, ids_of, merged, spans_of
+from malipo.reconciliation.matching.store import absence as store
+from malipo.reconciliation.statements.statement_file import StatementFile
+
+# Whose files they are, and of which channels they have payments.
+_Group = tuple[str, tuple[Channel, ...]]
+
+
+class Undecided(NamedTuple):
+    """Payments that no statement has, and of which nothing can be said."""
+
+    waiting: int = 0  # no complete statement covers them yet
+    uncarried: int = 0  # there is no statement at all of the connector that carried them
+
+
+async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, *, now: datetime) -> Undecided:
+    """The caller holds the lock."""
+    unchecked = await store.find_unchecked(tx)
+    if not unchecked:
+        return Undecided()
+    files = await store.find_files(tx)
+    covered = _covered(files, profiles, await store.find_sure_accounts(tx))
+    stated = carriers_of(files, profiles)
+    await store.begin(tx)
+    for (carrier, channels), of_group in _by_group(unchecked, profiles).items():
+        times = [(file.begins_at, file.ends_at) for file in of_group]
+        first, last = ids_of(merged((begins - BEFORE, ends) for begins, ends in times if begins and ends))
+        await store.note_unmatched(
+            tx,
+            channels,
+            covered.get((carrier, channels), []),
+            first=first,
+            last=last,
+            carrier=carrier,
+            stated=stated,
+        )
+    async for absent in store.find(tx):
+        found.add(await exceptions.insert(tx, [_exception_of(each, now) for each in absent], now=now))
+    await store.set_checked(tx, [file.id for file in unchecked])
+    return Undecided(*await store.count_undecided(tx))
+
+
+def _group_of(file: StatementFile, profiles: Mapping[str, Profile]) -> _Group:
+    carrier = carrier_of(file, profiles)
+    return carrier, channels_of(carrier, file)
+
+
+def _by_group(files: list[StatementFile], profiles: Mapping[str, Profile]) -> dict[_Group, list[StatementFile]]:
+    groups: dict[_Group, list[StatementFile]] = {}
+    for file in files:
+        groups.setdefault(_group_of(file, profiles), []).append(file)
+    return groups
+
+
+def _covered(
+    files: list[StatementFile], profiles: Mapping[str, Profile], sure: set[tuple[str, str]]
+) -> dict[_Group, list[Span]]:
+    """By all accounts that are sure. One operator could make up another, and no time would be covered any more."""
+    covered = {}
+    for group, of_group in _by_group(files, profiles).items():
+        accounts: dict[tuple[str, str], list[StatementFile]] = {}
+        for file in of_group:
+            if (file.channel, file.account) in sure:
+                accounts.setdefault((file.channel, file.account), []).append(file)
+        covered[group] = covered_by_all(spans_of(each) for each in accounts.values())
+    return covered
+
+
+def _exception_of(absent: store.AbsentPayment, now: datetime) -> FoundException:
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=ExceptionKind.OURS_ONLY,
+        channel=absent.channel,
+        merchant_id=absent.merchant_id,
+        transaction_id=absent.transaction_id,
+        amount=absent.amount,
+    )

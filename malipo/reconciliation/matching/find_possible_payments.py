@@ -1,0 +1,29 @@
+"""Finds lines that would be booked by their words, and may be payments: operators decide about each."""
+
+from collections.abc import Sequence
+
+from malipo.db import Tx
+from malipo.reconciliation.matching.coverage import ids_of, payment_times
+from malipo.reconciliation.matching.possible_payment import may_be_payment
+from malipo.reconciliation.matching.store import booked_lines as store
+from malipo.reconciliation.matching.store.booked_lines import SuspectLine
+
+
+async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:
+    """Those that name one of our keys, and are no charge for its payment; or are like one that may still be paid."""
+    suspects = await store.find_suspects(tx, layouts=layouts, accounts=accounts)
+    possible = [each for each in suspects if _is_possible(each)]
+    rest = [each for each in suspects if each.phone and not _is_possible(each)]
+    if not rest:
+        return possible
+    first, last = ids_of(payment_times({each.day for each in rest}))
+    line_ids = [each.line_id for each in rest]
+    like = await store.find_like_payments(tx, line_ids, layouts=layouts, accounts=accounts, first=first, last=last)
+    return [*possible, *(each for each in rest if each.line_id in like)]
+
+
+def _is_possible(line: SuspectLine) -> bool:
+    """A fee that names the key of a payment which was paid is a charge for it, with another amount. A sweep is none. A
+    payment that was not paid may have the key of another, which we have lost."""
+    key = "" if line.is_charge else line.key
+    return may_be_payment(line.kind, line.amount, key=key, phone=line.phone)

@@ -1,0 +1,219 @@
+"""Matches the lines of imported statements with payments, and finds what does not fit.
+
+It runs after each import, and again whenever it is asked to. Each step is a commit of its own and can be repeated:
+whoever dies in between loses nothing, and the next run ends the same. One runs at a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from malipo import ids
+from malipo.clock import Clock
+from malipo.db import Database, DataError, Tx
+from malipo.installation import network_keys
+from malipo.network_statements.profile import Profile
+from malipo.networks.connector import Channel
+from malipo.payments.settle import Settle
+from malipo.payments.store import adopted_payments, transactions
+from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.exceptions.store import exceptions, payments
+from malipo.reconciliation.matching.book_lines import book_lines
+from malipo.reconciliation.matching.carriers import carrier_named
+from malipo.reconciliation.matching.coverage import BEFORE, ids_of, payment_times
+from malipo.reconciliation.matching.find_absent import find_absent
+from malipo.reconciliation.matching.find_possible_payments import find_possible_payments
+from malipo.reconciliation.matching.possible_payment import names_customer, names_key
+from malipo.reconciliation.matching.report_evidence import report_evidence
+from malipo.reconciliation.matching.resolve_gone import resolve_gone
+from malipo.reconciliation.matching.store import booked_lines, charges, evidence, matching, open_days, unmatched_lines
+from malipo.reconciliation.matching.store.booked_lines import UnbookedLine
+from malipo.reconciliation.matching.store.unmatched_lines import UnmatchedLine
+from malipo.reconciliation.matching.unbook_lines import unbook_lines
+from malipo.reconciliation.statements.choose_profile import all_profiles
+from malipo.reconciliation.statements.store import statement_lines, statements
+
+
+@dataclass(kw_only=True)
+class Matched:
+    """What a run has done and found."""
+
+    payments: int = 0  # lines that were matched with payments
+    reversals: int = 0
+    fees: int = 0  # lines that were attached to payments
+    transfers: int = 0
+    booked_fees: int = 0  # in shillings, signed as in the statement
+    booked_sweeps: int = 0
+    completed: int = 0  # payments that a line has ended
+    contradicted: int = 0
+    held: int = 0  # lines that wait for a second operator
+    held_bookings: int = 0  # of these, fees and sweeps
+    waiting: int = 0  # payments that no complete statement covers yet
+    uncarried: int = 0  # payments of whose carrier there is no statement at all
+    resolved: int = 0  # exceptions whose cause has gone
+    exceptions: Findings = field(default_factory=Findings)
+    files: list[str] = field(default_factory=list)  # that were matched for the first time
+
+    @property
+    def lines(self) -> int:
+        return self.payments + self.reversals + self.fees + self.transfers
+
+
+async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> Matched:
+    now, done = clock(), Matched()
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        done.files = await matching.queue_new_files(tx, now=now)
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        await match_lines(tx, await all_profiles(tx), done, approval_amount=approval_amount, now=now)
+    await take_told_keys(database)
+    reported = await report_evidence(database, settle, done.exceptions, approval_amount=approval_amount, now=now)
+    done.completed, done.contradicted = reported.completed, reported.contradicted
+    done.held += reported.held
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        # Operators may have said since the first step whose files they are.
+        done.waiting, done.uncarried = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
+        done.resolved = await resolve_gone(tx, now=now)
+    return done
+
+
+async def match_lines(
+    tx: Tx, profiles: Mapping[str, Profile], done: Matched, *, approval_amount: int, now: datetime
+) -> None:
+    """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
+    shared = {
+        "layouts": [name for name, each in profiles.items() if each.is_aggregator],
+        "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
+    }
+    first_open_day = await open_days.find_first(tx)
+    if contradicted := await matching.find_contradicted(tx):
+        await evidence.give_up_matches(tx, contradicted, now=now)
+        await statement_lines.merge_copies(tx, f"SELECT unnest(ARRAY{contradicted}::bigint[])")
+    await evidence.give_up_matches(tx, await _find_named_otherwise(tx, shared, now=now), now=now)
+    unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
+    first, last = ids_of(payment_times(await matching.find_days(tx)))
+    # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
+    known = [payment for each in unbooked for payment in each.payments]
+    first, last = first + known, last + known
+    await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    if displaced := [*await matching.find_displaced(tx), *await matching.find_displaced_by_receipts(tx)]:
+        await evidence.give_up_matches(tx, displaced, now=now)
+        # They are in the queue again.
+        await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    done.payments = await matching.match_payments(tx, now=now)
+    await evidence.give_up_matches(tx, await matching.find_displaced_reversals(tx), now=now)
+    done.reversals = await matching.match_reversals(tx, now=now)
+    done.fees = await matching.attach_fees(tx, now=now)
+    done.exceptions.add(await _wrong_charges(tx, now=now))
+    possible = [
+        *await find_possible_payments(tx, **shared),
+        *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
+    ]
+    done.exceptions.add(await exceptions.insert(tx, [exception_of_possible(each, now) for each in possible], now=now))
+    booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
+    done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
+    done.held = done.held_bookings = booked.held
+    async for lines in unmatched_lines.find(tx):
+        done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
+
+
+async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now: datetime) -> list[int]:
+    """Lines of the network's own that have their payment by a key which only an operator's copy adds, and whose receipt
+    the network has told another payment since then."""
+    added = await matching.find_added_keys(tx, since=now - BEFORE)
+    if not added:
+        return []
+    first, last = ids_of(payment_times(set(added.values())))
+    return await matching.find_with_receipts_of_others(
+        tx, list(added), **shared, channels=list(Channel), first=first, last=last
+    )
+
+
+async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
+    """Before the fees are booked: those in the queue are new."""
+    found = [
+        FoundException(
+            id=ids.mint("exc_", now),
+            kind=ExceptionKind.FEE_DIFFERS,
+            channel=each.channel,
+            account=each.account,
+            line_id=each.line_id,
+            merchant_id=each.merchant_id,
+            transaction_id=each.transaction_id,
+            amount=each.difference,
+        )
+        for each in await charges.find_wrong(tx)
+    ]
+    return await exceptions.insert(tx, found, now=now)
+
+
+# Which exception a line without a place is. Pure.
+
+
+_UNKNOWN = ("other", "reversal", "fee", "sweep")
+_BY_WORDS = ("fee", "sweep")
+
+
+def kind_of(line: UnmatchedLine) -> ExceptionKind:
+    # Whatever the words of a line are, it is a payment's if it has exactly what the payment has, and it may be that of
+    # one that we have lost if it names a key of ours, or a customer.
+    names_payment = line.kind in _BY_WORDS and (names_key(line.key) or names_customer(line.phone))
+    if line.kind in _UNKNOWN and not line.candidates and not names_payment:
+        return ExceptionKind.UNKNOWN_LINE
+    if line.candidates == 0:
+        return ExceptionKind.THEIRS_ONLY
+    if line.candidates > 1 or line.is_taken:
+        return ExceptionKind.TWICE
+    return ExceptionKind.AMOUNT_DIFFERS
+
+
+def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
+    kind = kind_of(line)
+    # The ledger has the payment with its own amount, so only the rest is at stake.
+    amount = line.amount - line.ledger_amount if kind is ExceptionKind.AMOUNT_DIFFERS else line.amount
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=kind,
+        channel=line.channel,
+        account=line.account,
+        line_id=line.line_id,
+        merchant_id=line.merchant_id,
+        transaction_id=line.transaction_id,
+        amount=amount,
+    )
+
+
+def exception_of_possible(line: UnbookedLine, now: datetime) -> FoundException:
+    """Of a line that is not booked by its words, because it may be a payment's."""
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=ExceptionKind.THEIRS_ONLY,
+        channel=line.channel,
+        account=line.account,
+        line_id=line.line_id,
+        amount=line.amount,
+    )
+
+
+# Gives adopted payments the keys that statements which the worker fetched later tell of their lines.
+#
+# A line without a key is adopted with a random one, which no repeat of the lost request finds. Once the worker's own
+# file has told the line's key, a repeat finds the payment by it; unless the repeat has come before, and has the key.
+
+
+async def take_told_keys(database: Database) -> None:
+    async with database.read() as connection:
+        told = await payments.find_adopted_with_key(connection)
+    for payment, written in told:
+        key = network_keys.key_in(written)
+        if key is None or key == payment.network_key:
+            continue
+        try:
+            async with database.begin() as tx:
+                await matching.lock(tx)
+                if await transactions.find_by_network_key(tx, key) is None:
+                    await adopted_payments.take_key(tx, payment, key)
+        except DataError:
+            continue  # The merchant has just repeated the request.

@@ -1,0 +1,25 @@
+"""Whether a line may be a payment's although its words are those of a fee, a sweep or a bank's transfer. Pure.
+
+The words of a line are partly those of customers and merchants. So a line that names one of our keys, or a customer,
+is not booked by its words alone.
+"""
+
+from malipo import phone
+from malipo.installation import network_keys
+from malipo.validation.fields import phone_of
+
+
+def names_key(key: str) -> bool:
+    """Whether it has what can be one of our keys, of a payment that we know or have lost."""
+    return network_keys.key_in(key) is not None
+
+
+def names_customer(written: str) -> bool:
+    """Whether it has a phone number, in full or masked. An own account at the network has another number."""
+    is_masked = any(mark in written for mark in "*xX") and any(character.isdigit() for character in written)
+    return is_masked or phone.is_valid(phone_of(written))
+
+
+def may_be_payment(kind: str, amount: int, *, key: str, phone: str) -> bool:
+    """By what the line itself says. A fee repeats the customer of its payment; what came in as a sweep has none."""
+    return names_key(key) or (kind in ("sweep", "bank") and amount > 0 and names_customer(phone))

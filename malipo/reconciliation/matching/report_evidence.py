@@ -1,0 +1,153 @@
+"""Reports matched lines to their payments: a line is the movement itself, so it ends a payment, or contradicts it.
+
+In batches, each one commit: what was reported is noted with its effects. Whoever dies in between goes on at the next
+run, and a report that was made before is not made twice. What an operator's file alone would end or contradict may
+wait for a second operator (`import_approval.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from malipo import ids
+from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import Actor
+from malipo.db import Database, Tx
+from malipo.networks.connector import Answer, Verdict
+from malipo.payments.answer_effects import Settled
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
+from malipo.payments.settle import Report, Settle
+from malipo.payments.transaction import Status
+from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.book_lines import book_sums
+from malipo.reconciliation.matching.resolve_gone import resolve_gone
+from malipo.reconciliation.matching.store import booked_lines, matching, open_days
+from malipo.reconciliation.matching.store import evidence as store
+from malipo.reconciliation.matching.store.evidence import Evidence
+from malipo.reconciliation.statements import import_approval
+
+_BATCH = 300
+
+
+@dataclass
+class Reported:
+    """What lines have done to payments."""
+
+    completed: int = 0  # open before
+    contradicted: int = 0
+    held: int = 0  # wait for a second operator
+    exceptions: Findings = field(default_factory=Findings)
+
+
+async def report_evidence(
+    database: Database, settle: Settle, found: Findings, *, approval_amount: int, now: datetime
+) -> Reported:
+    done = Reported(exceptions=found)
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        await store.note_contradicted(tx)
+        await store.note_named_alone(tx)
+        await import_approval.let_go(tx, now=now)
+    while True:
+        async with database.begin() as tx:
+            await matching.lock(tx)
+            unreported = await store.find_unreported(tx, limit=_BATCH)
+            if await store.find_effects(tx, [each.line_id for each in unreported]):
+                # The sum of a file counts, so all lines are looked at, also those of later batches.
+                held = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
+                await _hold(tx, settle, held, done, now=now)
+                unreported = await store.find_unreported(tx, limit=_BATCH)
+            await report(tx, settle, unreported, done, now=now)
+        if not unreported:
+            return done
+
+
+async def approve_import(
+    tx: Tx,
+    settle: Settle,
+    file_id: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    is_single_operator: bool = False,
+) -> Proposal:
+    """Agree with what a file that another operator brought does to payments, and do it."""
+    proposal, found = await import_approval.lock_for_approval(
+        tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
+    )
+    for first in range(0, len(found), _BATCH):
+        await report(tx, settle, found[first : first + _BATCH], Reported(), now=now)
+    sums = await booked_lines.sum_lines(tx, file_id)
+    await book_sums(tx, sums, first_open_day=await open_days.find_first(tx), now=now)
+    await resolve_gone(tx, now=now)
+    return proposal
+
+
+async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: Reported, *, now: datetime) -> None:
+    """These wait. The network is queried about their payments, and each is an exception until then."""
+    for first in range(0, len(line_ids), _BATCH):
+        ids_of_batch = line_ids[first : first + _BATCH]
+        found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
+        await settle(tx, [_report_of(each, is_hint=True) for each in found if each.role == "payment"], again=False)
+        done.held += len(found)
+        done.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
+
+
+async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: Reported, *, now: datetime) -> None:
+    """Report these lines, and note it."""
+    if not found:
+        return
+    # A line whose reversal is there says nothing any more: the reversal does.
+    told = [each for each in found if not each.is_taken_back]
+    results = await settle(tx, [_report_of(each) for each in told], again=False)
+    await store.set_reported(tx, [each.line_id for each in found])
+    differing = []
+    for each, settled in zip(told, results, strict=True):
+        assert settled is not None, "a match is with a payment that we have"
+        done.completed += not settled.before.is_final and settled.transaction.status is Status.COMPLETED
+        done.contradicted += settled.is_contradiction
+        if is_different(each, settled):
+            differing.append(_exception_of(each, now))
+    done.exceptions.add(await exceptions.insert(tx, differing, now=now))
+
+
+def is_different(evidence: Evidence, settled: Settled) -> bool:
+    """Whether we have told the merchant something else than the statement says. Pure."""
+    is_open = not settled.transaction.status.is_final
+    return settled.is_contradiction or is_open
+
+
+def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
+    """A hint has another id: it tells the payment nothing but that its network is to be queried."""
+    is_paid = evidence.role == "payment"
+    which = f"{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}"
+    return Report(
+        id=f"{'sth' if is_hint else 'stl'}_{which}",
+        channels=[evidence.channel],
+        key=evidence.network_key,
+        received=ReceivedAnswer(
+            connector=evidence.channel.lower(),
+            source=AnswerSource.STATEMENT,
+            is_trusted=not is_hint,
+            answer=Answer(
+                verdict=Verdict.CONFIRMED if is_paid else Verdict.REFUSED,
+                detail=f"{evidence.receipt} in the statement{', which waits for a second operator' * is_hint}",
+                provider_reference=evidence.receipt if is_paid else None,
+            ),
+        ),
+    )
+
+
+def _exception_of(evidence: Evidence, now: datetime) -> FoundException:
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=ExceptionKind.STATE_DIFFERS,
+        channel=evidence.line_channel,
+        account=evidence.account,
+        line_id=evidence.line_id,
+        merchant_id=evidence.merchant_id,
+        transaction_id=evidence.transaction_id,
+        amount=evidence.amount,
+    )

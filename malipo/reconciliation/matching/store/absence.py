@@ -1,0 +1,186 @@
+"""The SQL of absence: payments of a covered time that no statement has."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.installation.network_keys import ending_sql
+from malipo.networks.connector import Channel, Type
+from malipo.reconciliation.matching.coverage import AFTER_END, AFTER_SENDING, Span
+from malipo.reconciliation.matching.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.evidence import IS_SURE, is_in_sure_file, is_shown
+from malipo.reconciliation.matching.store.matching import SIGNED
+from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.store.statements import FILE, file_of
+
+_AT_A_TIME = 1000
+# Whether a copy `k` of the line `l` names the payment `p`.
+_NAMES = f"""({ending_sql("k.key")} = p.network_key OR l.receipt = p.provider_reference COLLATE "C")"""
+
+
+class AbsentPayment(msgspec.Struct, frozen=True, kw_only=True):
+    merchant_id: str
+    transaction_id: str
+    channel: Channel
+    type: Type
+    amount: int  # signed as in a statement
+
+
+async def find_files(connection: Conn) -> list[StatementFile]:
+    rows = await connection.fetch(f"SELECT {FILE} FROM statement_files WHERE withdrawn_at IS NULL")
+    return [file_of(row) for row in rows]
+
+
+async def find_sure_accounts(connection: Conn) -> set[tuple[str, str]]:
+    """Channel and name of each account that is known by a file which no operator could have invented alone: it is the
+    worker's, or complete, or a second operator has approved what it does."""
+    rows = await connection.fetch(
+        f"""
+        SELECT DISTINCT n.channel, n.account FROM statement_files n
+        WHERE {IS_SURE} OR n.withdrawn_at IS NULL AND EXISTS (
+            SELECT FROM proposals p WHERE p.action = 'import' AND p.subject = n.id AND p.is_approved)
+        """
+    )
+    return {(row["channel"], row["account"]) for row in rows}
+
+
+async def find_unchecked(connection: Conn) -> list[StatementFile]:
+    """Files for whose time nobody has looked for absent payments."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {FILE} FROM statement_files f
+        WHERE withdrawn_at IS NULL
+          AND EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id AND NOT m.is_absence_checked)
+        """
+    )
+    return [file_of(row) for row in rows]
+
+
+async def set_checked(tx: Tx, file_ids: Sequence[str]) -> None:
+    await tx.execute("UPDATE matched_files SET is_absence_checked = true WHERE file_id = ANY($1)", list(file_ids))
+
+
+async def check_again(tx: Tx, line_id: int) -> None:
+    """A line that might have been some payment's is another's: look again for payments of its time."""
+    await tx.execute(
+        """
+        UPDATE matched_files m SET is_absence_checked = false
+        FROM statement_files f, statement_lines l
+        WHERE m.file_id = f.id AND l.id = $1 AND f.channel = l.channel
+          AND l.moved_at BETWEEN f.begins_at - interval '3 days' AND f.ends_at + interval '3 days'
+        """,
+        line_id,
+    )
+
+
+async def check_layout_again(tx: Tx, profile: str) -> None:
+    """Files of a layout are of another carrier: look again for payments of their time, and in the files beside them,
+    which may cover less or more of it now."""
+    await tx.execute(
+        """
+        UPDATE matched_files m SET is_absence_checked = false
+        FROM statement_files f
+        WHERE m.file_id = f.id AND f.withdrawn_at IS NULL AND EXISTS (
+            SELECT FROM statement_files o
+            WHERE o.profile = $1 AND o.withdrawn_at IS NULL AND (o.id = f.id
+                OR f.ends_at >= o.begins_at - interval '7 days' AND f.begins_at <= o.ends_at + interval '7 days'))
+        """,
+        profile,
+    )
+
+
+async def begin(tx: Tx) -> None:
+    """A table of this transaction, for payments that have no line."""
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE unmatched_payments (
+            merchant_id text, transaction_id text, channel text, type text, amount bigint, is_absent boolean,
+            is_uncarried boolean
+        ) ON COMMIT DROP
+        """
+    )
+
+
+async def note_unmatched(
+    tx: Tx,
+    channels: Sequence[str],
+    spans: Sequence[Span],
+    *,
+    first: Sequence[str],
+    last: Sequence[str],
+    carrier: str,
+    stated: Sequence[str],
+) -> None:
+    """Note payments that were paid, or are open, and that no line shows; and whether the spans cover all of their time,
+    and no line of that amount, or that names them with another amount, waits for its place. One operator could invent
+    such a line: it counts if a complete file has it, or the worker's.
+
+    A statement has what its carrier carried. In the times of a channel's own network, payments are noted too whose
+    carrier is not known, or has no statement at all (`stated` are those that have one): nothing can be said of them.
+    """
+    await tx.execute(
+        f"""
+        INSERT INTO unmatched_payments
+        SELECT t.merchant_id, t.id, t.channel, t.type, {SIGNED},
+               k.carrier IS NOT DISTINCT FROM $8 AND EXISTS (
+                   SELECT FROM unnest($4::timestamptz[], $5::timestamptz[]) AS s (begins, ends)
+                   WHERE t.processing_at >= s.begins AND CASE WHEN t.ended_at IS NULL
+                         THEN t.processing_at + $6 <= s.ends
+                         ELSE greatest(t.ended_at, c.since) + $7 <= s.ends END
+               ) AND {SIGNED} NOT IN (
+                   SELECT l.amount FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+                   WHERE o.channel = ANY($1) AND {is_in_sure_file("l")}
+               ) AND t.id NOT IN (
+                   SELECT p.id FROM reconciliation_exceptions e JOIN statement_lines l ON l.id = e.line_id
+                   JOIN transactions p ON p.merchant_id = e.merchant_id AND p.id = e.transaction_id
+                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs' AND {is_in_sure_file("l", _NAMES)}),
+               (k.carrier = ANY($9)) IS NOT TRUE
+        FROM merchants m CROSS JOIN unnest($2::text[], $3::text[]) AS w (first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.* FROM transactions p
+            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.channel = ANY($1)
+              AND p.processing_at IS NOT NULL
+        ) t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
+             AND s.role = 'payment' AND (cardinality($4::timestamptz[]) = 0 OR {is_shown("s")})
+        CROSS JOIN LATERAL (SELECT {carrier_of("t.merchant_id", "t.id")} AS carrier) AS k
+        WHERE s.line_id IS NULL AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
+          AND (k.carrier = $8 OR $8 = lower(t.channel) AND (k.carrier = ANY($9)) IS NOT TRUE)
+        """,
+        list(channels),
+        list(first),
+        list(last),
+        [begins for begins, _ in spans],
+        [ends for _, ends in spans],
+        AFTER_SENDING,
+        AFTER_END,
+        carrier,
+        list(stated),
+    )
+
+
+async def find(tx: Tx) -> AsyncIterator[list[AbsentPayment]]:
+    """Those that are absent, so many at a time."""
+    cursor = await tx.cursor(
+        """
+        SELECT merchant_id, transaction_id, channel, type, amount FROM unmatched_payments
+        WHERE is_absent ORDER BY transaction_id
+        """
+    )
+    while rows := await cursor.fetch(_AT_A_TIME):
+        yield [msgspec.convert(dict(row), AbsentPayment) for row in rows]
+
+
+async def count_undecided(tx: Tx) -> tuple[int, int]:
+    """Those that are too young, or not covered, or may be a line that has no place yet; and those whose carrier has no
+    statement."""
+    row = await tx.fetchrow(
+        """
+        SELECT count(*) FILTER (WHERE NOT is_absent AND NOT is_uncarried), count(*) FILTER (WHERE is_uncarried)
+        FROM unmatched_payments
+        """
+    )
+    assert row is not None
+    return row[0], row[1]

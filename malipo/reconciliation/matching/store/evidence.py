@@ -1,0 +1,522 @@
+"""The SQL of evidence: matched lines that their payments have not been told of."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Row, Tx
+from malipo.installation.network_keys import ending_sql
+from malipo.networks.connector import Channel, Type
+from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching.line_tellers import Told
+from malipo.reconciliation.matching.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
+from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
+
+_NOT_MATCHED = "The line is no longer matched with the payment."
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """A line, and the payment that it belongs to."""
+
+    line_id: int
+    role: str  # payment or reversal
+    receipt: str
+    amount: int  # of the line
+    line_channel: Channel
+    account: str
+    merchant_id: str
+    transaction_id: str
+    channel: Channel
+    network_key: str
+    type: Type
+    payment_amount: int
+    ordinal: int  # of the payment's last correction: a line is reported again if something contradicts it later
+    is_second: bool  # it was reported when the payment was open, and the payment has ended otherwise since then
+    is_taken_back: bool  # it is a payment's line, and there is one of its reversal that counts
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that would end or contradict its payment, for people to read."""
+
+    line_id: int
+    file_id: str
+    imported_by: str
+    role: str  # payment or reversal
+    receipt: str
+    amount: int  # of the line
+    moved_at: datetime
+    reference: str
+    type: Type
+    status: str
+    is_paid: bool  # by the latest report, which may contradict the status
+    payment_amount: int
+    authors: tuple[str, ...] = ()  # others by whose word the file says so: who said how it is read
+    named_by: tuple[str, ...] = ()  # of a reversal: others who said that the line which it takes back is the payment's
+    word: str = ""  # of the status, if operators said that it means that money moved
+
+
+_IS_PAID = "coalesce(c.is_paid, t.status = 'COMPLETED')"
+# Whether the line of a payment, `m`, says nothing any more. A reversal that only an operator's file has could be
+# invented: it counts once it was counted as moved by that operator, or two have agreed. None is reported before.
+_IS_TAKEN_BACK = f"""
+    EXISTS (
+        SELECT FROM statement_matches r JOIN statement_lines b ON b.id = r.line_id
+        WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
+          AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
+"""
+# Payments that one operator alone has called paid, and who did.
+_COMPLETED_ALONE = """
+    SELECT r.merchant_id, r.transaction_id, r.requested_by FROM resolutions r
+    WHERE r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by
+"""
+# Whether a line of the network's own is that of a payment by the word of one operator only: a copy of their file `f`
+# adds the key, and they alone have called the payment paid.
+_IS_NAMED_ALONE = f"""
+    (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
+        SELECT FROM ({_COMPLETED_ALONE}) r
+        WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
+          AND r.requested_by = ANY (array_append({AUTHORS}, f.imported_by))))
+"""
+# Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
+# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told. So does a line
+# that one operator alone makes the payment's: the money of a stranger would be explained by it.
+_HAS_EFFECT = f"""
+    CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} OR {_IS_NAMED_ALONE}
+         ELSE m.role = 'reversal' END
+"""
+
+
+def _tells(match: str, line: str) -> str:
+    """Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who
+    brings the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of
+    it, an operator who brought one does."""
+    return f"""
+        CASE WHEN {match}.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = {line}.linked
+             WHEN {match}.how = 'key' THEN {ending_sql("k.key")} = (
+                 SELECT p.network_key FROM transactions p
+                 WHERE p.merchant_id = {match}.merchant_id AND p.id = {match}.transaction_id)
+             ELSE true END
+    """
+
+
+TELLS = _tells("m", "l")
+
+
+def _is_told_by_worker(match: str, line: str, *, is_by_key: bool = False) -> str:
+    """Whether the worker's own file has what the line was matched by; where an operator has matched it, or `is_by_key`,
+    the key of the payment."""
+
+    def names(copy: str) -> str:
+        is_named = f"{ending_sql(f'{copy}.key')} = t.network_key"
+        return is_named if is_by_key else f"({match}.how <> 'operator' OR {is_named})"
+
+    return f"""
+        (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
+              AND {_tells(match, line)} AND {names("k")})
+         ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
+              AND {names(line)} END)
+    """
+
+
+def _is_by_two(match: str) -> str:
+    """Two operators have matched the line, or the only one there is."""
+    return f"""
+        ({match}.how = 'operator' AND EXISTS (
+            SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
+            WHERE e.line_id = {match}.line_id AND r.action IN ('match', 'book', 'adopt') AND r.is_approved
+              AND r.undone_by IS NULL AND (r.decided_by <> r.requested_by OR EXISTS (
+                  SELECT FROM proposals p WHERE p.id = r.id AND p.is_single_operator))))
+    """
+
+
+def _teller(match: str, line: str, *, rather_by: str = "''") -> str:
+    """The file that tells what the line was matched by; rather one that this operator has imported."""
+    tells = _tells(match, line)
+    return f"""
+        coalesce((
+            SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND n.withdrawn_at IS NULL
+            ORDER BY ({tells}) DESC, n.imported_by = {rather_by} DESC, NOT ({tells}) AND n.imported_by = '{FETCHED_BY}',
+                     k.linked = {line}.linked DESC, n.imported_at, n.id LIMIT 1), {line}.file_id)
+    """
+
+
+# A reversal finds its payment `t` through the payment's line: `y`, matched as `x`. The worker may have fetched it, and
+# an operator have said whose the line is that it takes back. That operator answers for it.
+_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {_is_told_by_worker('m', 'l')})"
+_IS_FETCHED = f"""
+    ({_is_told_by_worker("m", "l")}
+     AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")}))
+"""
+
+
+# A file `n` that no operator could have invented alone with a few lines: it is the worker's, or it is complete.
+IS_SURE = f"""
+    (n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
+        OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL))
+"""
+
+
+def is_in_sure_file(line: str, tells: str = "true") -> str:
+    """Whether such a file has the line; where several files have it, one whose copy `k` tells this."""
+    return f"""
+        CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
+            SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
+            WHERE k.line_id = {line}.id AND {tells} AND {IS_SURE})
+        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_SURE}) END
+    """
+
+
+def is_shown(match: str) -> str:
+    """Whether the line of a payment's match shows that the payment is in a statement: a complete file has what it was
+    matched by, or the worker's; or operators answer for it. A line that one operator adds could be invented."""
+    return f"""
+        EXISTS (
+            SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
+            WHERE m.line_id = {match}.line_id
+              AND (m.is_counted OR m.how = 'operator' OR {is_in_sure_file("l", TELLS)}))
+    """
+
+
+# Who alone has typed the receipt by which the payment's line was matched, where the network does not name the payment.
+_TYPISTS = f"""
+    CASE WHEN x.how = 'receipt' AND NOT {_is_told_by_worker("x", "y", is_by_key=True)} THEN ARRAY(
+        SELECT DISTINCT r.requested_by FROM resolutions r
+        WHERE r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.provider_reference = t.provider_reference
+          AND r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by) ELSE '{{}}'::text[] END
+"""
+# Who else answers for a reversal that an operator's file `f` tells: who said whose the line is that it takes back. Not
+# if the network says so, or two do, nor if the payment has the receipt of that line from its network.
+_NAMED_BY = f"""
+    CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {_is_by_two("x")}
+           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people("t")} THEN '{{}}'::text[]
+         WHEN {_is_told_by_worker("x", "y")} THEN {_TYPISTS}
+         WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
+         ELSE {_TYPISTS} || (
+             SELECT array_append({AUTHORS.replace("f.", "g.")}, g.imported_by) FROM statement_files g
+             WHERE g.id = {_teller("x", "y", rather_by="f.imported_by")}) END
+"""
+# An operator who has matched a line alone answers for that, whoever brought the file.
+_WAITING = f"""
+    m.line_id, f.id AS file_id, CASE WHEN m.how = 'operator' THEN m.matched_by
+        WHEN x.how = 'operator' AND {_IS_BY_LINE} THEN x.matched_by ELSE f.imported_by END AS imported_by,
+    m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
+    {_IS_PAID} AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors, {_NAMED_BY} AS named_by,
+    coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
+"""
+_JOINED = f"""
+    statement_matches m JOIN statement_lines l ON l.id = m.line_id
+    LEFT JOIN statement_matches x ON m.role = 'reversal' AND x.role = 'payment' AND x.merchant_id = m.merchant_id
+         AND x.transaction_id = m.transaction_id
+    LEFT JOIN statement_lines y ON y.id = x.line_id
+    JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {_teller("x", "y")} ELSE {_teller("m", "l")} END
+    LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
+"""
+
+
+async def note_named_alone(tx: Tx) -> None:
+    """Have lines reported that were matched with nothing to tell, and that one operator alone makes the payment's: it
+    counts as moved by that operator. Of files that no whole run has seen: before, another file may have told less."""
+    await tx.execute(
+        f"""
+        UPDATE statement_matches w SET is_reported = false
+        FROM (SELECT m.line_id FROM {_JOINED}
+              WHERE m.is_reported AND NOT m.is_counted
+                AND (m.merchant_id, m.transaction_id) IN (SELECT a.merchant_id, a.transaction_id
+                                                          FROM ({_COMPLETED_ALONE}) a)
+                AND m.line_id IN (
+                    SELECT q.line_id FROM matched_files u JOIN statement_line_copies q ON q.file_id = u.file_id
+                    WHERE NOT u.is_absence_checked)
+                AND {_IS_NAMED_ALONE}) g
+        WHERE w.line_id = g.line_id
+        """
+    )
+
+
+async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
+    """Lines of files that people brought, or that one operator has matched alone, that would end or contradict a
+    payment, and that nobody has looked at yet; all, or those of the payments of these: a reversal decides about the
+    payment's line."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_WAITING} FROM {_JOINED}
+        WHERE NOT m.is_reported AND NOT m.is_counted AND m.proposal_id IS NULL AND NOT {_is_by_two("m")}
+          AND ($1::bigint[] IS NULL OR (m.merchant_id, m.transaction_id) IN (
+              SELECT b.merchant_id, b.transaction_id FROM statement_matches b WHERE b.line_id = ANY($1)))
+          AND {_HAS_EFFECT} AND NOT {_IS_FETCHED}
+        ORDER BY m.line_id
+        """,
+        None if line_ids is None else list(line_ids),
+    )
+    return [msgspec.convert(dict(row), Waiting) for row in rows]
+
+
+async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
+    """Those of a proposal. Not those that would change nothing by now, because the network has confirmed them."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_WAITING} FROM {_JOINED}
+        WHERE NOT m.is_reported AND m.proposal_id = $1 AND {_HAS_EFFECT} ORDER BY m.line_id
+        """,
+        proposal_id,
+    )
+    return [msgspec.convert(dict(row), Waiting) for row in rows]
+
+
+async def find_what_is_told(connection: Conn, line_id: int) -> list[Told]:
+    """What is shown of a line: its kind, key, phone, linked receipt and words, and which files tell each."""
+    rows = await connection.fetch(
+        f"""
+        WITH copies AS MATERIALIZED (
+            SELECT k.file_id, k.kind, k.key, k.phone, k.linked, k.details FROM statement_line_copies k
+            WHERE k.line_id = $1
+            UNION ALL
+            SELECT l.file_id, l.kind, l.key, l.phone, l.linked, l.details FROM statement_lines l
+            WHERE l.id = $1 AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = $1)
+        )
+        SELECT t.fact, f.imported_by, {AUTHORS} AS authors
+        FROM statement_lines l CROSS JOIN copies c
+        CROSS JOIN LATERAL (
+            VALUES ('kind', c.kind, l.kind), ('key', {ending_sql("c.key")}, {ending_sql("l.key")}),
+                   ('phone', c.phone, l.phone), ('linked', c.linked, l.linked), ('details', c.details, l.details)
+        ) AS t (fact, told, shown)
+        JOIN statement_files f ON f.id = c.file_id
+        WHERE l.id = $1 AND t.told <> '' AND t.told = t.shown AND f.withdrawn_at IS NULL
+        """,
+        line_id,
+    )
+    return [Told(row["fact"], row["imported_by"], tuple(row["authors"])) for row in rows]
+
+
+async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_id: str) -> list[int]:
+    """Matched with it: its own, and one that takes it back."""
+    rows = await connection.fetch(
+        "SELECT line_id FROM statement_matches WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY 1",
+        merchant_id,
+        transaction_id,
+    )
+    return [row["line_id"] for row in rows]
+
+
+async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
+    """All lines of a proposal, also those that would change nothing by now."""
+    sql = "SELECT line_id FROM statement_matches WHERE proposal_id = $1 AND NOT is_reported ORDER BY 1"
+    return [row["line_id"] for row in await tx.fetch(sql, proposal_id)]
+
+
+async def release_waiting(tx: Tx) -> list[str]:
+    """Let lines go that wait, or were rejected, and would change nothing now, or that the network has told itself. The
+    proposals that they were of."""
+    rows = await tx.fetch(
+        f"""
+        WITH gone AS (
+            UPDATE statement_matches w SET proposal_id = NULL
+            FROM (SELECT m.line_id, m.proposal_id FROM {_JOINED}
+                  WHERE NOT m.is_reported AND m.proposal_id IS NOT NULL AND (NOT {_HAS_EFFECT} OR {_IS_FETCHED})) g
+            WHERE w.line_id = g.line_id RETURNING g.proposal_id
+        )
+        SELECT DISTINCT proposal_id FROM gone ORDER BY 1
+        """
+    )
+    return [row["proposal_id"] for row in rows]
+
+
+async def set_counted(tx: Tx, line_ids: Sequence[int]) -> None:
+    """They may be reported: they count as moved by who imported them, or two operators agree."""
+    await tx.execute(
+        "UPDATE statement_matches SET is_counted = true, proposal_id = NULL WHERE line_id = ANY($1)", list(line_ids)
+    )
+
+
+async def set_waiting(tx: Tx, line_ids: Sequence[int], proposal_id: str) -> None:
+    await tx.execute(
+        "UPDATE statement_matches SET proposal_id = $2 WHERE line_id = ANY($1)", list(line_ids), proposal_id
+    )
+
+
+async def look_again(tx: Tx, proposal_id: str) -> None:
+    await tx.execute(
+        "UPDATE statement_matches SET proposal_id = NULL WHERE proposal_id = $1 AND NOT is_reported", proposal_id
+    )
+
+
+async def is_waiting(connection: Conn, line_id: int) -> bool:
+    """Whether its payment was not told of it yet."""
+    return bool(
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM statement_matches WHERE line_id = $1 AND NOT is_reported)", line_id
+        )
+    )
+
+
+async def note_contradicted(tx: Tx) -> None:
+    """Have lines reported again whose payments were since then said to be something else, by somebody else: by a
+    network, or by operators who ended a payment that was open when its line was reported."""
+    await tx.execute(
+        f"""
+        UPDATE statement_matches m SET is_reported = false, is_counted = false, proposal_id = NULL
+        FROM corrections c
+        WHERE m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id AND m.is_reported
+          AND c.source IS DISTINCT FROM 'statement'
+          AND CASE m.role WHEN 'reversal' THEN c.is_paid
+              WHEN 'payment' THEN NOT c.is_paid AND NOT {_IS_TAKEN_BACK}
+              ELSE false END
+        """
+    )
+    await tx.execute(
+        """
+        UPDATE statement_matches m SET is_reported = false, is_counted = false, proposal_id = NULL
+        FROM reconciliation_exceptions e
+        JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+        WHERE e.kind = 'state_differs' AND e.state <> 'resolved' AND m.line_id = e.line_id AND m.is_reported
+          AND t.ended_at IS NOT NULL AND (t.status = 'COMPLETED') = (m.role = 'reversal')
+          AND NOT EXISTS (SELECT FROM corrections c
+                          WHERE c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id)
+        """
+    )
+
+
+async def find_unreported(tx: Tx, *, limit: int, line_ids: Sequence[int] | None = None) -> list[Evidence]:
+    """Those that may be reported; or these, whatever they wait for."""
+    rows = await tx.fetch(
+        f"""
+        SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, m.merchant_id,
+               m.transaction_id, t.channel, t.network_key, t.type, t.amount AS payment_amount,
+               coalesce(c.ordinal, 0) AS ordinal,
+               c.ordinal IS NULL AND t.ended_at IS NOT NULL AND EXISTS (
+                   SELECT FROM reconciliation_exceptions e
+                   WHERE e.line_id = m.line_id AND e.kind = 'state_differs') AS is_second,
+               m.role = 'payment' AND {_IS_TAKEN_BACK} AS is_taken_back
+        FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
+        JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
+        LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
+        WHERE NOT m.is_reported AND CASE WHEN $2::bigint[] IS NULL THEN m.proposal_id IS NULL
+              ELSE m.line_id = ANY($2) END
+        ORDER BY m.line_id LIMIT $1
+        """,
+        limit,
+        None if line_ids is None else list(line_ids),
+    )
+    return [_evidence(row) for row in rows]
+
+
+async def set_reported(tx: Tx, line_ids: Sequence[int]) -> None:
+    """With when the ledger last moved the float for the payment."""
+    await tx.execute(
+        """
+        UPDATE statement_matches m
+        SET is_reported = true, ledger_at = (
+            SELECT max(e.created_at) FROM moves e
+            WHERE e.merchant_id = m.merchant_id AND e.cause_id = m.transaction_id
+              AND e.step IN ('end', 'contradiction') AND 'float' IN (e.source, e.target))
+        WHERE m.line_id = ANY($1)
+        """,
+        list(line_ids),
+    )
+
+
+async def insert_match(tx: Tx, line_id: int, merchant_id: str, transaction_id: str, *, by: str, now: datetime) -> bool:
+    """Match a line as operators say. False: it is matched, or the payment has another line."""
+    done = await tx.execute(
+        """
+        WITH matched AS (
+            INSERT INTO statement_matches (
+                line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
+            VALUES ($1, $2, $3, 'payment', 'operator', false, $4, $5) ON CONFLICT DO NOTHING RETURNING line_id
+        )
+        DELETE FROM open_statement_lines o USING matched WHERE o.line_id = matched.line_id
+        """,
+        line_id,
+        merchant_id,
+        transaction_id,
+        by,
+        now,
+    )
+    return done == "DELETE 1"
+
+
+async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> bool:
+    """Whether the payment has a line."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT EXISTS (SELECT FROM statement_matches
+                           WHERE merchant_id = $1 AND transaction_id = $2 AND role = 'payment')
+            """,
+            merchant_id,
+            transaction_id,
+        )
+    )
+
+
+async def tell_again(tx: Tx, line_ids: str, *values: object) -> None:
+    """The reversals among these lines, which a SELECT names, are about to lose their payments: the line of each payment
+    that counts as not paid is told again."""
+    await tx.execute(
+        f"""
+        UPDATE statement_matches p SET is_reported = false, is_counted = false, proposal_id = NULL
+        FROM statement_matches r JOIN transactions t ON t.merchant_id = r.merchant_id AND t.id = r.transaction_id
+        LEFT JOIN corrections c ON c.merchant_id = r.merchant_id AND c.transaction_id = r.transaction_id
+        WHERE r.line_id IN ({line_ids}) AND r.role = 'reversal' AND p.merchant_id = r.merchant_id
+          AND p.transaction_id = r.transaction_id AND p.role = 'payment' AND p.is_reported AND NOT {_IS_PAID}
+        """,
+        *values,
+    )
+
+
+async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | None = None) -> bool:
+    """Undo matches: each line is open again, and so is the line that takes it back, which found its payment through it.
+    The audit log keeps that operators matched it, or rejected it: by which proposal. Whether there was one."""
+    await tell_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
+    done = await tx.execute(
+        """
+        WITH gone AS (
+            DELETE FROM statement_matches s
+            WHERE s.line_id = ANY($1) OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
+                SELECT p.merchant_id, p.transaction_id FROM statement_matches p
+                WHERE p.line_id = ANY($1) AND p.role = 'payment'))
+            RETURNING s.line_id)
+        INSERT INTO open_statement_lines (line_id, channel, rejected_in)
+        SELECT l.id, l.channel, CASE WHEN l.id = ANY($1) THEN $2 END
+        FROM gone JOIN statement_lines l ON l.id = gone.line_id
+        """,
+        list(line_ids),
+        rejected_in,
+    )
+    return done != "INSERT 0 0"
+
+
+async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rejected_in: str | None = None) -> None:
+    """Undo matches. Where the payment was not told, that it is another than the line says has no cause then."""
+    if not line_ids:
+        return
+    untold = [
+        row["line_id"]
+        for row in await tx.fetch(
+            "SELECT line_id FROM statement_matches WHERE line_id = ANY($1) AND NOT is_reported", list(line_ids)
+        )
+    ]
+    await delete_matches(tx, line_ids, rejected_in=rejected_in)
+    await tx.execute(
+        f"""
+        UPDATE reconciliation_exceptions
+        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $2, why_resolved = $3
+        WHERE line_id = ANY($1) AND kind = 'state_differs' AND state <> 'resolved'
+        """,
+        untold,
+        now,
+        _NOT_MATCHED,
+    )
+
+
+async def forget_rejections(tx: Tx, proposal_id: str) -> None:
+    """Lines that another file has too are matched again, as that file's."""
+    await tx.execute("UPDATE open_statement_lines SET rejected_in = NULL WHERE rejected_in = $1", proposal_id)
+
+
+def _evidence(row: Row) -> Evidence:
+    return msgspec.convert(dict(row), Evidence)

@@ -1,0 +1,106 @@
+"""Takes lines out of bookings again whose payments became known afterwards.
+
+A line without a key is booked as a fee or a sweep by its words. Its payment may be known later: its network reports the
+receipt, or another file tells the key. Then its booking is reversed, the rest of that booking is booked anew, and the
+line is matched; or it is an exception, where that is not certain.
+
+A file that an operator brings could be invented: what it takes out of bookings counts as moved by that operator, and by
+everybody who said how the file is read. Above the approval amount the lines stay booked, and two operators may undo
+the booking.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from itertools import groupby
+
+from malipo.approvals import moved_alone
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import Deciders
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.ledger import house_bookings
+from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching.book_lines import KINDS, write_sums
+from malipo.reconciliation.matching.possible_payment import names_key
+from malipo.reconciliation.matching.store import booked_lines as store
+from malipo.reconciliation.matching.store.booked_lines import BookedLine, ToldLine
+from malipo.reconciliation.statements.store import withdrawals
+
+_WHY = "A payment of ours has this line"
+
+
+async def unbook_lines(
+    tx: Tx,
+    *,
+    layouts: Sequence[str],
+    accounts: Sequence[str],
+    approval_amount: int,
+    first_open_day: date | None,
+    now: datetime,
+) -> list[BookedLine]:
+    """Those that are in the queue again. The caller holds the lock of matching, and matches them next."""
+    found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
+    told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
+    told = [each for each in told if names_key(each.key)]
+    lines: dict[int, BookedLine] = {
+        each.line_id: each for each in [*(each for each in told if each.is_fetched), *found]
+    }
+    brought = [each for each in told if each.line_id not in lines]
+    for each in await _count(tx, brought, approval_amount=approval_amount, now=now):
+        lines.setdefault(each.line_id, each)
+    for _, group in groupby(sorted(lines.values(), key=_sum_of), key=_sum_of):
+        await _unbook(tx, list(group), first_open_day=first_open_day, now=now)
+    return list(lines.values())
+
+
+async def _count(tx: Tx, told: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
+    """Those of files of operators who may move so much alone: it is counted, file by file."""
+
+    def file_of(line: ToldLine) -> str:
+        return line.told_in
+
+    counted = []
+    for file_id, group in groupby(sorted(told, key=file_of), key=file_of):
+        lines = list(group)
+        deciders = await moved_alone.deciders_of(
+            tx,
+            Act.IMPORT,
+            sum(abs(each.amount) for each in lines),
+            operator=lines[0].told_by,
+            authors=lines[0].authors,
+            subject=file_id,
+            approval_amount=approval_amount,
+            now=now,
+        )
+        if deciders is Deciders.ONE:
+            counted += lines
+    return counted
+
+
+def _sum_of(line: BookedLine) -> tuple[str, str, str, date]:
+    return line.file_id, line.account, line.kind, line.day
+
+
+async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date | None, now: datetime) -> None:
+    """These lines are of one sum."""
+    kind, _ = KINDS[lines[0].kind]
+    booking_id = await store.find_booking_of(tx, lines[0], kind=kind)
+    if booking_id is not None:
+        await house_bookings.undo(
+            tx, booking_id, evidence=_WHY, booked_by=SYSTEM, first_open_day=first_open_day, now=now
+        )
+    line_ids = [each.line_id for each in lines]
+    rest = await store.sum_booked(tx, lines[0], without=line_ids)
+    if rest is not None:
+        await write_sums(tx, [rest], first_open_day=first_open_day, now=now)
+    await withdrawals.reopen_lines(tx, line_ids)
+    await audit_log.append(
+        tx,
+        Actor(SYSTEM, "matching"),
+        "statement.lines_unbooked",
+        now=now,
+        file=lines[0].file_id,
+        booking=booking_id,
+        receipts=[each.receipt for each in lines],
+    )

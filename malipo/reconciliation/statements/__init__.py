@@ -1,0 +1,1 @@
+"""Networks' statements as files: fetch, read, doubt, import, approve and withdraw them."""

@@ -1,0 +1,175 @@
+"""Which profile reads a file: the one whose columns it has."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Invalid, Missing, Refusal
+from malipo.network_statements.cell_values import text_of
+from malipo.network_statements.mapped_profile import saved_by, with_carrier, with_current_words, with_status_words
+from malipo.network_statements.profile import Profile, SaidBy, built_in, decode
+from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
+from malipo.network_statements.status_words import folded_words
+from malipo.networks.connector import Channel
+from malipo.reconciliation.matching.store import absence, matching
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.statements.store import statements as store
+from malipo.reconciliation.statements.store.statements import SavedLayout
+from malipo.table_files.rows import Cell, rows_of
+
+
+class NoProfileFits(Refusal):
+    """No profile knows the columns of this file."""
+
+
+async def all_profiles(connection: Conn) -> dict[str, Profile]:
+    """Those that operators saved come first: they know their network's files."""
+    found, own = {each.name: each for each in await store.find_profiles(connection)}, built_in()
+    saved = {name: _saved(each) for name, each in found.items() if name not in own}
+    return saved | {name: _with_said_words(each, found.get(name)) for name, each in own.items()}
+
+
+def _saved(layout: SavedLayout) -> Profile:
+    """One that operators saved. Who last changed it has said what is not stored with a name: a process of an older
+    version stores none."""
+    profile = saved_by(with_current_words(decode(layout.name, layout.text)), layout.saved_by)
+    columns = layout.said_by.columns or layout.saved_by
+    carrier = (layout.said_by.carrier or layout.saved_by) if profile.carrier else layout.said_by.carrier
+    return replace(profile, said_by=SaidBy(columns=columns, carrier=carrier, words=_words_by(profile, layout)))
+
+
+def _with_said_words(profile: Profile, layout: SavedLayout | None) -> Profile:
+    """One of malipo's own, with what operators said about words of its status column."""
+    if layout is None:
+        return profile
+    said = msgspec.toml.decode(layout.text, type=_SaidWords)
+    changed = with_status_words(profile, moved=said.completed, not_moved=said.failed, by=layout.saved_by)
+    return replace(changed, said_by=SaidBy(words=_words_by(changed, layout)))
+
+
+def _words_by(profile: Profile, layout: SavedLayout) -> dict[str, str]:
+    return {word: layout.said_by.words.get(word, name) for word, name in profile.said_by.words.items()}
+
+
+class _SaidWords(msgspec.Struct):
+    completed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+async def save_status_words(
+    tx: Tx, name: str, *, moved: Sequence[str], not_moved: Sequence[str], actor: Actor, now: datetime
+) -> Profile:
+    """Save what words of a layout's status column mean; the layout as it is then."""
+    await store.lock_profile(tx, name)
+    before = await find_profile(tx, name)
+    if both := folded_words(moved) & folded_words(not_moved):
+        raise Invalid(f"A word means that money moved, or that it did not, and not both: {', '.join(sorted(both))}.")
+    profile = with_status_words(before, moved=moved, not_moved=not_moved, by=actor.name)
+    if before.completed and not profile.completed:
+        raise Invalid(
+            "No word of the layout would mean that money moved. Then the status is not read, and every row counts, "
+            "also what failed. Say with --moved which word means it."
+        )
+    if name in built_in():
+        own = built_in()[name]
+        said = {
+            "completed": [each for each in profile.completed if each not in own.completed],
+            "failed": [each for each in profile.failed if each not in own.failed],
+        }
+        text = "".join(f"{kind} = {_value(words)}\n" for kind, words in said.items())
+    else:
+        text = encode(profile)
+    await store.put_profile(tx, SavedLayout(name, text, actor.name, profile.said_by), now=now)
+    await audit_log.append(
+        tx, actor, "statement_profile.words", now=now, name=name, moved=list(moved), not_moved=list(not_moved)
+    )
+    return profile
+
+
+async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> Profile:
+    """Say of a saved layout which aggregator's account its files are of, also those that were imported before; none:
+    the network's own. Other payments are missing in them then, so absent ones are looked for again."""
+    await matching.lock_for_decision(tx)
+    await store.lock_profile(tx, name)
+    profile = await find_profile(tx, name)
+    if name in built_in():
+        raise Conflict(f"{name} is a layout of malipo's own: only a saved one can be an aggregator's.")
+    said_by = replace(profile.said_by, carrier=actor.name)
+    profile = replace(with_carrier(profile, carrier), said_by=said_by)
+    await store.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)
+    # Files that are there already are matched by it too.
+    await store.add_author(tx, name, LayoutAuthor(by=actor.name, said=Said.AGGREGATOR))
+    await absence.check_layout_again(tx, name)
+    await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)
+    return profile
+
+
+async def find_profile(connection: Conn, name: str) -> Profile:
+    profiles = await all_profiles(connection)
+    if name not in profiles:
+        raise Missing(f"There is no profile {name!r}: there are {', '.join(sorted(profiles))}.")
+    return profiles[name]
+
+
+async def choose_profile(connection: Conn, path: Path, channel: Channel) -> Profile:
+    found = best_profile(path, channel, (await all_profiles(connection)).values())
+    if found is None:
+        raise NoProfileFits(f"No profile for {channel} knows the columns of {path.name}.")
+    return found
+
+
+def best_profile(path: Path, channel: Channel, profiles: Iterable[Profile]) -> Profile | None:
+    """The one that knows most of the file's columns; of equals, the one that misses the fewest."""
+    rows = first_rows(path)
+    found = [
+        (known, profile)
+        for profile in profiles
+        if channel in profile.channels and not profile.is_fetched and (known := _known_columns(profile, rows))
+    ]
+    return max(found, key=lambda each: (each[0], -len(each[1].columns)))[1] if found else None
+
+
+def first_rows(path: Path) -> list[list[Cell]]:
+    return list(islice(rows_of(path), MOST_ROWS_BEFORE_HEADER))
+
+
+def _known_columns(profile: Profile, rows: Iterable[list[Cell]]) -> int:
+    found = (profile.columns_in([text_of(cell) for cell in row]) for row in rows)
+    return max((len(columns) for columns in found if columns is not None), default=0)
+
+
+async def save_if_new(tx: Tx, profile: Profile, *, actor: Actor, now: datetime) -> None:
+    """Save how an operator said that a layout is read; the next file of it is read without a question."""
+    await store.lock_profile(tx, profile.name)
+    if profile.name in await all_profiles(tx):
+        return
+    profile = saved_by(profile, actor.name)
+    await store.put_profile(tx, SavedLayout(profile.name, encode(profile), actor.name, profile.said_by), now=now)
+    await audit_log.append(tx, actor, "statement_profile.saved", now=now, name=profile.name)
+
+
+def encode(profile: Profile) -> str:
+    """As TOML, which people can read and change."""
+    fields = msgspec.to_builtins(profile)
+    lines = [f"{name} = {_value(fields[name])}" for name in ("title", "channels", "sign", "time_formats", "zone")]
+    lines += [
+        f"{name} = {_value(fields[name])}"
+        for name in ("decimal_mark", "completed", "failed", "money_in", "money_out", "carrier")
+        if fields[name]
+    ]
+    lines += ["", "[columns]", *(f"{name} = {_value(names)}" for name, names in fields["columns"].items())]
+    for rule in fields["kinds"]:
+        lines += ["", "[[kinds]]", *(f"{name} = {_value(value)}" for name, value in rule.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    """A text or a list of texts is written in TOML as it is in JSON."""
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,83 @@
+"""Fetches a day's statement from a network's API, as a file: then it is imported as any file is.
+
+The file is complete before anything is imported. A page that fails in the middle leaves nothing behind.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+from malipo import clock
+from malipo.errors import Invalid
+from malipo.network_statements.profile import Profile, built_in
+from malipo.networks.connector import Channel
+from malipo.networks.routing import Networks
+from malipo.networks.statement_source import CannotFetch, FetchedLine, StatementSource
+from malipo.table_files.csv_export import csv_lines
+
+_HEADER = ("receipt", "moved at", "amount", "service", "reference", "phone", "details")
+
+
+@dataclass(frozen=True)
+class FetchableAccount:
+    """An account whose statement can be fetched. One of an aggregator is that of its first channel."""
+
+    connector: str
+    channel: Channel
+    account: str
+    source: StatementSource
+
+    @property
+    def profile(self) -> Profile:
+        return built_in()[self.source.statement_profile]
+
+
+def fetchable_accounts(networks: Networks) -> list[FetchableAccount]:
+    """One for each connected network that has such an API, and carries anything."""
+    found = []
+    for name, connector in networks.connectors.items():
+        carried = {channel for channel, _ in networks.carried_by(name)}
+        if carried and isinstance(connector, StatementSource):
+            channel = next(each for each in Channel if each in carried)
+            found.append(FetchableAccount(name, channel, networks.account_name(name, channel), connector))
+    return found
+
+
+def account_of(networks: Networks, channel: Channel) -> FetchableAccount:
+    """Whose statement has the payments of this channel."""
+    carriers = {carrier for route, carrier in networks.routes.items() if route[0] is channel}
+    found = [each for each in fetchable_accounts(networks) if each.connector in carriers]
+    # The channel's own network is asked before an aggregator that carries one way of it.
+    found.sort(key=lambda each: each.channel is not channel)
+    if not found:
+        raise CannotFetch(
+            f"No network that carries {channel} gives statements by API. Download its file, and import it."
+        )
+    return found[0]
+
+
+def day_bounds(day: date) -> tuple[datetime, datetime]:
+    """In Dar es Salaam."""
+    begins = datetime.combine(day, time(), clock.ZONE)
+    return begins, begins + timedelta(days=1)
+
+
+def require_over(day: date, now: datetime) -> None:
+    if day_bounds(day)[1] > now:
+        raise Invalid(f"{day} is not over yet, in Dar es Salaam.")
+
+
+async def fetch_file(account: FetchableAccount, day: date, folder: Path) -> Path:
+    """The file of a day, in a folder that whoever asks throws away."""
+    begins, ends = day_bounds(day)
+    path = folder / f"{account.connector}-{day}.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        file.write(csv_lines([["from", begins.isoformat(), "to", ends.isoformat()], _HEADER]))
+        async for line in account.source.fetch_statement(begins, ends):
+            file.write(csv_lines([_row(line)]))
+    return path
+
+
+def _row(line: FetchedLine) -> list[str | int]:
+    at = line.moved_at.isoformat(timespec="seconds")
+    return [line.receipt, at, line.amount, line.service, line.key, line.phone, line.details]

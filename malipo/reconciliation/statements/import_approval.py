@@ -1,0 +1,324 @@
+"""What a statement's file alone would do to payments, and whether a second operator must agree.
+
+A line is the movement itself, and ends or contradicts a payment. But a file that an operator brings can be invented. So
+the payments that it would end or contradict, and the fees and sweeps that it would book, count as moved by that
+operator, and by everybody who said how the file is read; above the approval amount they wait, as one list of the file,
+and none of these is the second operator. Meanwhile the network is queried, and what it
+confirms itself is no longer in the list. Statements that the worker fetches from the network wait for nobody.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from malipo import ids
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.approvals.moved_alone import Deciders
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Forbidden
+from malipo.operators import vouching
+from malipo.reconciliation.exceptions.exception import SYSTEM, ExceptionKind, FoundException
+from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.line_tellers import tellers_of
+from malipo.reconciliation.matching.store import booked_lines, evidence, matching
+from malipo.reconciliation.matching.store.booked_lines import LineSum, UnbookedLine
+from malipo.reconciliation.matching.store.evidence import Evidence, Waiting
+from malipo.reconciliation.statements.statement_file import LayoutAuthor
+from malipo.reconciliation.statements.store import statements
+
+_ID_PREFIX = "prp_"
+_EXCEPTIONS_AT_ONCE = 1000
+AUTHOR = "You have said how this file is read, or of which payment it is, so another operator approves it."
+TELLER = "You brought the file that says what this line is, or said how it is read: another operator approves it."
+NOTHING_WAITS = "Nothing of this file waits for a second operator."
+
+
+class WaitingList(msgspec.Struct, frozen=True):
+    """What waits of a file, with its sum: payments that the file alone would end or contradict, and what it books."""
+
+    proposal: Proposal
+    lines: list[Waiting]
+    sums: list[LineSum]  # fees and sweeps
+    authors: tuple[LayoutAuthor, ...] = ()  # who said how the file is read, beside who imported it
+    imported_by: str = ""
+
+    @property
+    def amount(self) -> int:
+        return _amount_of(self.lines) + sum(each.untold for each in self.sums)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.lines and not self.sums
+
+    @property
+    def answerable(self) -> set[str]:
+        """Who brought it, who said how it is read, and who named the payment of a line that a reversal takes back: none
+        of them is the second operator."""
+        found = {self.proposal.requested_by, *(each.by for each in self.authors)}
+        for line in self.lines:
+            found |= {line.imported_by, *line.authors, *line.named_by}
+        for booked in self.sums:
+            found |= {booked.imported_by, *booked.authors}
+        return (found | {self.imported_by}) - {"", SYSTEM}
+
+
+async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
+    """Decide for each line that is not reported yet, of files that operators brought, whether it waits. The ids of the
+    lines that wait from now on. The caller holds the lock of matching."""
+    found = await evidence.find_effects(tx)
+    people = (name for each in found for name in (each.imported_by, *each.authors, *each.named_by))
+    await moved_alone.lock(tx, *people)
+    held: list[int] = []
+    for (file_id, operator), lines in _by_file(found).items():
+        line_ids = [each.line_id for each in lines]
+        proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
+        if proposal is None and not await _takes_two(
+            tx,
+            file_id,
+            _amount_of(lines),
+            operator=operator,
+            authors=lines[0].authors,
+            shares=_shares_of(lines),
+            approval_amount=approval_amount,
+            now=now,
+        ):
+            await evidence.set_counted(tx, line_ids)
+            continue
+        await _add(tx, proposal, file_id, lines, now=now)
+        held += line_ids
+    return held
+
+
+async def hold_bookings(
+    tx: Tx, sums: Sequence[LineSum], *, approval_amount: int, now: datetime
+) -> tuple[set[str], int]:
+    """The files whose fees and sweeps wait, and how many lines wait from now on. Those that do not wait are counted as
+    moved by who imported the file: the caller books them in this transaction, and holds the lock of matching."""
+    held, lines = set[str](), 0
+    told_by_people = [each for each in sums if each.untold]
+    await moved_alone.lock(tx, *(name for each in told_by_people for name in (each.imported_by, *each.authors)))
+    for file_id in sorted({each.file_id for each in told_by_people}):
+        of_file = [each for each in told_by_people if each.file_id == file_id]
+        operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
+        how: dict[str, Any] = {"operator": operator, "authors": of_file[0].authors, "approval_amount": approval_amount}
+        proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
+        if proposal is not None:
+            await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+        elif await _takes_two(tx, file_id, amount, **how, now=now):
+            await _propose(tx, file_id, operator, amount, 0, now=now)
+            lines += sum(each.lines for each in of_file)
+        else:
+            continue
+        held.add(file_id)
+    return held, lines
+
+
+async def _takes_two(
+    tx: Tx,
+    file_id: str,
+    amount: int,
+    *,
+    operator: str,
+    authors: Sequence[str],
+    approval_amount: int,
+    now: datetime,
+    shares: Mapping[str, int] | None = None,
+) -> bool:
+    """If it does not, it is counted as moved by who imported the file, and by who said how it is read; and for others
+    their shares."""
+    how: dict[str, Any] = {"operator": operator, "authors": authors, "shares": shares or {}, "subject": file_id}
+    how |= {"approval_amount": approval_amount, "now": now}
+    return await moved_alone.deciders_of(tx, Act.IMPORT, amount, **how) is Deciders.TWO
+
+
+async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_amount: int, now: datetime) -> set[str]:
+    """The files whose fees and sweeps would wait, if these were open beside what is open of them. It only reads."""
+    held, moved = set[str](), Counter[str]()
+    is_open = {each.subject for each in await proposals.find_open(connection, [Act.IMPORT])}
+    anew = {(each.file_id, each.kind, each.day) for each in sums}
+    for file_id in sorted({each.file_id for each in sums if each.untold}):
+        others = [
+            each
+            for each in await booked_lines.sum_lines(connection, file_id)
+            if (each.file_id, each.kind, each.day) not in anew
+        ]
+        of_file = [*others, *(each for each in sums if each.file_id == file_id)]
+        people, amount = {of_file[0].imported_by, *of_file[0].authors}, sum(each.untold for each in of_file)
+        how: dict[str, Any] = {"approval_amount": approval_amount, "now": now}
+        if file_id in is_open or any(
+            [
+                await moved_alone.would_take_two(connection, Act.IMPORT, amount, operator=each, **how, also=moved[each])
+                for each in sorted(people)
+            ]
+        ):
+            held.add(file_id)
+        else:
+            moved.update(dict.fromkeys(people, amount))
+    return held
+
+
+def _amount_of(lines: Sequence[Waiting]) -> int:
+    """Each payment counts once: a file may have its line and its reversal."""
+    return sum({each.reference: each.payment_amount for each in lines}.values())
+
+
+def _shares_of(lines: Sequence[Waiting]) -> dict[str, int]:
+    """What each operator answers for who named the payments of lines that reversals take back."""
+    names = {name for each in lines for name in each.named_by}
+    return {name: _amount_of([each for each in lines if name in each.named_by]) for name in names}
+
+
+def _by_file(found: Sequence[Waiting]) -> Mapping[tuple[str, str], list[Waiting]]:
+    """And by who answers for them."""
+
+    def key(each: Waiting) -> tuple[str, str]:
+        return each.file_id, each.imported_by
+
+    return {of: list(lines) for of, lines in groupby(sorted(found, key=key), key=key)}
+
+
+async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[Waiting], *, now: datetime) -> None:
+    """To the list of the file, which is made if there is none."""
+    if proposal is None:
+        proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)
+    await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
+    await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+
+
+async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments: int, *, now: datetime) -> Proposal:
+    proposal = Proposal(
+        id=ids.mint(_ID_PREFIX, now),
+        action=Act.IMPORT,
+        subject=file_id,
+        amount=amount,
+        requested_by=imported_by,
+        requested_at=now,
+    )
+    details = _details(proposal, payments)
+    return await decide.propose(tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM, "matching"))
+
+
+async def let_go(tx: Tx, *, now: datetime) -> None:
+    """Lines that would change nothing any more, because the network or operators have ended the payment so, or that a
+    statement of the worker's has too. A list that is empty by then is ended."""
+    await evidence.release_waiting(tx)
+    for each in await proposals.find_open(tx, [Act.IMPORT]):
+        held = await find_held(tx, each)
+        if held.is_empty:
+            await decide.end_by_system(tx, each, now=now)
+        elif held.amount != each.amount:
+            await proposals.set_amount(tx, each.id, held.amount)
+
+
+async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
+    lines = await evidence.find_waiting(connection, proposal.id)
+    file = await statements.get(connection, proposal.subject)
+    sums = await booked_lines.sum_lines(connection, proposal.subject)
+    if file is None:
+        return WaitingList(proposal, lines, sums)
+    return WaitingList(proposal, lines, sums, file.authors, file.imported_by)
+
+
+async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
+    """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
+    found = await proposals.find_open(connection, [Act.IMPORT])
+    lists = [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+    return [each for each in lists if not each.is_empty]
+
+
+async def lock_for_approval(
+    tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
+) -> tuple[Proposal, list[Evidence]]:
+    """What may be reported now, if this operator may approve it; `seen` is the code of what they were shown."""
+    held = await _lock(tx, file_id, seen)
+    line_ids = [each.line_id for each in held.lines]
+    await evidence.set_counted(tx, line_ids)
+    # The network may have confirmed some of the list itself, since it was last sorted out.
+    proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
+    await proposals.set_amount(tx, proposal.id, proposal.amount)
+    if not is_single_operator:
+        await _require_other(tx, held.answerable, proposal, AUTHOR, actor=actor, now=now)
+    decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+    details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
+    details["authors"] = sorted(held.answerable - {proposal.requested_by})
+    details |= audit_log.alone(decided.is_single_operator)
+    await audit_log.append(tx, actor, "statement.effects_approved", now=now, **details)
+    return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
+
+
+async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    """Who agrees with what is proposed about a line is none of those who told what the proposer has read of it."""
+    tellers = tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
+    await _require_other(tx, tellers, proposal, TELLER, actor=actor, now=now)
+
+
+async def _require_other(
+    tx: Tx, answerable: set[str], proposal: Proposal, sentence: str, *, actor: Actor, now: datetime
+) -> None:
+    if actor.name in answerable - {proposal.requested_by}:
+        raise Forbidden(sentence)
+    for by in sorted(answerable):
+        await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
+
+
+async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
+    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked. Their
+    matches are undone, as a withdrawal does it: so they keep no payment from the network's own line. Each is an
+    exception, and is matched again by two operators only, or by the network's own statement."""
+    held = await _lock(tx, file_id, seen)
+    found = [_exception_of(each, now) for each in await booked_lines.find_summed(tx, file_id)]
+    line_ids = await evidence.find_lines_of(tx, held.proposal.id)
+    found += [_exception_of(each, now) for each in await booked_lines.find_lines(tx, line_ids)]
+    await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=held.proposal.id)
+    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
+        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
+    details = _details(held.proposal, len(held.lines))
+    await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
+    return held
+
+
+async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
+    """The file is withdrawn: its list ends. Lines that another file has are looked at again, as that file's."""
+    for each in await proposals.lock_open(tx, [Act.IMPORT], file_id):
+        await decide.end_by_system(tx, each, now=now)
+    for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
+        await evidence.look_again(tx, each.id)
+        await evidence.forget_rejections(tx, each.id)
+
+
+def code_of(held: WaitingList) -> str:
+    """Of what an approver is shown: each line, and what it does to which payment. The sum may be counted anew before
+    the next matching, so that the list's own is taken."""
+    proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
+    return decide.code_of(proposal, held.lines, held.sums, held.authors)
+
+
+def _exception_of(line: UnbookedLine, now: datetime) -> FoundException:
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=ExceptionKind.UNKNOWN_LINE,
+        channel=line.channel,
+        account=line.account,
+        line_id=line.line_id,
+        amount=line.amount,
+    )
+
+
+async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
+    await matching.lock_for_decision(tx)
+    held = await find_held(tx, await decide.lock_open(tx, [Act.IMPORT], file_id, NOTHING_WAITS))
+    decide.require_seen(seen, code_of(held))
+    return held
+
+
+def _details(proposal: Proposal, payments: int) -> dict[str, Any]:
+    return {"file": proposal.subject, "proposal": proposal.id, "payments": payments, "amount": proposal.amount}

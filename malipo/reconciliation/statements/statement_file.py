@@ -1,0 +1,168 @@
+"""A statement that was imported, and what it covers. Pure."""
+
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from malipo import clock, money
+from malipo.errors import Invalid
+from malipo.network_statements.cell_values import YEARS
+from malipo.network_statements.profile import Profile
+from malipo.network_statements.status_words import Statuses
+from malipo.networks.connector import Channel
+
+_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+
+
+class Said(StrEnum):
+    """What somebody said about how a layout is read."""
+
+    COLUMNS = "columns"  # which column is what: they saved it
+    AGGREGATOR = "aggregator"  # whose account it is of
+    MOVED = "moved"  # this word of the status means that money moved
+    NOT_MOVED = "not_moved"  # or that it did not
+
+
+class LayoutAuthor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody else than the importer who said how a file is read, so that its lines are what they are by their word
+    too."""
+
+    by: str
+    said: Said
+    word: str = ""
+    rows: int = 0  # of the file, that have the word
+
+
+def authors_of(profile: Profile, statuses: Statuses, *, carrier_by: str, imported_by: str) -> tuple[LayoutAuthor, ...]:
+    """Of a file that was read; `carrier_by` is who last said whose account it is of. Pure."""
+    said_by = profile.said_by
+    found = [
+        LayoutAuthor(by=said_by.columns, said=Said.COLUMNS),
+        *(LayoutAuthor(by=each, said=Said.AGGREGATOR) for each in sorted({said_by.carrier, carrier_by})),
+    ]
+    for (word, is_moved), rows in sorted(statuses.said.items()):
+        said = Said.MOVED if is_moved else Said.NOT_MOVED
+        found.append(LayoutAuthor(by=said_by.words[word.casefold()], said=said, word=word, rows=rows))
+    return tuple(each for each in found if each.by not in ("", imported_by))
+
+
+class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    channel: Channel
+    account: str
+    sha256: bytes
+    name: str
+    profile: str
+    begins_at: datetime | None
+    ends_at: datetime | None
+    opening: int | None
+    closing: int | None
+    line_count: int
+    new_count: int
+    problems: tuple[str, ...]
+    imported_by: str
+    imported_at: datetime
+    opening_cents: int = 0  # beside `opening`: the network wrote opening * 100 + opening_cents
+    closing_cents: int = 0
+    withdrawn_at: datetime | None = None
+    authors: tuple[LayoutAuthor, ...] = ()  # who said how it is read, beside the importer
+
+    @property
+    def where(self) -> str:
+        """The account whose statement it is, for a sentence."""
+        return f"{self.channel}, account {self.account}" if self.account else str(self.channel)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what is not in it did not happen: it adds up, and says from when to when."""
+        has_balances = self.opening is not None and self.closing is not None
+        return not self.problems and has_balances and self.begins_at is not None
+
+    @property
+    def opening_words(self) -> str:
+        return "?" if self.opening is None else money.exact(self.opening, self.opening_cents)
+
+    @property
+    def closing_words(self) -> str:
+        return "?" if self.closing is None else money.exact(self.closing, self.closing_cents)
+
+
+def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[str]:
+    """Why the file does not follow the one that ends where it begins, and why the one that begins where it ends does
+    not follow it, whichever was imported first. Nothing if neither can say: of files that begin and end in one minute,
+    as a layout without seconds has it, none is before the other."""
+    before, after = (None if each is None or each.begins_at == each.ends_at else each for each in (before, after))
+    found: list[str] = []
+    if file.begins_at == file.ends_at:
+        return found
+    if before is not None and before.ends_at == file.begins_at and (change := _change_between(before, file)):
+        found.append(
+            f"It opens with {file.opening_words}, and {before.name}, which ends where it begins, closes with "
+            f"{before.closing_words}: {money.exact(0, abs(change))} differ."
+        )
+    if after is not None and after.begins_at == file.ends_at and (change := _change_between(file, after)):
+        found.append(
+            f"It closes with {file.closing_words}, and {after.name}, which begins where it ends, opens with "
+            f"{after.opening_words}: {money.exact(0, abs(change))} differ."
+        )
+    return found
+
+
+def uncovered_before(file: StatementFile, before: StatementFile | None) -> str | None:
+    """What happened between the file and the one before it, which neither shows. Files may come in any order."""
+    change = 0 if before is None else _change_between(before, file)
+    if before is None or change == 0 or before.ends_at == file.begins_at:
+        return None
+    return (
+        f"No statement covers the time from {_moment(before.ends_at)} to {_moment(file.begins_at)}, in which the "
+        f"balance changed by {'+' if change > 0 else ''}{money.exact(0, change)}."
+    )
+
+
+def _change_between(before: StatementFile, file: StatementFile) -> int:
+    """In cents."""
+    if before.closing is None or file.opening is None:
+        return 0
+    return (file.opening - before.closing) * 100 + file.opening_cents - before.closing_cents
+
+
+def _moment(at: datetime | None) -> str:
+    return "?" if at is None else f"{at.astimezone(_ZONE):%Y-%m-%d %H:%M:%S}"
+
+
+# The time that a statement covers, as an operator types it: for files that do not say it. Pure.
+
+
+WRONG = "Say from when to when the statement is, both, such as 2026-11-15: a day, or a time such as 2026-11-15 14:00."
+
+
+def period_of(begins: str, ends: str) -> tuple[datetime, datetime] | None:
+    """Both, or none. In Dar es Salaam; a day ends at its end, a time is that time."""
+    begins, ends = begins.strip(), ends.strip()
+    if not begins and not ends:
+        return None
+    try:
+        first = datetime.fromisoformat(begins)
+        last = datetime.fromisoformat(ends)
+    except ValueError:
+        raise Invalid(WRONG) from None
+    if not {first.year, last.year} <= {*YEARS}:
+        raise Invalid(WRONG)
+    period = _there(first), _there(last + (timedelta(days=1) if _is_day(ends) else timedelta()))
+    if period[0] >= period[1]:
+        raise Invalid("A statement ends after it begins.")
+    return period
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _there(moment: datetime) -> datetime:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=clock.ZONE)).astimezone(UTC)

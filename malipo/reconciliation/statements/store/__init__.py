@@ -1,0 +1,1 @@
+"""The SQL of statements, their lines and their withdrawal."""

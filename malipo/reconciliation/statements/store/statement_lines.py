@@ -1,0 +1,273 @@
+"""The SQL that stores the lines of a statement: quickly if all of them are new, else by comparing.
+
+A line that is known is not stored again. It is the same line if account, receipt and amount are equal and the times are
+within a day of each other, whatever their precision; of several that are equal, the n-th is the n-th.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+import asyncpg
+import msgspec
+
+from malipo.db import Tx
+from malipo.network_statements.statement_line import Line
+from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.store.statements import FETCHED_BY
+
+# In the order of the fields of a line.
+_COLUMNS = (
+    *("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance"),
+    *("cents", "balance_cents", "word"),
+)
+_LINES_A_COPY = 20_000  # A line that is known is noticed at the end of each.
+_LINES_A_TURN = 1000  # Then other work of the process has its turn.
+
+# The nearest first: the same moment, the same minute (a layout without seconds), the same day, and over midnight.
+_NEARNESS = (
+    "moved_at",
+    "date_trunc('minute', moved_at)",
+    "(moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date",
+    "true",
+)
+_NEAREST_WITHOUT_RECEIPT = 2  # Equal amounts of a day prove nothing.
+
+Record = tuple[object, ...]
+
+
+async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[Line]) -> bool:
+    """Store lines of which none is known by its exact time, nor twice in the file. Else the answer is False, and the
+    caller takes back what was stored, as after `begin`.
+
+    PostgreSQL stores them while the next ones are read, and needs no memory for them.
+    """
+    same_for_all = (file.id, file.channel, file.account, 1)
+    try:
+        for first in lines:
+            some = chain((first,), islice(lines, _LINES_A_COPY - 1))
+            await tx.copy_records_to_table(
+                "statement_lines",
+                records=_by_turns(same_for_all + msgspec.structs.astuple(line) for line in some),
+                columns=["file_id", "channel", "account", "nth", *_COLUMNS],
+            )
+    except asyncpg.UniqueViolationError:
+        return False
+    return True
+
+
+async def begin(tx: Tx) -> None:
+    """What is stored from here on can be taken back."""
+    await tx.execute("SAVEPOINT before_lines")
+
+
+async def take_back(tx: Tx) -> None:
+    await tx.execute("ROLLBACK TO SAVEPOINT before_lines")
+
+
+async def has_known(tx: Tx, file: StatementFile, apart: Sequence[str]) -> bool:
+    """Whether one of the lines that were just stored is in another file, with another time of about the same day."""
+    span = await tx.fetchrow(
+        "SELECT min(moved_at) - interval '1 day', max(moved_at) + interval '1 day' FROM statement_lines "
+        "WHERE file_id = $1",
+        file.id,
+    )
+    assert span is not None
+    others = "channel = $2 AND account = $3 AND file_id <> $1 AND file_id <> ALL($4) AND moved_at BETWEEN $5 AND $6"
+    values = (file.id, file.channel, file.account, list(apart), *span)
+    if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM statement_lines WHERE {others})", *values):
+        return False
+    # From each new line to the known ones by their index, whatever the planner knows of lines that were just stored.
+    return bool(
+        await tx.fetchval(
+            f"""
+            SELECT EXISTS (
+                SELECT FROM statement_lines l CROSS JOIN LATERAL (
+                    SELECT FROM statement_lines WHERE {others} AND receipt = l.receipt AND amount = l.amount
+                        AND cents = l.cents AND abs(date_part('epoch', moved_at - l.moved_at)) <= 86400 OFFSET 0
+                ) known
+                WHERE l.file_id = $1
+            )
+            """,
+            *values,
+        )
+    )
+
+
+async def stage(tx: Tx, lines: Iterator[Line]) -> None:
+    """Copy lines into a table of this transaction, to compare them there."""
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE staged_lines (
+            row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
+            details text, key text, phone text, linked text, balance bigint,
+            cents smallint, balance_cents smallint, word text, line_id bigint
+        ) ON COMMIT DROP
+        """
+    )
+    records = _by_turns(map(msgspec.structs.astuple, lines))
+    await tx.copy_records_to_table("staged_lines", records=records, columns=list(_COLUMNS))
+    await tx.execute("ANALYZE staged_lines")
+
+
+async def insert_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> int:
+    """Insert the staged lines that no file has yet; how many. Of the others it is noted that this file has them too.
+
+    `apart` are files whose lines are none of this one's: both are whole, and cover other times.
+    """
+    await _pair_staged(tx, file, apart)
+    inserted = _count(await tx.execute(_INSERT_STAGED, file.id, file.channel, file.account))
+    await tx.execute(_KEEP_FIRST_VERSION)
+    await tx.execute(_KEEP_VERSION, file.id)
+    await merge_copies(tx, "SELECT line_id FROM staged_lines")
+    return inserted
+
+
+async def _pair_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> None:
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE known_lines (
+            id bigint, receipt text COLLATE "C", moved_at timestamptz, amount bigint, cents smallint,
+            kind text COLLATE "C", balance bigint, is_paired boolean
+        ) ON COMMIT DROP
+        """
+    )
+    left = _count(
+        await tx.execute(
+            """
+            INSERT INTO known_lines
+            SELECT l.* FROM (
+                SELECT receipt, amount, cents, min(moved_at) AS first, max(moved_at) AS last
+                FROM staged_lines GROUP BY 1, 2, 3
+            ) s CROSS JOIN LATERAL (
+                SELECT l.id, l.receipt, l.moved_at, l.amount, l.cents, l.kind, l.balance, false FROM statement_lines l
+                WHERE l.channel = $1 AND l.account = $2 AND l.receipt = s.receipt AND l.amount = s.amount
+                  AND l.cents = s.cents
+                  AND l.moved_at >= s.first - interval '1 day' AND l.moved_at <= s.last + interval '1 day'
+                  AND l.file_id <> ALL($3) OFFSET 0
+            ) l
+            """,
+            file.channel,
+            file.account,
+            list(apart),
+        )
+    )
+    await tx.execute("ANALYZE known_lines")
+    # A line that two layouts read as different kinds is one line too, if no other is of its kind.
+    for kind in ("kind", "''"):
+        for number, nearness in enumerate(_NEARNESS, 1):
+            if not left:
+                return
+            receipts = "" if number <= _NEAREST_WITHOUT_RECEIPT else "AND receipt <> ''"
+            left -= _count(await tx.execute(_PAIR.format(kind=kind, nearness=nearness, receipts=receipts)))
+
+
+_PAIR = """
+    WITH staged AS (
+        SELECT row, receipt, moved_at, amount, cents, balance, {kind} AS same_kind, {nearness} AS near,
+               row_number() OVER (
+                   PARTITION BY receipt, amount, cents, {kind}, {nearness} ORDER BY kind = 'fee', moved_at, row) AS nth
+        FROM staged_lines WHERE line_id IS NULL {receipts}
+    ), known AS (
+        SELECT id, receipt, moved_at, amount, cents, balance, {kind} AS same_kind, {nearness} AS near,
+               row_number() OVER (
+                   PARTITION BY receipt, amount, cents, {kind}, {nearness} ORDER BY kind = 'fee', moved_at, id) AS nth
+        FROM known_lines WHERE NOT is_paired {receipts}
+    ), pairs AS (
+        SELECT staged.row, known.id FROM staged JOIN known USING (receipt, amount, cents, same_kind, near, nth)
+        WHERE abs(date_part('epoch', staged.moved_at - known.moved_at)) <= 86400
+          AND (receipt <> '' OR staged.balance IS NULL OR known.balance IS NULL OR staged.balance = known.balance)
+    ), paired AS (
+        UPDATE known_lines SET is_paired = true FROM pairs WHERE known_lines.id = pairs.id
+    )
+    UPDATE staged_lines SET line_id = pairs.id FROM pairs WHERE staged_lines.row = pairs.row
+"""
+_INSERT_STAGED = """
+    INSERT INTO statement_lines (
+        file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details,
+        cents, balance_cents, word
+    )
+    SELECT $1, row, $2, $3, s.receipt, s.moved_at, s.amount, s.kind,
+           row_number() OVER (PARTITION BY s.receipt, s.moved_at, s.amount, s.kind ORDER BY row) + coalesce(k.nth, 0),
+           key, phone, linked, balance, details, cents, balance_cents, word
+    FROM staged_lines s LEFT JOIN LATERAL (
+        SELECT max(l.nth) AS nth FROM statement_lines l
+        WHERE l.channel = $2 AND l.account = $3 AND l.receipt = s.receipt AND l.moved_at = s.moved_at
+          AND l.amount = s.amount AND l.kind = s.kind
+    ) k ON true
+    WHERE s.line_id IS NULL
+"""
+_KEEP_FIRST_VERSION = """
+    INSERT INTO statement_line_copies
+    SELECT l.id, l.file_id, l.row, l.moved_at, l.kind, l.key, l.phone, l.linked, l.balance, l.details, l.word
+    FROM staged_lines s JOIN statement_lines l ON l.id = s.line_id ON CONFLICT DO NOTHING
+"""
+_KEEP_VERSION = """
+    INSERT INTO statement_line_copies
+    SELECT line_id, $1, row, moved_at, kind, key, phone, linked, balance, details, word
+    FROM staged_lines WHERE line_id IS NOT NULL ON CONFLICT DO NOTHING
+"""
+
+
+async def merge_copies(tx: Tx, line_ids: str) -> None:
+    """Have these lines, which a SELECT names, say what all files say of them together.
+
+    What the worker fetched stands before what operators brought, field by field: theirs is taken where the network
+    says nothing. Else the first one that knows it counts; of phones and words the longest, which is the least masked. A
+    line becomes a reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
+    """
+    await tx.execute(
+        f"""
+        WITH copies AS (
+            SELECT c.*, f.imported_at, f.id, f.imported_by = '{FETCHED_BY}' AS is_own
+            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id WHERE c.line_id IN ({line_ids})
+        ), merged AS MATERIALIZED (
+            SELECT line_id,
+                (array_agg(key ORDER BY key = '', is_own DESC, imported_at, id))[1] AS key,
+                (array_agg(phone ORDER BY phone = '', is_own DESC, phone ~ '[*xX]', length(phone) DESC, id))[1]
+                    AS phone,
+                (array_agg(linked ORDER BY linked = '', is_own DESC, imported_at, id))[1] AS linked,
+                (array_agg(balance ORDER BY balance IS NULL, is_own DESC, imported_at, id))[1] AS balance,
+                (array_agg(details ORDER BY details = '', is_own DESC, length(details) DESC, imported_at, id))[1]
+                    AS details,
+                CASE WHEN bool_or(is_own AND kind = 'reversal' AND linked <> '')
+                       OR NOT bool_or(is_own) AND bool_or(kind = 'reversal' AND linked <> '') THEN 'reversal'
+                     ELSE (array_agg(kind ORDER BY is_own DESC, imported_at, id))[1] END AS kind
+            FROM copies GROUP BY 1
+        )
+        UPDATE statement_lines l
+        SET key = m.key, phone = m.phone, linked = m.linked, balance = m.balance, details = m.details,
+            kind = CASE WHEN m.kind IN ('money', 'reversal', 'other') AND l.kind IN ('money', 'reversal', 'other')
+                             AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.line_id = l.id)
+                             AND NOT EXISTS (SELECT FROM house_bookings b WHERE b.line_id = l.id)
+                        THEN m.kind ELSE l.kind END
+        FROM merged m
+        WHERE l.id = m.line_id AND (l.key, l.phone, l.linked, l.balance, l.details, l.kind)
+              IS DISTINCT FROM (m.key, m.phone, m.linked, m.balance, m.details, m.kind)
+        """
+    )
+
+
+async def count(tx: Tx, file_id: str) -> int:
+    """How many lines of a file are known as its own."""
+    return int(
+        await tx.fetchval(
+            """
+            SELECT (SELECT count(*) FROM statement_line_copies WHERE file_id = $1)
+                   + (SELECT count(*) FROM statement_lines l WHERE file_id = $1 AND NOT EXISTS (
+                          SELECT FROM statement_line_copies c WHERE c.line_id = l.id AND c.file_id = $1))
+            """,
+            file_id,
+        )
+    )
+
+
+def _count(status: str) -> int:
+    return int(status.split()[-1])
+
+
+async def _by_turns(records: Iterable[Record]) -> AsyncIterator[Record]:
+    for number, record in enumerate(records, 1):
+        yield record
+        if number % _LINES_A_TURN == 0:
+            await asyncio.sleep(0)

@@ -1,0 +1,393 @@
+"""Operators withdraw a statement, or undo one of its bookings: one proposes, and another approves or rejects it.
+
+What a withdrawn file booked is booked back, its matches are taken away, and its lines no longer count, except those
+that another file has. Payments that its lines have ended or corrected stay as they are, because merchants were told:
+they are listed, and looked for in other statements. A closed day does not change: all of it is dated when it happens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from malipo import ids
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as approvals
+from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS, Act
+from malipo.approvals.moved_alone import Deciders, require_operator
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.ledger import house_bookings
+from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.operators import vouching
+from malipo.reconciliation.exceptions import effect_words
+from malipo.reconciliation.exceptions.exception import ExceptionKind, FoundException
+from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
+from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.coverage import AFTER_SENDING, BEFORE, ids_of
+from malipo.reconciliation.matching.match_statements import exception_of_possible
+from malipo.reconciliation.matching.store import matching, open_days
+from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.statements.choose_profile import all_profiles
+from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.store import statement_proposals as proposals
+from malipo.reconciliation.statements.store import statements, withdrawal_effects, withdrawals
+from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal, StatementTerms
+from malipo.reconciliation.statements.store.withdrawals import Remaining
+
+_LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
+_EXCEPTIONS_AT_ONCE = 1000
+ANSWERABLE = "You imported this file, or said how it is read: another operator agrees that it is withdrawn."
+
+
+class NoSuchStatement(Missing):
+    def __init__(self, file_id: str) -> None:
+        super().__init__(f"There is no statement {file_id!r}. See: malipo statements list")
+
+
+@dataclass(frozen=True)
+class WithdrawStatements:
+    approval_amount: int  # above it, undoing a booking takes two operators; withdrawing a file always does
+
+    async def propose_withdrawal(
+        self, tx: Tx, file_id: str, *, reason: str, actor: Actor, now: datetime
+    ) -> StatementProposal:
+        file = await _lock(tx, file_id)
+        _require(reason, actor)
+        await withdrawals.sort_lines(tx, file.id)
+        await _require_undecided(tx, file)
+        amount = await _booked(tx, file)
+        proposal = _proposal(Act.WITHDRAW_STATEMENT, file, None, amount, reason, actor=actor, now=now)
+        return await _propose(tx, proposal, file, actor=actor)
+
+    async def propose_undo(
+        self,
+        tx: Tx,
+        booking_id: str,
+        *,
+        reason: str,
+        actor: Actor,
+        now: datetime,
+        is_single_operator: bool = False,
+    ) -> StatementProposal:
+        """Undo the booking of a file's fees or sweeps of a day. At once, if it is small."""
+        await matching.lock_for_decision(tx)
+        await moved_alone.lock(tx, actor.name)
+        _require(reason, actor)
+        booking = await _find_booking(tx, booking_id)
+        assert booking.file_id is not None
+        file = await _lock(tx, booking.file_id)
+        act = Act.UNDO_STATEMENT_BOOKING
+        proposal = _proposal(act, file, booking.id, booking.amount, reason, actor=actor, now=now)
+        await decide.require_none_open(tx, [act], booking.id)
+        deciders = await moved_alone.deciders_of(
+            tx,
+            act,
+            booking.amount,
+            operator=actor.name,
+            subject=booking.id,
+            approval_amount=self.approval_amount,
+            now=now,
+            is_single_operator=is_single_operator,
+        )
+        if deciders is Deciders.TWO:
+            return await _propose(tx, proposal, file, actor=actor)
+        is_alone = deciders is Deciders.ONLY
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
+
+    async def approve(
+        self,
+        tx: Tx,
+        subject: str,
+        *,
+        actor: Actor,
+        now: datetime,
+        seen: str | None = None,
+        is_single_operator: bool = False,
+    ) -> StatementProposal:
+        """Agree with what another operator, or malipo itself, has proposed about a file or a booking, and do it; `seen`
+        is the code of what they were shown. Above the amount malipo's own proposal becomes that of the operator who
+        agrees with it, and waits for another one."""
+        await matching.lock_for_decision(tx)
+        await moved_alone.lock(tx, actor.name)
+        proposal, file = await _lock_open(tx, subject)
+        deciders = None
+        if proposal.requested_by == decide.SYSTEM:
+            deciders = await self._deciders(tx, file, actor=actor, now=now, is_single_operator=is_single_operator)
+            if deciders is Deciders.TWO:
+                await self._require_seen(tx, proposal, file, seen, now=now)
+                return await _take_over(tx, proposal, file, actor=actor, now=now)
+            is_single_operator = False  # It was looked at whether somebody else could agree.
+        decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+        await self._require_seen(tx, proposal, file, seen, now=now)
+        is_alone = decided.is_single_operator or deciders is Deciders.ONLY
+        return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
+
+    async def _require_seen(
+        self, tx: Tx, proposal: Proposal, file: StatementFile, seen: str | None, *, now: datetime
+    ) -> None:
+        if seen is not None:
+            effect = await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now)
+            decide.require_seen(seen, code_of(proposal, effect))
+
+    async def _deciders(
+        self, tx: Tx, file: StatementFile, *, actor: Actor, now: datetime, is_single_operator: bool
+    ) -> Deciders:
+        """Of malipo's own proposal. Who imported the file, or said how it is read, would otherwise take back alone what
+        two have approved of it."""
+        require_operator(actor)
+        act = Act.WITHDRAW_DOUBTED
+        if is_single_operator:
+            await moved_alone.require_single_operator(tx, act)
+        elif actor.name in answerable_for(file):
+            raise Forbidden(ANSWERABLE)
+        else:
+            for by in (decide.SYSTEM, *sorted(answerable_for(file))):
+                await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
+        return await moved_alone.deciders_of(
+            tx,
+            act,
+            await _booked(tx, file),
+            operator=actor.name,
+            subject=file.id,
+            approval_amount=self.approval_amount,
+            now=now,
+            is_single_operator=is_single_operator,
+        )
+
+    async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
+        """Disagree with a proposal, or take one's own back."""
+        proposal, file = await _lock_open(tx, subject)
+        proposed = proposals.of(proposal)
+        note, details = f"statement.{proposed.action}_rejected", _details(proposed, file)
+        return proposals.of(await decide.reject(tx, proposal, note, details, actor=actor, now=now))
+
+
+async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: datetime) -> None:
+    """The network's own statement says that this one is wrong: an operator agrees who has no part in it, and above the
+    amount another one too. Nothing, if it is proposed."""
+    if await approvals.lock_open(tx, WITHDRAWALS, file.id):
+        return
+    system = Actor(decide.SYSTEM, "worker")
+    amount = await _booked(tx, file)
+    proposal = _proposal(Act.WITHDRAW_DOUBTED, file, None, amount, reason, actor=system, now=now)
+    await approvals.insert(tx, proposal)
+    details = _details(proposals.of(proposal), file)
+    await audit_log.append(tx, system, "statement.withdraw_proposed", now=now, **details)
+
+
+def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
+    """Of what an approver is shown: the proposal, and what it would change. Balances may move meanwhile; changes may
+    not. Pure."""
+    booking_id = proposals.of(proposal).booking_id
+    if effect is None:  # It was withdrawn.
+        return decide.code_of(proposal)
+    if booking_id is not None:
+        return decide.code_of(proposal, effect_words.fingerprint_of(effect.undos.get(booking_id, [])))
+    changes = effect_words.fingerprint_of(effect.withdrawal)
+    return decide.code_of(proposal, changes, effect_words.notes_of(effect))
+
+
+def answerable_for(file: StatementFile) -> set[str]:
+    """Who imported it, and who said how it is read. Pure."""
+    return {file.imported_by, *(each.by for each in file.authors)}
+
+
+async def _booked(tx: Tx, file: StatementFile) -> int:
+    """What its bookings have moved."""
+    found = await withdrawals.find_bookings(tx, file.id)
+    return sum(abs(each.amount) for each in found if not each.is_undone)
+
+
+async def _take_over(
+    tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Actor, now: datetime
+) -> StatementProposal:
+    """malipo's own proposal is this operator's from now on, and waits for another one."""
+    await approvals.set_proposer(tx, proposal.id, actor.name, now=now)
+    taken = proposals.of(replace(proposal, requested_by=actor.name, requested_at=now))
+    await audit_log.append(tx, actor, "statement.withdraw_proposed", now=now, **_details(taken, file))
+    return taken
+
+
+async def _apply(
+    tx: Tx, proposal: StatementProposal, file: StatementFile, *, actor: Actor, now: datetime, is_alone: bool = False
+) -> StatementProposal:
+    if proposal.action is ProposedAction.WITHDRAW:
+        await withdrawals.sort_lines(tx, file.id)
+        await _require_undecided(tx, file)
+        for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
+            await _undo(tx, booking_id, proposal, actor=actor, now=now)
+        payments = await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
+        # Its payment is in the float already, or was never paid: booked by its words, it would be there once more.
+        await _insert_exceptions(tx, [exception_of_possible(each, now) for each in payments], now=now)
+        await import_approval.end_of_file(tx, file.id, now=now)
+        for each in await approvals.find_with_term(tx, STATEMENT_UNDOS, "file_id", file.id):
+            if each.decided_at is None:  # To undo one of its bookings: all of them are undone.
+                await decide.end_by_system(tx, each, now=now)
+        await withdrawals.withdraw_file(tx, file, now=now)
+        await _look_for_absent_again(tx, file, now=now)
+    else:
+        assert proposal.booking_id is not None
+        booking = await _undo(tx, proposal.booking_id, proposal, actor=actor, now=now)
+        await _open_lines(tx, file, booking, now=now)
+    done = {ProposedAction.WITHDRAW: "withdrawn", ProposedAction.UNDO: "booking_undone"}[proposal.action]
+    remaining = await withdrawals.find_remaining(tx, file.id) if proposal.action is ProposedAction.WITHDRAW else []
+    details = _details(proposal, file, remaining) | {"proposed_by": proposal.requested_by}
+    details |= audit_log.alone(is_alone)
+    await audit_log.append(tx, actor, f"statement.{done}", now=now, **details)
+    return replace(proposal, decided_by=actor.name, decided_at=now, is_approved=True)
+
+
+async def _look_for_absent_again(tx: Tx, file: StatementFile, *, now: datetime) -> None:
+    if file.begins_at is None or file.ends_at is None:
+        return
+    profile = (await all_profiles(tx)).get(file.profile)
+    channels = profile.channels if profile is not None and profile.is_aggregator else (file.channel,)
+    [first], [last] = ids_of([(file.begins_at - BEFORE, file.ends_at + AFTER_SENDING)])
+    await withdrawals.look_for_absent_again(tx, file, channels, first=first, last=last, now=now)
+
+
+async def _undo(tx: Tx, booking_id: str, proposal: StatementProposal, *, actor: Actor, now: datetime) -> HouseBooking:
+    is_second = actor.name != proposal.requested_by
+    await house_bookings.undo(
+        tx,
+        booking_id,
+        evidence=proposal.reason,
+        booked_by=proposal.requested_by,
+        approved_by=actor.name if is_second else None,
+        first_open_day=await open_days.find_first(tx),
+        now=now,
+    )
+    booking = await house_bookings.find(tx, booking_id)
+    assert booking is not None
+    return booking
+
+
+async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now: datetime) -> None:
+    """The lines that were booked have no place again. An exception each says so, and keeps them from being booked by
+    themselves."""
+    kind = _LINE_KINDS[booking.kind]
+    lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
+    await withdrawals.reopen_lines(tx, [line_id for line_id, _ in lines])
+    found = [
+        FoundException(
+            id=ids.mint("exc_", now),
+            kind=ExceptionKind.UNKNOWN_LINE,
+            channel=file.channel,
+            account=file.account,
+            line_id=line_id,
+            amount=amount,
+        )
+        for line_id, amount in lines
+    ]
+    await _insert_exceptions(tx, found, now=now)
+
+
+async def _insert_exceptions(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> None:
+    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
+        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
+
+
+def _proposal(
+    act: Act,
+    file: StatementFile,
+    booking_id: str | None,
+    amount: int,
+    reason: str,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> Proposal:
+    if file.withdrawn_at is not None:
+        raise Conflict("This statement was withdrawn.")
+    return Proposal(
+        id=ids.mint("stp_", now),
+        action=act,
+        subject=booking_id or file.id,
+        amount=amount,
+        terms=decide.encode(StatementTerms(file_id=file.id, booking_id=booking_id)),
+        reason=reason,
+        requested_by=actor.name,
+        requested_at=now,
+    )
+
+
+async def _propose(tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Actor) -> StatementProposal:
+    proposed = proposals.of(proposal)
+    note, details = f"statement.{proposed.action}_proposed", _details(proposed, file)
+    family = WITHDRAWALS if proposal.action in WITHDRAWALS else (proposal.action,)
+    return proposals.of(await decide.propose(tx, proposal, note, details, actor=actor, family=family))
+
+
+def _details(proposal: StatementProposal, file: StatementFile, remaining: Sequence[Remaining] = ()) -> dict[str, Any]:
+    return {
+        "file": file.id,
+        "name": file.name,
+        "channel": file.channel,
+        "account": file.account,
+        "booking": proposal.booking_id,
+        "amount": proposal.amount,
+        "reason": proposal.reason,
+        "remaining": len(remaining),
+        "remaining_amount": sum(each.amount for each in remaining),
+    }
+
+
+async def _lock(tx: Tx, file_id: str) -> StatementFile:
+    """Nothing is matched or imported meanwhile, no day is closed, and no other operator decides."""
+    await matching.lock_for_decision(tx)
+    file = await statements.get(tx, file_id)
+    if file is None:
+        raise NoSuchStatement(file_id)
+    await statements.lock_channel(tx, file.channel)
+    await open_days.find_first(tx)
+    found = await statements.get(tx, file_id)
+    assert found is not None
+    return found
+
+
+async def _lock_open(tx: Tx, subject: str) -> tuple[Proposal, StatementFile]:
+    await matching.lock_for_decision(tx)
+    proposal = await decide.lock_open(tx, STATEMENT_UNDOS, subject)
+    return proposal, await _lock(tx, proposals.of(proposal).file_id)
+
+
+async def _find_booking(tx: Tx, booking_id: str) -> HouseBooking:
+    booking = await house_bookings.find(tx, booking_id)
+    if booking is None:
+        raise house_bookings.NotBooked(booking_id)
+    if booking.kind not in _LINE_KINDS or booking.file_id is None:
+        raise Invalid(
+            "Only the fees and sweeps of a statement are undone here. What was decided about one line is "
+            "undone by: malipo exceptions undo"
+        )
+    if any(each.id == booking_id and each.is_undone for each in await withdrawals.find_bookings(tx, booking.file_id)):
+        raise house_bookings.AlreadyUndone(f"The booking {booking_id} was undone before.")
+    return booking
+
+
+async def _require_undecided(tx: Tx, file: StatementFile) -> None:
+    """What operators have decided is undone by the same rules, with its own two operators: a withdrawal does not do it
+    for them."""
+    hindrances = await withdrawals.find_hindrances(tx, file)
+    if hindrances.decided:
+        raise Conflict(
+            f"Operators have matched, booked or adopted {hindrances.decided} of its lines. Undo that first: malipo "
+            "exceptions undo"
+        )
+    if hindrances.proposed:
+        raise Conflict(
+            f"{hindrances.proposed} exceptions of its lines, or of payments that it does not have, wait for a second "
+            "operator. Approve or reject them first."
+        )
+
+
+def _require(reason: str, actor: Actor) -> None:
+    require_operator(actor)
+    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+        raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
