@@ -2,6 +2,7 @@
 that line from the payment that the network names."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -176,3 +177,48 @@ async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_other
     await bring(desk, JUMA, replace(line, key=payment.network_key))
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
     assert (await desk.wallet(), await moved_alone(desk, JUMA)) == (before + SOME, SOME)
+
+
+@pytest.mark.parametrize(("paid", "amount"), [(MILLIONS, 1_000), (SOME, SOME)])
+async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payment_with_the_networks_receipt(
+    desk: Desk, paid: int, amount: int
+) -> None:
+    """Whatever the amount of the payment that it was typed for. Its reversal reaches the payment, too."""
+    right = await desk.statements.completed(Type.COLLECTION, paid, receipt=RECEIPT)
+    other = await desk.statements.steps.processing(Type.COLLECTION, amount)
+    await complete(desk, other, RECEIPT)
+    line = line_of(right, key="", phone="")
+    await bring(desk, WORKER, line, reversal_of(line))
+    assert await matched(desk) == {(RECEIPT, "payment"): right.id, (f"{RECEIPT}R", "reversal"): right.id}
+    assert await desk.statements.float_change() == amount
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.PROCESSING])
+async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
+    desk: Desk, status: Status
+) -> None:
+    """That one has the receipt from the line, and the network has told it to the right one."""
+    payment = await desk.statements.steps.send(Type.COLLECTION, SOME)
+    is_failed = status is Status.FAILED
+    other = await failed(desk, SOME) if is_failed else await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    line = line_of(payment, RECEIPT, key="", phone="")
+    await bring(desk, WORKER, line)
+    await bring(desk, ASHA, replace(line, key=other.network_key))
+    assert (await matched(desk))[RECEIPT, "payment"] == other.id
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.match()
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
+
+
+async def test_an_invented_line_does_not_keep_its_place_by_any_key_that_a_copy_adds_to_the_networks(desk: Desk) -> None:
+    """One file has both: the invented line, a little earlier, and a copy of the network's with a key that is nobody's."""
+    payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
+    line = line_of(payment, key="", phone="")
+    invented = replace(line, at=line.at - timedelta(minutes=2), key=payment.network_key)
+    await bring(desk, ASHA, invented, replace(line, key="JUNK1"))
+    await bring(desk, WORKER, line)
+    async with desk.database.read() as connection:
+        [at] = await connection.fetch(
+            "SELECT l.moved_at FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id"
+        )
+    assert at["moved_at"] == line.at.replace(microsecond=0)

@@ -120,7 +120,8 @@ _CANDIDATES = f"""
 # Of the payments that a line fits, those that only an operator names do not keep it from the one that the network
 # names. A key of the network's own statement stands before a receipt that an operator has told, and a receipt that the
 # network has told before a key that only an operator's copy adds to the network's line. A receipt of another amount
-# does not count beside a key of the exact amount; but a key that was added says nothing against the network's receipt.
+# does not count beside a key of the exact amount; but a key that was added says nothing against the network's receipt,
+# and neither does a receipt that only operators or the line itself have told.
 _DROP_WEAKER = f"""
     WITH fitting AS MATERIALIZED (
         SELECT c.*, {_is_own("l")} AS is_own_key, {is_key_added("l")} AS is_key_added,
@@ -136,7 +137,8 @@ _DROP_WEAKER = f"""
       AND (strong.by_key AND NOT weak.by_key AND (
                weak.is_told_by_people AND (strong.is_own_key OR NOT weak.is_exact)
                OR NOT weak.is_exact AND NOT strong.is_key_added)
-           OR strong.by_receipt AND NOT strong.is_told_by_people AND weak.is_key_added AND NOT weak.by_receipt)
+           OR strong.by_receipt AND NOT strong.is_told_by_people AND (weak.is_key_added OR NOT weak.by_key)
+               AND (NOT weak.by_receipt OR weak.is_told_by_people))
 """
 
 _SINGLE = """
@@ -146,15 +148,21 @@ _SINGLE = """
         FROM candidates GROUP BY 1 HAVING count(*) = 1 AND bool_and(is_exact)
     )
 """
+# The line is the network's own, whatever key an operator's copy adds to it, and the payment has its receipt from the
+# network.
+_HAS_NETWORKS_RECEIPT = f"""
+    CASE WHEN s.by_receipt AND {is_key_added("l")} THEN NOT {is_receipt_told_by_people("t")} ELSE false END
+"""
 # Where a line fits several payments, none is matched. Where several lines fit a payment, the first is, and one of the
 # network's own statement before any that only operators brought.
 _MATCH = f"""
     WITH {_SINGLE}, first AS (
         SELECT DISTINCT ON (s.merchant_id, s.transaction_id) s.*
         FROM single s JOIN statement_lines l ON l.id = s.line_id
+        JOIN transactions t ON t.merchant_id = s.merchant_id AND t.id = s.transaction_id
         -- Of a payment and a fee that is as large, the payment.
-        ORDER BY s.merchant_id, s.transaction_id, NOT {_is_own("l")}, l.kind <> 'money', s.by_receipt DESC,
-                 l.moved_at, l.receipt, l.nth, l.id
+        ORDER BY s.merchant_id, s.transaction_id, NOT ({_is_own("l")} OR {_HAS_NETWORKS_RECEIPT}), l.kind <> 'money',
+                 s.by_receipt DESC, l.moved_at, l.receipt, l.nth, l.id
     ), matched AS (
         INSERT INTO statement_matches (
             line_id, merchant_id, transaction_id, role, how, is_reported, ledger_at, matched_by, matched_at)
@@ -334,36 +342,53 @@ async def find_with_receipts_of_others(
     last: Sequence[str],
 ) -> list[int]:
     """Those of these lines whose receipt a payment without a line has from its network, with exactly their amount."""
-    rows = await tx.fetch(
-        f"""
-        WITH named AS MATERIALIZED (
-            SELECT l.id, l.receipt, l.amount, l.cents,
-                   CASE WHEN f.profile = ANY($1) OR f.account = ANY($2) THEN $3::text[]
-                        ELSE ARRAY[l.channel] END AS channels
-            FROM statement_lines l JOIN statement_files f ON f.id = l.file_id WHERE l.id = ANY($4)
-        )
-        SELECT DISTINCT u.id FROM merchants m CROSS JOIN unnest($5::text[], $6::text[]) AS w (first, last)
-        CROSS JOIN LATERAL (
-            SELECT p.* FROM transactions p
-            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.provider_reference <> ''
-        ) t
-        JOIN named u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
-             AND {SIGNED} = u.amount AND u.cents = 0
-        WHERE NOT {is_receipt_told_by_people("t")}
-          AND NOT EXISTS (SELECT FROM statement_matches s
-                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
-          AND NOT EXISTS (SELECT FROM adopted_payments a
-                          WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id AND a.undone_at IS NOT NULL)
-        ORDER BY 1
+    if not line_ids:
+        return []
+    # With an index, so that it is quick also where nobody has counted the rows yet, as after a restore.
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE named_lines (
+            id bigint, receipt text COLLATE "C", amount bigint, cents integer, channels text[]) ON COMMIT DROP
+        """
+    )
+    await tx.execute(
+        """
+        INSERT INTO named_lines
+        SELECT l.id, l.receipt, l.amount, l.cents,
+               CASE WHEN f.profile = ANY($1) OR f.account = ANY($2) THEN $3::text[] ELSE ARRAY[l.channel] END
+        FROM statement_lines l JOIN statement_files f ON f.id = l.file_id WHERE l.id = ANY($4)
         """,
         list(layouts),
         list(accounts),
         list(channels),
         list(line_ids),
+    )
+    await tx.execute("CREATE INDEX ON named_lines (receipt)")
+    await tx.execute("ANALYZE named_lines")
+    rows = await tx.fetch(
+        f"""
+        WITH having_receipt AS MATERIALIZED (
+            SELECT DISTINCT u.id AS line_id, t.merchant_id, t.id, t.provider_reference
+            FROM merchants m CROSS JOIN unnest($1::text[], $2::text[]) AS w (first, last)
+            CROSS JOIN LATERAL (
+                SELECT p.* FROM transactions p
+                WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.provider_reference <> ''
+            ) t
+            JOIN named_lines u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
+                 AND {SIGNED} = u.amount AND u.cents = 0
+        )
+        SELECT DISTINCT t.line_id FROM having_receipt t
+        WHERE NOT EXISTS (SELECT FROM statement_matches s
+                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+          AND NOT EXISTS (SELECT FROM adopted_payments a
+                          WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id AND a.undone_at IS NOT NULL)
+          AND NOT {is_receipt_told_by_people("t")}
+        ORDER BY 1
+        """,
         list(first),
         list(last),
     )
-    return [row["id"] for row in rows]
+    return [row["line_id"] for row in rows]
 
 
 async def find_displaced_by_receipts(tx: Tx) -> list[int]:
