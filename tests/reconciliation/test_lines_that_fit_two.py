@@ -222,3 +222,16 @@ async def test_an_invented_line_does_not_keep_its_place_by_any_key_that_a_copy_a
             "SELECT l.moved_at FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id"
         )
     assert at["moved_at"] == line.at.replace(microsecond=0)
+
+
+async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_another_payment(desk: Desk) -> None:
+    """The line became that one's. It goes to the payment of which it is, and its reversal too."""
+    payment = await desk.statements.steps.send(Type.COLLECTION, SOME)
+    other = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    await complete(desk, other, RECEIPT)
+    line = line_of(payment, RECEIPT, key="", phone="")
+    await bring(desk, WORKER, line)
+    assert (await matched(desk))[RECEIPT, "payment"] == other.id
+    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await bring(desk, WORKER, line, reversal_of(line))
+    assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}

@@ -120,14 +120,14 @@ async def match_lines(
 
 
 async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now: datetime) -> list[int]:
-    """Lines of the network's own that have their payment by a key which only an operator's copy adds, and whose receipt
-    the network has told another payment since then."""
-    added = await matching.find_added_keys(tx, since=now - BEFORE)
-    if not added:
+    """Lines of the network's own that have their payment by what only operators have told, a key or a receipt, and
+    whose receipt the network has told another payment since then."""
+    named = await matching.find_named_by_people(tx, since=now - BEFORE)
+    if not named:
         return []
-    first, last = ids_of(payment_times(set(added.values())))
+    first, last = ids_of(payment_times(set(named.values())))
     return await matching.find_with_receipts_of_others(
-        tx, list(added), **shared, channels=list(Channel), first=first, last=last
+        tx, list(named), **shared, channels=list(Channel), first=first, last=last
     )
 
 

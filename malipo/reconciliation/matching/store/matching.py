@@ -313,18 +313,20 @@ async def find_contradicted(tx: Tx) -> list[int]:
     return [row["line_id"] for row in rows]
 
 
-async def find_added_keys(tx: Tx, *, since: datetime) -> dict[int, date]:
-    """Lines of the network's own that were matched by a key which only an operator's copy adds, and their days: of
-    files that no whole run has seen, and of those that operators have imported since then."""
+async def find_named_by_people(tx: Tx, *, since: datetime) -> dict[int, date]:
+    """Lines of the network's own that were matched by a key which only an operator's copy adds, or by a receipt that
+    only people have told, and their days: of files that no whole run has seen, and of those that operators have
+    imported since then."""
     rows = await tx.fetch(
         f"""
         SELECT DISTINCT l.id, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
         FROM matched_files u JOIN statement_files f ON f.id = u.file_id
         JOIN statement_line_copies q ON q.file_id = u.file_id
-        JOIN statement_matches m ON m.line_id = q.line_id AND m.role = 'payment' AND m.how = 'key'
+        JOIN statement_matches m ON m.line_id = q.line_id AND m.role = 'payment' AND m.how IN ('key', 'receipt')
         JOIN statement_lines l ON l.id = q.line_id AND l.receipt <> ''
+        JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
         WHERE (NOT u.is_absence_checked OR f.imported_by <> '{FETCHED_BY}' AND f.imported_at >= $1)
-          AND {is_key_added("l")}
+          AND CASE m.how WHEN 'key' THEN {is_key_added("l")} ELSE {is_receipt_told_by_people("t")} END
         """,
         since,
     )
