@@ -32,6 +32,7 @@ class Told:
     refusals: list[tuple[int, str]] = field(default_factory=list)
     troubles: list[int] = field(default_factory=list)  # answers that a service must never give
     cancelled: list[int] = field(default_factory=list)  # the answers to a cancellation
+    cancelled_at: float | None = None  # when the answer was that it is
 
 
 class _Response(asyncio.Protocol):
@@ -191,6 +192,8 @@ class Merchants:
         except (OSError, TimeoutError):
             status = 0
         told.cancelled.append(status)
+        if status == 200:
+            told.cancelled_at = self._world.loop.time()
         self._note(payment, f"cancels {payment.key}: {status or 'no answer'}", None)
 
     def _note(self, payment: Payment, what: str, answer: Any) -> None:

@@ -30,7 +30,7 @@ from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.book import Book, net
 from simulation.database import PaymentRow, SimulatedDatabase, find_payments
-from simulation.merchants import Merchants
+from simulation.merchants import Merchants, Told
 from simulation.operators import Operators
 from simulation.plan import Payment, Plan, twins_of
 from simulation.postgres_gate import EPOCH
@@ -39,7 +39,7 @@ from simulation.refunds import refund_oracle
 from simulation.template import Merchant
 from simulation.world import World
 
-_OK, _INTERNAL_ERROR = 200, 500
+_INTERNAL_ERROR = 500
 _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
 _PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = (
@@ -160,7 +160,7 @@ class Oracle:
                 is_in_lost_time=self._is_in_lost_time,
                 find=self._find,
             )
-            if _OK in told.cancelled and times and self._database.brought_back_at is None:
+            if self._is_cancellation_kept(told) and times >= wishes:
                 self._find("cancelled", f"{payment.key} was cancelled, and {payment.phone} moved money", told.ids[0])
 
     def _check_told(self, payment: Payment, ids: set[str]) -> None:
@@ -173,6 +173,13 @@ class Oracle:
             self._find("doubled", f"{payment.key} was answered with {sorted(set(kept))}", kept[0])
         for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
             self._find("broke", f"{payment.key} was answered with {status}")
+
+    def _is_cancellation_kept(self, told: Told) -> bool:
+        """Whether the merchant was told that it is cancelled, and no restore has lost that."""
+        if told.cancelled_at is None or self._database.brought_back_at is None:
+            return told.cancelled_at is not None
+        assert self._database.backed_up_at is not None
+        return told.cancelled_at < self._database.backed_up_at - 1
 
     def _is_of_a_wish(self, row: PaymentRow) -> bool:
         """Not a refund, nor what operators have adopted by mistake, nor a repeat that they have called one."""
