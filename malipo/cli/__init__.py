@@ -77,7 +77,7 @@ def _top() -> tuple[argparse.ArgumentParser, Any]:
     top.add_argument(
         _ENVIRONMENT_FILE,
         metavar="FILE",
-        help="read settings from this file, by the rules of systemd's EnvironmentFile; what the environment has wins",
+        help="read settings from this file, in systemd's EnvironmentFile format; environment variables win",
     )
     return top, top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 

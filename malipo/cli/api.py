@@ -23,7 +23,7 @@ from malipo.settings.environment import require
 def add_commands(commands: Any) -> None:
     api = add_command(commands, "api")
     api.add_argument(SOCKETS, type=int, nargs="+", default=[], help=argparse.SUPPRESS)  # what `serve` hands over
-    api.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
+    api.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="exit when standard input closes")
     api.set_defaults(command=_api)
 
 

@@ -35,40 +35,42 @@ from malipo.validation.payout_limits import payout_limits_in
 def add_commands(commands: Any) -> None:
     key = add_command(commands, "key")
     acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "list", _list, "the keys that a merchant has").add_argument(
+    add_subcommand(acts, "list", _list, "list a merchant's keys").add_argument(
         "merchant", help="the merchant's id or name"
     )
-    create = add_subcommand(acts, "create", _create, "make an API key; it is shown once")
+    create = add_subcommand(acts, "create", _create, "create an API key; it is shown only once")
     create.add_argument("merchant", help="the merchant's id or name")
     create.add_argument("--name", default="API key", help="what the key is for (default: API key)")
     create.add_argument(
         "--permissions",
         default=",".join(UNNAMED_PERMISSIONS),
         metavar="LIST",
-        help="what it may do, with commas between (default: everything but payouts.approve)",
+        help="its permissions, separated by commas (default: all but payouts.approve)",
     )
     create.add_argument(
         "--environment",
         choices=list(Environment),
         default=Environment.LIVE,
-        help="the word in its prefix; both move real money (default: live)",
+        help="the word in the key's prefix; both move real money (default: live)",
     )
-    create.add_argument("--expires", metavar="DATE", help="the last day on which it works, such as 2027-12-31")
-    create.add_argument("--ip", action="append", default=[], help="an address or network it may come from; repeatable")
-    create.add_argument("--payout-limit", metavar="TZS", help="the most for one payout (default: no limit)")
+    create.add_argument("--expires", metavar="DATE", help="the last day on which the key works, such as 2027-12-31")
+    create.add_argument(
+        "--ip", action="append", default=[], help="an address or network from which the key may be used; repeatable"
+    )
+    create.add_argument("--payout-limit", metavar="TZS", help="the highest amount of one payout (default: no limit)")
     create.add_argument(
         "--daily-payout-limit",
         metavar="TZS",
-        help="the most for all payouts of a day in Dar es Salaam (default: no limit)",
+        help="the highest sum of payouts in a day, Dar es Salaam time (default: no limit)",
     )
     add_alone(create)
-    approval = add_subcommand(acts, "approve", _approve, "make a key that another operator has proposed")
+    approval = add_subcommand(acts, "approve", _approve, "create a key that another operator has proposed")
     rejection = add_subcommand(acts, "reject", _reject, "reject that proposal, or take your own back")
     for each in (approval, rejection):
         each.add_argument("merchant", help="the merchant's id or name")
     add_alone(approval)
     add_seen(approval)
-    revoke = add_subcommand(acts, "revoke", _revoke, "take a key back; it stops working at once")
+    revoke = add_subcommand(acts, "revoke", _revoke, "revoke a key; it stops working at once")
     revoke.add_argument("merchant", help="the merchant's id or name")
     revoke.add_argument("key", help="the key's id")
 

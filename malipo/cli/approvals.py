@@ -20,7 +20,7 @@ from malipo.settings import Settings
 
 def add_commands(commands: Any) -> None:
     act = add_subcommand(commands, "approvals", _approvals, COMMANDS["approvals"].help)
-    act.add_argument("id", nargs="?", help="of one of them: all that its approver must see; default: a list of all")
+    act.add_argument("id", nargs="?", help="show this one in full, as its approver must see it (default: list all)")
 
 
 def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:

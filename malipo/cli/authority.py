@@ -199,11 +199,15 @@ class ApproveOnPages(Forbidden):
 
 
 def add_alone(act: Any) -> None:
-    act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+    act.add_argument(
+        "--alone", action="store_true", help="approve alone, if there is only one operator; the audit log records it"
+    )
 
 
 def add_here(act: Any) -> None:
-    act.add_argument("--here", action="store_true", help="approve it here and not on the pages, with your own session")
+    act.add_argument(
+        "--here", action="store_true", help="approve at the command line instead of on the pages, with your own session"
+    )
 
 
 def require_here(arguments: argparse.Namespace, page: str) -> None:
@@ -215,4 +219,4 @@ def require_here(arguments: argparse.Namespace, page: str) -> None:
 def add_stdin(act: Any) -> None:
     """To a command that asks for the password, as the pages do: see `cli/reauthentication.py`."""
     if act.prog.removeprefix("malipo").strip() in DOES:
-        act.add_argument("--stdin", action="store_true", help="read the password, and the code, from standard input")
+        act.add_argument("--stdin", action="store_true", help="read the password and the code from standard input")

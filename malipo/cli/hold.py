@@ -22,10 +22,10 @@ def add_commands(commands: Any) -> None:
     about = COMMANDS["hold"].help
     command = commands.add_parser("hold", help=about, description=about)
     command.add_argument("--channel", choices=[each.value for each in Channel], help="only this channel's payments")
-    command.add_argument("--only", choices=list(_TYPES), help="of a channel, only these")
-    command.add_argument("--reason", help="why; needed unless it is released")
-    command.add_argument("--release", action="store_true", help="let what is held go")
-    command.add_argument("--json", action="store_true", help="print JSON, for programs")
+    command.add_argument("--only", choices=list(_TYPES), help="only this channel's collections, or only its payouts")
+    command.add_argument("--reason", help="why; required unless --release is given")
+    command.add_argument("--release", action="store_true", help="end the hold")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(command=_hold)
     add_stdin(command)
 

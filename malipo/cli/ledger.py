@@ -30,7 +30,7 @@ def add_commands(commands: Any) -> None:
         _check,
         "recompute every balance from the moves; exit code 1 if anything differs, 3 if it takes a newer version",
     )
-    check.add_argument("--last", action="store_true", help="what the last check of the workers has found")
+    check.add_argument("--last", action="store_true", help="show the findings of the workers' last check")
 
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> int:

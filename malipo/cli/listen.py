@@ -31,10 +31,14 @@ def add_commands(commands: Any) -> None:
     listen.set_defaults(command=_listen)
     listen.add_argument("--forward-to", metavar="URL", required=True, help="such as http://127.0.0.1:3000/webhooks")
     add_arguments(listen)
-    listen.add_argument("--events", metavar="LIST", help="only these, with commas between (default: every event)")
-    listen.add_argument("--from-start", action="store_true", help="begin with the oldest event that is kept")
-    listen.add_argument("--skip-failed", action="store_true", help="try each event only once, and go on")
-    listen.add_argument("--once", action="store_true", help="forward what there is now, and end")
+    listen.add_argument(
+        "--events", metavar="LIST", help="only these events, separated by commas (default: every event)"
+    )
+    listen.add_argument("--from-start", action="store_true", help="begin with the oldest stored event")
+    listen.add_argument(
+        "--skip-failed", action="store_true", help="try each event only once, then continue with the next"
+    )
+    listen.add_argument("--once", action="store_true", help="forward the events that exist now, then exit")
 
 
 def _listen(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -32,9 +32,9 @@ _DONE = {PASSWORD: "has made a link for the password", SECOND_FACTOR: "has reset
 def add_commands(commands: Any) -> None:
     merchant = add_command(commands, "merchant")
     acts = merchant.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "list", _list, "all merchants")
-    create = add_subcommand(acts, "create", _create, "take a merchant in, with an empty wallet")
-    create.add_argument("name", help="what the merchant is called")
+    add_subcommand(acts, "list", _list, "list all merchants")
+    create = add_subcommand(acts, "create", _create, "create a merchant, with an empty wallet")
+    create.add_argument("name", help="the merchant's name")
     for name, command, help_ in (
         ("activate", _activate, "let a merchant take payments (again)"),
         ("deactivate", _deactivate, "stop a merchant: keys get 403, every session ends"),
@@ -46,8 +46,8 @@ def add_commands(commands: Any) -> None:
     person.add_argument("merchant", help="the merchant's id or name")
     person.add_argument("email")
     person.add_argument("--name", default="", help="the person's name")
-    person.add_argument("--role", choices=list(Role), default=Role.OWNER, help="what they may do (default: owner)")
-    link = add_subcommand(acts, "password-link", _password_link, "a one-time token to choose a new password with")
+    person.add_argument("--role", choices=list(Role), default=Role.OWNER, help="the person's role (default: owner)")
+    link = add_subcommand(acts, "password-link", _password_link, "create a one-time link for choosing a new password")
     link.add_argument("email")
     reset = add_subcommand(
         acts, "reset-second-factor", _reset_second_factor, "for a person who has lost the app and the recovery codes"

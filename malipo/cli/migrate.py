@@ -20,7 +20,7 @@ from malipo.settings import Settings
 
 def add_commands(commands: Any) -> None:
     act = add_subcommand(commands, "migrate", _migrate, COMMANDS["migrate"].help)
-    act.add_argument("--status", action="store_true", help="change nothing: show what is applied and what is pending")
+    act.add_argument("--status", action="store_true", help="show applied and pending migrations, and change nothing")
 
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> int:

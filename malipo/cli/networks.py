@@ -22,13 +22,17 @@ from malipo.settings import Settings
 def add_commands(commands: Any) -> None:
     networks = add_command(commands, "networks")
     acts = networks.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "list", _list, "each channel: who carries it, and whether it is up")
-    verify = add_subcommand(acts, "verify", _verify, "hold a network's sandbox against what its connector expects")
+    add_subcommand(acts, "list", _list, "list each channel: its connector, and whether it is up")
+    verify = add_subcommand(acts, "verify", _verify, "test a network's sandbox against what its connector expects")
     verify.add_argument("name", help="such as mpesa")
-    verify.add_argument("--sandbox", action="store_true", required=True, help="yes, this address is a sandbox")
+    verify.add_argument(
+        "--sandbox", action="store_true", required=True, help="confirm that the configured address is a sandbox"
+    )
     verify.add_argument("--phone", required=True, help="a number of the sandbox, such as +255754000001")
-    verify.add_argument("--amount", type=int, default=1000, help="in shillings (default: 1000)")
-    verify.add_argument("--seconds", type=int, default=120, help="how long a payment may take (default: 120)")
+    verify.add_argument("--amount", type=int, default=1000, help="whole shillings (default: 1000)")
+    verify.add_argument(
+        "--seconds", type=int, default=120, help="how long to wait for a payment, in seconds (default: 120)"
+    )
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -35,10 +35,10 @@ class NotEnrolled(Forbidden):
 
 def add_subcommands(acts: Any) -> None:
     act = add_subcommand(acts, "login", _login, "log in as an operator at this command line, for 12 hours")
-    act.add_argument("name", nargs="?", help="the operator's name (default: it is asked for)")
+    act.add_argument("name", nargs="?", help="the operator's name (default: prompted for)")
     terminal.add_stdin(act)
     add_subcommand(acts, "logout", _logout, "end the session at this command line")
-    add_subcommand(acts, "whoami", _whoami, "the operator who is logged in here; exit code 1 if nobody is")
+    add_subcommand(acts, "whoami", _whoami, "show the operator logged in here; exit code 1 if none")
 
 
 def _login(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -34,9 +34,9 @@ _DONE = {PASSWORD: "has set the password", SECOND_FACTOR: "has reset the second 
 def add_commands(commands: Any) -> None:
     operators = add_command(commands, "operators")
     acts = operators.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "list", _list, "all operators")
-    add = add_subcommand(acts, "add", _add, "add an operator, who can act as soon as they have a password")
-    add.add_argument("name", help="such as an email")
+    add_subcommand(acts, "list", _list, "list all operators")
+    add = add_subcommand(acts, "add", _add, "add an operator; they can act once they have chosen a password")
+    add.add_argument("name", help="the operator's name, such as an email address")
     password = add_subcommand(
         acts, "password", _password, "set an operator's password, for the pages at /operator and for the command line"
     )
@@ -53,8 +53,8 @@ def add_commands(commands: Any) -> None:
     add_here(vouch)
     add_seen(vouch)
     audit = add_subcommand(commands, "audit", _audit, COMMANDS["audit"].help)
-    audit.add_argument("--merchant", help="only what concerns this merchant")
-    audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
+    audit.add_argument("--merchant", help="only entries about this merchant")
+    audit.add_argument("--limit", type=int, default=50, help="the number of entries (default: 50)")
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -15,7 +15,7 @@ from malipo.settings import Settings
 def add_subcommand(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
     """A subcommand, with --json; and with --stdin, if it asks for the password."""
     act = acts.add_parser(name, help=help_, description=help_)
-    act.add_argument("--json", action="store_true", help="print JSON, for programs")
+    act.add_argument("--json", action="store_true", help="print JSON")
     act.set_defaults(command=command)
     add_stdin(act)
     return act

@@ -32,7 +32,7 @@ _MOST_CALLBACKS = 200
 def add_commands(commands: Any) -> None:
     payments = add_command(commands, "payments")
     acts = payments.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
+    add_subcommand(acts, "unsettled", _unsettled, "list payments with an unknown outcome or a contradicted one")
     _of_payment(acts, "show", _show, "everything that was heard of one of them, and how far it was put right")
     propose = _of_payment(acts, "resolve", _resolve, "say what became of one; mostly another operator must approve it")
     outcome = propose.add_mutually_exclusive_group(required=True)
@@ -40,26 +40,26 @@ def add_commands(commands: Any) -> None:
         "--completed", dest="outcome", action="store_const", const=ResolvedOutcome.COMPLETED, help="the money moved"
     )
     outcome.add_argument(
-        "--failed", dest="outcome", action="store_const", const=ResolvedOutcome.FAILED, help="it did not"
+        "--failed", dest="outcome", action="store_const", const=ResolvedOutcome.FAILED, help="the money did not move"
     )
     outcome.add_argument(
         "--send",
         dest="outcome",
         action="store_const",
         const=ResolvedOutcome.SEND,
-        help="of a payout that resembles an adopted one: it is another one, and is sent",
+        help="send a payout that resembles an adopted one: it is a different payment",
     )
-    propose.add_argument("--evidence", required=True, help="how you know: what the network's statement or staff say")
+    propose.add_argument("--evidence", required=True, help="the evidence: what the network's statement or staff say")
     propose.add_argument("--provider-reference", help="the network's receipt")
     propose.add_argument(
         "--despite-waiting",
         action="store_true",
-        help="with --failed, of a payout: you know that the network has it and has not decided",
+        help="with --failed: fail a payout although the network still reports it as waiting",
     )
     propose.add_argument(
         "--waive",
         action="store_true",
-        help="of a contradicted payment: what its wallet still owes is not taken, and the house bears it",
+        help="of a contradicted payment: write off what the wallet still owes",
     )
     add_alone(propose)
     add_approval(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
@@ -71,12 +71,12 @@ def add_commands(commands: Any) -> None:
         "take back a payout that nobody sends: of a closed merchant, or on a channel that is not connected",
     )
     add_alone(cancel)
-    add_subcommand(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
+    add_subcommand(acts, "unknown-callbacks", _unknown_callbacks, "list callbacks about unknown payments")
 
 
 def _of_payment(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
     act = add_subcommand(acts, name, command, help_)
-    act.add_argument("payment", help="its id or reference")
+    act.add_argument("payment", help="the payment's id or reference")
     return act
 
 

@@ -97,7 +97,7 @@ _LOOK_SECONDS = 0.1
 def add_commands(commands: Any) -> None:
     reload = add_command(commands, "reload")
     reload.add_argument("pid", type=int, help="the process id of malipo serve; in a unit $MAINPID")
-    reload.add_argument("--seconds", type=float, default=80, help="how long to wait for its end (default: 80)")
+    reload.add_argument("--seconds", type=float, default=80, help="how long to wait, in seconds (default: 80)")
     reload.set_defaults(command=_reload)
 
 

@@ -27,13 +27,13 @@ _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 def add_commands(commands: Any) -> None:
     restore = add_command(commands, "restore")
     acts = restore.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
+    add_subcommand(acts, "status", _status, "show whether the installation is fenced and why, and the open payments")
     act = add_subcommand(
         acts, "fence", _fence, "you know that the database was restored, and malipo has not noticed it"
     )
-    act.add_argument("--reason", required=True, help="which backup, to which moment")
-    act = add_subcommand(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
-    act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
+    act.add_argument("--reason", required=True, help="which backup was restored, and to which moment")
+    act = add_subcommand(acts, "release", _release, "release sending; one operator proposes it, another approves it")
+    act.add_argument("--evidence", required=True, help="what you compared: statements, the networks' portals")
     _add_scope(act)
     add_approval(act)
 
@@ -41,8 +41,10 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_scope(act: Any) -> None:
-    act.add_argument("--channel", choices=[each.value for each in Channel], help="only what waits on this channel")
-    act.add_argument("--only", choices=list(_TYPES), help="of a channel: its collections or its payouts")
+    act.add_argument(
+        "--channel", choices=[each.value for each in Channel], help="release only payments of this channel"
+    )
+    act.add_argument("--only", choices=list(_TYPES), help="only this channel's collections, or only its payouts")
 
 
 def _scope_of(arguments: argparse.Namespace) -> Scope:

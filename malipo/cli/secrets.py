@@ -20,7 +20,7 @@ from malipo.webhooks.rotate_secrets import reencrypt
 def add_commands(commands: Any) -> None:
     secrets = add_command(commands, "secrets")
     acts = secrets.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "rotate", _rotate, "encrypt every secret that is stored under MALIPO_SECRET_KEY")
+    add_subcommand(acts, "rotate", _rotate, "encrypt every stored secret again, with MALIPO_SECRET_KEY")
 
 
 def _rotate(arguments: argparse.Namespace, settings: Settings) -> int:

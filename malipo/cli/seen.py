@@ -39,7 +39,7 @@ def add_seen(act: Any) -> None:
     act.add_argument(
         "--seen",
         metavar="CODE",
-        help="the code of what you have seen, from malipo approvals or this command; default: it is asked",
+        help="the code shown with what you approve, from malipo approvals or this command (default: prompted for)",
     )
 
 

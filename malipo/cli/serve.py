@@ -42,7 +42,7 @@ _PARTS = ("api", "worker")
 
 def add_commands(commands: Any) -> None:
     serve = add_command(commands, "serve")
-    serve.add_argument("--only", choices=_PARTS, help="run only this one, and do not migrate")
+    serve.add_argument("--only", choices=_PARTS, help="run only this process, without migrations")
     serve.set_defaults(command=_serve)
 
 

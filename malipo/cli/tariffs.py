@@ -25,12 +25,12 @@ _BAND_HELP = "FROM:FIXED:BASIS_POINTS[:LEAST[:MOST]], in shillings; repeatable; 
 def add_commands(commands: Any) -> None:
     tariff = add_command(commands, "tariff")
     acts = tariff.add_subparsers(title="acts", metavar="ACT", required=True)
-    show = add_subcommand(acts, "show", _show, "the tariff of a merchant")
+    show = add_subcommand(acts, "show", _show, "show a merchant's tariff")
     show.add_argument("merchant", help="the merchant's id or name")
-    set_ = add_subcommand(acts, "set", _set, "replace the tariff of a merchant for one type and one channel, or all")
+    set_ = add_subcommand(acts, "set", _set, "replace a merchant's tariff for one type, and one channel or all")
     set_.add_argument("merchant", help="the merchant's id or name")
     set_.add_argument("--type", choices=list(Type), required=True)
-    set_.add_argument("--channel", choices=[*Channel, "all"], default="all", help="default: all")
+    set_.add_argument("--channel", choices=[*Channel, "all"], default="all", help="only this channel (default: all)")
     set_.add_argument("--band", action="append", default=[], metavar="BAND", help=_BAND_HELP)
 
 

@@ -14,7 +14,7 @@ class NoTerminal(Refusal):
 
 
 def add_stdin(act: Any) -> None:
-    act.add_argument("--stdin", action="store_true", help="read it from standard input, one line, and ask nothing")
+    act.add_argument("--stdin", action="store_true", help="read it as one line from standard input, without a prompt")
 
 
 def ask(question: str) -> str:

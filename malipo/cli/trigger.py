@@ -51,7 +51,7 @@ def add_commands(commands: Any) -> None:
     trigger = add_subcommand(commands, "trigger", _trigger, COMMANDS["trigger"].help)
     trigger.add_argument("event", metavar="EVENT", help=", ".join(SCENARIOS))
     add_arguments(trigger)
-    trigger.add_argument("--phones-url", metavar="URL", help="where the simulator is (default: the demo's)")
+    trigger.add_argument("--phones-url", metavar="URL", help="the simulator's URL (default: the demo's)")
     trigger.add_argument("--amount", type=int, default=1000, help="whole shillings (default: 1000)")
     trigger.add_argument("--channel", default=Channel.MPESA, help=f"{', '.join(Channel)} (default: MPESA)")
     trigger.add_argument(

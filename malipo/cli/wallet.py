@@ -17,7 +17,7 @@ from malipo.settings import Settings
 def add_commands(commands: Any) -> None:
     wallet = add_command(commands, "wallet")
     acts = wallet.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "show", _show, "what a wallet holds").add_argument(
+    add_subcommand(acts, "show", _show, "show the wallet's balance").add_argument(
         "merchant", help="the merchant's id or name"
     )
     wallet_bookings.add_subcommands(acts)

@@ -41,9 +41,9 @@ def add_subcommands(acts: Any) -> None:
         act = add_subcommand(acts, name, command, f"{help_}; above an amount, another operator must approve it")
         act.add_argument("merchant", help="the merchant's id or name")
         act.add_argument("amount", help="whole shillings")
-        act.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
+        act.add_argument("--reference", required=True, help="the bank's reference; one reference is booked only once")
         add_alone(act)
-    add_subcommand(acts, "pending", _pending, "top-ups and settlements that wait for another operator")
+    add_subcommand(acts, "pending", _pending, "list top-ups and settlements that wait for another operator")
     add_decisions(acts, _decide, "top-up or settlement")
 
 
@@ -62,7 +62,7 @@ def add_decisions(acts: Any, decide: Decide, noun: str) -> None:
     )
     rejection = add_subcommand(acts, "reject", rejecting, f"reject a proposed {noun}, or take your own back")
     for each in (approval, rejection):
-        each.add_argument("booking", help="its reference or id")
+        each.add_argument("booking", help="the booking's reference or id")
     add_approval(approval)
 
 

@@ -19,8 +19,8 @@ from malipo.worker.run import serve
 
 def add_commands(commands: Any) -> None:
     worker = add_command(commands, "worker")
-    worker.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
-    worker.add_argument(SAY_READY, action="store_true", help="write a line to standard output when it has begun")
+    worker.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="exit when standard input closes")
+    worker.add_argument(SAY_READY, action="store_true", help="write a line to standard output when the worker is ready")
     worker.set_defaults(command=_worker)
 
 

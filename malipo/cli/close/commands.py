@@ -39,14 +39,18 @@ def add_commands(commands: Any) -> None:
     acts = close.add_subparsers(title="acts", metavar="DAY|ACT", required=True)
     day = _of_day(acts, "day", _close, "close a day that is over: `malipo close DAY` is the same")
     day.add_argument(
-        "--without", action="append", choices=list(Channel), default=[], help="a channel without a whole statement"
+        "--without",
+        action="append",
+        choices=list(Channel),
+        default=[],
+        help="close although this channel's statements do not cover the day",
     )
     day.add_argument(
         "--accept-difference",
         action="store_true",
-        help="propose to close a day that does not add up; another operator must approve it",
+        help="propose to close a day with a difference; another operator must approve it",
     )
-    day.add_argument("--reason", default="", help="why; needed with --without and --accept-difference")
+    day.add_argument("--reason", default="", help="why; required with --without and --accept-difference")
     _add_files(day)
     approval = _of_day(acts, "approve", _approve, "close a day that does not add up, as another operator has proposed")
     add_here(approval)
@@ -54,28 +58,30 @@ def add_commands(commands: Any) -> None:
     _of_day(acts, "reject", _reject, "reject that proposal, or take your own back")
     add_subcommand(acts, "list", _list, f"the latest {_MOST_DAYS} closed days, and what waits for another operator")
     _add_files(_of_day(acts, "show", _show, "a closed day"))
-    key = add_subcommand(acts, "key", _key, "the public keys by which closed days are checked elsewhere")
-    key.add_argument("--id", help="only this one, as a file: malipo close key --id csk_… > key.pem")
+    key = add_subcommand(acts, "key", _key, "show the public keys that verify closed days")
+    key.add_argument("--id", help="print only this key, as PEM: malipo close key --id csk_… > key.pem")
     verify_ = add_subcommand(
         acts, "verify", _verify, "whether closed days are as they were closed: chain and signatures"
     )
-    verify_.add_argument("--ledger", action="store_true", help="also whether their moves are; this reads all of them")
+    verify_.add_argument(
+        "--ledger", action="store_true", help="also verify the ledger moves of closed days; this reads all of them"
+    )
 
 
 def _of_day(acts: Any, name: str, command: Any, help_: str) -> Any:
     act = add_subcommand(acts, name, command, help_)
-    act.add_argument("day", help="a day in Dar es Salaam, such as 2026-11-15")
+    act.add_argument("day", help="a day in Dar es Salaam time, such as 2026-11-15")
     return act
 
 
 def _add_files(act: Any) -> None:
-    act.add_argument("--csv", type=Path, metavar="FILE", help="write it as CSV, for a spreadsheet")
-    act.add_argument("--report", type=Path, metavar="FILE.html", help="write it as a page to print")
+    act.add_argument("--csv", type=Path, metavar="FILE", help="write the close as CSV")
+    act.add_argument("--report", type=Path, metavar="FILE.html", help="write the close as an HTML page to print")
     act.add_argument(
         "--signed",
         type=Path,
         metavar="FOLDER",
-        help="write what was signed, the signature and the public key, to be checked with other software",
+        help="write the signed text, the signature and the public key, to verify with other software",
     )
 
 

@@ -29,9 +29,9 @@ class _Demo(msgspec.Struct, rename="camel"):
 
 
 def add_arguments(command: Any) -> None:
-    command.add_argument("--api-key", metavar="KEY", help="the merchant's API key (default: the demo's)")
+    command.add_argument("--api-key", metavar="KEY", help="the merchant's API key (default: the demo merchant's)")
     command.add_argument(
-        "--base-url", metavar="URL", help="where the service is (default: the demo, else http://127.0.0.1:8080)"
+        "--base-url", metavar="URL", help="the service's URL (default: the running demo, else http://127.0.0.1:8080)"
     )
 
 

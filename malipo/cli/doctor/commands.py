@@ -18,7 +18,7 @@ _MARKS = {Level.OK: "ok      ", Level.WARNING: "warning ", Level.PROBLEM: "PROBL
 
 def add_commands(commands: Any) -> None:
     doctor = add_subcommand(commands, "doctor", _doctor, COMMANDS["doctor"].help)
-    doctor.add_argument("--backups", metavar="FOLDER", help="where deploy/backup/nightly keeps its backups")
+    doctor.add_argument("--backups", metavar="FOLDER", help="the folder in which deploy/backup/nightly stores backups")
 
 
 def _doctor(arguments: argparse.Namespace, settings: Settings) -> int:

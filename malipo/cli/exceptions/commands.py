@@ -47,27 +47,31 @@ def add_commands(commands: Any) -> None:
     list_ = add_subcommand(acts, "list", _list, f"those that are not resolved, the latest {_MOST} first")
     list_.add_argument("--kind", choices=list(ExceptionKind))
     list_.add_argument("--channel", choices=list(Channel))
-    list_.add_argument("--state", choices=list(ExceptionState), help="default: all that are not resolved")
-    list_.add_argument("--before", metavar="ID", help="the next page: those before this one")
+    list_.add_argument(
+        "--state", choices=list(ExceptionState), help="only exceptions in this state (default: all unresolved)"
+    )
+    list_.add_argument("--before", metavar="ID", help="show the next page: exceptions before this id")
     _of_exception(acts, "show", _show, "one of them, payments that it may be of, and what was proposed about it")
     propose = _of_exception(acts, "propose", _propose, "propose what to do; mostly another operator must approve it")
     propose.add_argument("action", choices=_PROPOSABLE)
     _add_preview(propose)
-    propose.add_argument("--reason", required=True, help="what you have found out")
-    propose.add_argument("--payment", help="match: the id or reference of the payment that the line is of")
-    propose.add_argument("--account", choices=list(BOOKED_TO), help="book: to which account of the house")
-    propose.add_argument("--merchant", help="adopt: whose payment it was, by id or name")
-    propose.add_argument("--phone", help="adopt: the customer's phone, if the line does not have all of it")
+    propose.add_argument("--reason", required=True, help="what you found out")
+    propose.add_argument("--payment", help="match: the id or reference of the line's payment")
+    propose.add_argument("--account", choices=list(BOOKED_TO), help="book: the house account to book to")
+    propose.add_argument("--merchant", help="adopt: the merchant whose payment it was, by id or name")
+    propose.add_argument("--phone", help="adopt: the customer's phone number, if the line does not show it in full")
     propose.add_argument("--name", help="adopt: the customer's name")
     propose.add_argument("--idempotency-key", help="adopt: the Idempotency-Key of the lost request, from the merchant")
-    propose.add_argument("--refund-of", help="adopt: the collection that it refunds, by id or reference")
+    propose.add_argument("--refund-of", help="adopt: the refunded collection, by id or reference")
     propose.add_argument(
-        "--on", dest="on_channel", choices=list(Channel), help="adopt, of an aggregator's line: its channel"
+        "--on", dest="on_channel", choices=list(Channel), help="adopt: the channel, if the line is an aggregator's"
     )
-    propose.add_argument("--outcome", choices=_OUTCOMES, help="resolve: what became of the payment")
-    propose.add_argument("--waive", action="store_true", help="resolve: what is still owed is borne by the house")
+    propose.add_argument("--outcome", choices=_OUTCOMES, help="resolve: the payment's outcome")
+    propose.add_argument("--waive", action="store_true", help="resolve: write off what the merchant still owes")
     propose.add_argument(
-        "--despite-waiting", action="store_true", help="resolve, of a payout: the network has it and has not decided"
+        "--despite-waiting",
+        action="store_true",
+        help="resolve: fail a payout although the network still reports it as waiting",
     )
     approval = _of_exception(acts, "approve", _approve, "approve what another operator has proposed")
     add_approval(approval)
@@ -82,13 +86,13 @@ def add_commands(commands: Any) -> None:
 
 def _add_preview(act: Any) -> None:
     act.add_argument(
-        "--preview", action="store_true", help="only show what it would change, account by account; nothing is done"
+        "--preview", action="store_true", help="show what would change, account by account, and change nothing"
     )
 
 
 def _of_exception(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
     act = add_subcommand(acts, name, command, help_)
-    act.add_argument("exception", help="its id")
+    act.add_argument("exception", help="the exception's id")
     return act
 
 

@@ -30,7 +30,7 @@ def add_commands(commands: Any) -> None:
     floats = add_subcommand(commands, "floats", _list, help_)
     acts = floats.add_subparsers(title="acts", metavar="ACT")
     add_subcommand(acts, "list", _list, help_)
-    read = add_subcommand(acts, "read", _read, "note what the network's own pages show as the balance")
+    read = add_subcommand(acts, "read", _read, "record the balance that the network's portal shows")
     read.add_argument("channel", choices=list(Channel), metavar="CHANNEL", help="such as MPESA")
     read.add_argument("amount", help="whole shillings")
     add_account(read)
@@ -38,7 +38,9 @@ def add_commands(commands: Any) -> None:
 
 
 def add_account(act: Any) -> None:
-    act.add_argument("--account", default="", help="which of several accounts at that network; default: the only one")
+    act.add_argument(
+        "--account", default="", help="the account, if there are several at that network (default: the only one)"
+    )
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -137,14 +139,24 @@ def add_subcommands(acts: Any, add_account: Callable[[Any], None]) -> None:
     transfer.add_argument("channel", choices=list(Channel), metavar="CHANNEL", help="such as MPESA")
     transfer.add_argument("amount", help="whole shillings")
     way = transfer.add_mutually_exclusive_group(required=True)
-    way.add_argument("--to-bank", dest="kind", action="store_const", const=Kind.TO_BANK, help="the network paid it out")
     way.add_argument(
-        "--from-bank", dest="kind", action="store_const", const=Kind.FROM_BANK, help="it was paid in there"
+        "--to-bank",
+        dest="kind",
+        action="store_const",
+        const=Kind.TO_BANK,
+        help="the network paid the amount out to the bank",
     )
-    transfer.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
+    way.add_argument(
+        "--from-bank",
+        dest="kind",
+        action="store_const",
+        const=Kind.FROM_BANK,
+        help="the bank paid the amount in at the network",
+    )
+    transfer.add_argument("--reference", required=True, help="the bank's reference; one reference is booked only once")
     add_account(transfer)
     add_alone(transfer)
-    add_subcommand(acts, "pending", _pending, "transfers that wait for another operator")
+    add_subcommand(acts, "pending", _pending, "list transfers that wait for another operator")
     add_decisions(acts, _decide, "transfer")
 
 

@@ -19,13 +19,15 @@ from malipo.settings import Settings
 
 
 def add_subcommands(acts: Any) -> None:
-    set_ = add_subcommand(acts, "charge", _set, "say what a network charges; what differs from it is an exception")
+    set_ = add_subcommand(acts, "charge", _set, "set what a network charges; a different charge becomes an exception")
     set_.add_argument("channel", choices=list(Channel))
     set_.add_argument("type", choices=list(Type))
-    set_.add_argument("--basis-points", type=int, default=0, help="hundredths of a percent of the amount, rounded down")
-    set_.add_argument("--fixed", type=int, default=0, help="shillings for each payment")
-    set_.add_argument("--minimum", type=int, default=0, help="shillings at least")
-    add_subcommand(acts, "charges", _show, "what networks are expected to charge")
+    set_.add_argument(
+        "--basis-points", type=int, default=0, help="share of the amount in hundredths of a percent, rounded down"
+    )
+    set_.add_argument("--fixed", type=int, default=0, help="whole shillings for each payment")
+    set_.add_argument("--minimum", type=int, default=0, help="the lowest charge, in whole shillings")
+    add_subcommand(acts, "charges", _show, "show the charges expected of networks")
 
 
 def _set(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -45,34 +45,37 @@ def add_commands(commands: Any) -> None:
     statements = add_command(commands, "statements")
     acts = statements.add_subparsers(title="acts", metavar="ACT", required=True)
     import_ = add_subcommand(acts, "import", _import, "import a network's statement, CSV or XLSX")
-    import_.add_argument("file", type=Path, help="the file, as the network's portal gave it")
+    import_.add_argument("file", type=Path, help="the file as downloaded from the network's portal")
     import_.add_argument("--channel", choices=list(Channel), required=True)
     import_.add_argument(
-        "--account", default="", help="which of several accounts at that network; default: the only one"
+        "--account", default="", help="the account, if there are several at that network (default: the only one)"
     )
-    import_.add_argument("--profile", help="how it is read; default: the profile that knows its columns")
+    import_.add_argument("--profile", help="the layout to read it with (default: the one that knows its columns)")
     import_.add_argument(
-        "--from", dest="begins", metavar="TIME", help="when it begins, if the file does not say: 2026-11-15"
+        "--from", dest="begins", metavar="TIME", help="the statement's first day, if the file does not say: 2026-11-15"
     )
     import_.add_argument(
-        "--to", dest="ends", metavar="TIME", help="when it ends: 2026-11-15 is the end of that day, or 2026-11-15T14:00"
+        "--to",
+        dest="ends",
+        metavar="TIME",
+        help="the statement's end: 2026-11-15 means the end of that day; or 2026-11-15T14:00",
     )
     import_.add_argument(
         "--accept-problems",
         action="store_true",
-        help="import it although it does not add up; it will then prove nothing by what it does not have",
+        help="import the file although it does not add up; it then cannot show that a payment is missing",
     )
     import_.add_argument(
         "--new-account",
         action="store_true",
-        help="import it although nothing in it is known here: the first statement of an account, or without payments",
+        help="import the file although none of its payments is known, such as an account's first statement",
     )
     fetch.add_command(acts)
     list_ = add_subcommand(acts, "list", _list, f"the latest {_MOST_FILES} that were imported")
     list_.add_argument("--channel", choices=list(Channel))
-    add_subcommand(acts, "profiles", _profiles, "the layouts that can be read")
+    add_subcommand(acts, "profiles", _profiles, "list the known layouts of statements")
     layout.add_command(acts)
-    add_subcommand(acts, "match", _match, "match what was imported with payments once more")
+    add_subcommand(acts, "match", _match, "match imported statements with payments again")
     withdraw.add_commands(acts)
     waiting.add_commands(acts)
     charges.add_subcommands(acts)

@@ -26,7 +26,7 @@ from malipo.settings import Settings
 def add_command(acts: Any) -> None:
     fetch = add_subcommand(acts, "fetch", _fetch, "fetch a day's statement from a network that has an API for it")
     fetch.add_argument("channel", choices=list(Channel), metavar="CHANNEL", help="such as AIRTEL_MONEY")
-    fetch.add_argument("--day", type=_day, help="in Dar es Salaam, such as 2026-11-15; default: yesterday")
+    fetch.add_argument("--day", type=_day, help="a day in Dar es Salaam time, such as 2026-11-15 (default: yesterday)")
 
 
 def _day(text: str) -> date:

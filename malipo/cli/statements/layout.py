@@ -25,14 +25,20 @@ _YES, _NO = ("yes", "y", "ndiyo"), ("no", "n", "hapana")
 
 
 def add_command(acts: Any) -> None:
-    layout = add_subcommand(acts, "layout", _layout, "say what words of a layout mean, or that it is an aggregator's")
-    layout.add_argument("name", help="as in: malipo statements profiles")
-    layout.add_argument("--moved", action="append", default=[], metavar="WORD", help="a status: the money moved")
-    layout.add_argument("--not-moved", action="append", default=[], metavar="WORD", help="a status: no money moved")
+    layout = add_subcommand(
+        acts, "layout", _layout, "set what a layout's status words mean, or that it is an aggregator's"
+    )
+    layout.add_argument("name", help="the layout's name, from malipo statements profiles")
+    layout.add_argument(
+        "--moved", action="append", default=[], metavar="WORD", help="a status word that means: the money moved"
+    )
+    layout.add_argument(
+        "--not-moved", action="append", default=[], metavar="WORD", help="a status word that means: no money moved"
+    )
     layout.add_argument(
         "--aggregator",
         choices=(*aggregators(), _NONE),
-        help="whose account it is of, with the payments of all channels; none: the network's own",
+        help="the aggregator whose account it is, with payments of all channels; none: the network's own account",
     )
 
 

@@ -29,11 +29,11 @@ def add_commands(acts: Any) -> None:
     waiting = add_subcommand(
         acts, "waiting", _waiting, "payments that a file alone would end or contradict, and that wait for an operator"
     )
-    waiting.add_argument("file", nargs="?", help="the id of one import; default: all")
-    approval = add_subcommand(acts, "approve-import", _approve, "agree with what another operator's file does")
-    rejection = add_subcommand(acts, "reject-import", _reject, "disagree; each of its lines is then an exception")
+    waiting.add_argument("file", nargs="?", help="the import's id (default: all)")
+    approval = add_subcommand(acts, "approve-import", _approve, "approve what another operator's file changes")
+    rejection = add_subcommand(acts, "reject-import", _reject, "reject it; each of its lines then becomes an exception")
     for each in (approval, rejection):
-        each.add_argument("file", help="the id of the import, as malipo statements waiting shows it")
+        each.add_argument("file", help="the import's id, from malipo statements waiting")
     add_approval(approval)
 
 

@@ -35,21 +35,21 @@ def add_commands(acts: Any) -> None:
         _show,
         "an import: what it booked, what was proposed about it, and what taking it back would change",
     )
-    show.add_argument("file", help="its id, as malipo statements list shows it")
+    show.add_argument("file", help="the import's id, from malipo statements list")
     withdraw = add_subcommand(
         acts, "withdraw", _withdraw, "propose to withdraw an import; another operator approves it"
     )
-    withdraw.add_argument("file", help="its id, as malipo statements list shows it")
-    withdraw.add_argument("--reason", required=True, help="what is wrong with it")
+    withdraw.add_argument("file", help="the import's id, from malipo statements list")
+    withdraw.add_argument("--reason", required=True, help="what is wrong")
     undo = add_subcommand(acts, "undo", _undo, "undo the booking of an import's fees or sweeps of a day")
-    undo.add_argument("booking", help="its id, as malipo statements show shows it")
-    undo.add_argument("--reason", required=True, help="what is wrong with it")
+    undo.add_argument("booking", help="the booking's id, from malipo statements show")
+    undo.add_argument("--reason", required=True, help="what is wrong")
     add_alone(undo)
     approval = add_subcommand(acts, "approve", _approve, "approve what another operator has proposed")
-    approval.add_argument("id", help="of the import, or of the booking")
+    approval.add_argument("id", help="the id of the import or of the booking")
     add_approval(approval)
     reject = add_subcommand(acts, "reject", _reject, "reject a proposal, or take your own back")
-    reject.add_argument("id", help="of the import, or of the booking")
+    reject.add_argument("id", help="the id of the import or of the booking")
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
