@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from malipo import clock as clocks
 from malipo import log, randomness
-from malipo.access.bearer_tokens import Tokens
-from malipo.access.passwords import Passwords
-from malipo.access.second_factor.codes import Codes
-from malipo.access.tokens import Cookies
+from malipo.accounts.bearer_tokens import Tokens
+from malipo.accounts.passwords import Passwords
+from malipo.accounts.second_factor.check_code import Codes
+from malipo.accounts.tokens import Cookies
 from malipo.app.batch_requests import BatchRequests
 from malipo.app.commit_groups import CommitGroups, granted
 from malipo.app.queries import Queries, Query

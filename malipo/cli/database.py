@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from malipo import log
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock
-from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
+from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, randomness
-from malipo.access.known_browsers import Browser
+from malipo.accounts.known_browsers import Browser
 from malipo.approvals.limits import REQUIRED, with_limits
 from malipo.cli import session_file, terminal
 from malipo.cli.actor import find_session, host, origin, os_user

@@ -11,7 +11,7 @@ from datetime import datetime, time, timedelta
 import msgspec
 
 from malipo import clock
-from malipo.access.reauthentication import ConfirmationRequired
+from malipo.accounts.reauthentication import ConfirmationRequired
 from malipo.errors import Forbidden
 
 _COUNTED = timedelta(hours=24)

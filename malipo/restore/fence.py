@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from malipo import log
-from malipo.access.second_factor.store import factors, pending_logins, trusted_browsers
+from malipo.accounts.store import browsers, second_factors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -28,9 +28,9 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     await sessions.end_everybodys(tx, now=now)
     await password_links.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)
-    await trusted_browsers.end_everybodys(tx)
-    await pending_logins.delete_all(tx)
-    await factors.end_everybodys_recovery_codes(tx, now=now)
+    await browsers.end_everybodys_trust(tx)
+    await second_factors.delete_all_pending_logins(tx)
+    await second_factors.end_everybodys_recovery_codes(tx, now=now)
     await audit_log.append(
         tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments
     )

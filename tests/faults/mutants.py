@@ -33,8 +33,8 @@ TESTS = {
     "malipo/reconciliation/matching/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
     "malipo/reconciliation/matching/coverage.py": ("reconciliation/test_find_absent.py",),
     "malipo/approvals/acts.py": ("approvals/test_acts.py",),
-    "malipo/access/vouching.py": (
-        "access/test_vouching_chains.py",
+    "malipo/accounts/vouching.py": (
+        "accounts/test_vouching_chains.py",
         "merchants/test_vouching.py",
         "operators/test_vouching.py",
     ),

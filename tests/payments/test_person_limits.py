@@ -6,7 +6,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.access.reauthentication import ConfirmationRequired
+from malipo.accounts.reauthentication import ConfirmationRequired
 from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation

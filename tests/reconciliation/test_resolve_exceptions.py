@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.access.credential_reset_store import insert as insert_reset
+from malipo.accounts.store.credential_resets import insert as insert_reset
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database

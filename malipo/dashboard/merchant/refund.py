@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
+from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.single_payout import Allowance

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.access.vouching import are_two
+from malipo.accounts.vouching import are_two
 from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx

@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "recovery codes that were used are valid after a restore",
         "fence",
-        "await factors.end_everybodys_recovery_codes(tx, now=now)",
+        "await second_factors.end_everybodys_recovery_codes(tx, now=now)",
         "pass",
         "A code that was used works again.",
         ("restore/test_access_after_restore.py",),

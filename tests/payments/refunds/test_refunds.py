@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from malipo.access.reauthentication import ConfirmationRequired
+from malipo.accounts.reauthentication import ConfirmationRequired
 from malipo.errors import Invalid
 from malipo.networks.connector import Verdict
 from malipo.payments.idempotency import KeyReused

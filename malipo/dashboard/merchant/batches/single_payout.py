@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo.access.vouching import waiting
+from malipo.accounts.vouching import waiting
 from malipo.dashboard.merchant.batches.decide import requester_of
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
