@@ -10,7 +10,6 @@ from malipo.clock import Clock
 from malipo.db import Database
 from malipo.db.group_commit import Act, GroupCommit
 from malipo.errors import Refusal, Unavailable
-from malipo.installation.state import Closed
 from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.metrics import Metrics
 from malipo.payments.answer_effects import Settled
@@ -25,6 +24,7 @@ from malipo.payments.payment_request import Terms
 from malipo.payments.settle import Report, Settle
 from malipo.payments.status_writer import Outcome
 from malipo.rate_limit.sliding_window import RateClass
+from malipo.restore.state import Closed
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery
 from malipo.webhooks.send_attempt import RecordAttempts

@@ -32,7 +32,6 @@ from malipo.db.standby import Standby
 from malipo.encryption import Encryption
 from malipo.errors import OutcomeUnknown, Unavailable
 from malipo.http.client_address import UntrustedProxies
-from malipo.installation.monitor import InstallationMonitor
 from malipo.ledger import statement
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.invitations import Invitations
@@ -44,6 +43,7 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
+from malipo.payments.after_restore.fence import fence
 from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed
@@ -62,7 +62,7 @@ from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.transaction import Status, Transaction
 from malipo.rate_limit.concurrency import ConcurrencyLimit, Turns
 from malipo.rate_limit.in_process import InProcessLimits
-from malipo.restore.fence import fence
+from malipo.restore.monitor import InstallationMonitor
 from malipo.settings import Settings
 from malipo.webhooks import resend, send_test
 from malipo.webhooks.delivery_state import Attempt, Delivery, State

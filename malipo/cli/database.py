@@ -20,7 +20,7 @@ from malipo.cli.seen import Shown, agreed
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.db.schema import require_served
-from malipo.installation.store import installation
+from malipo.restore.store import installation
 from malipo.settings import Settings
 
 Done = TypeVar("Done")

@@ -129,7 +129,7 @@ async def require_served(database: Database) -> None:
 #
 # The schema is read about once a second, and before a request is answered with 500: the statement that broke may be one
 # that the new schema does not know. No request pays for a query of its own. Payments are claimed for sending with a
-# look at the schema in the same commit: see `installation/restore_detector.py`.
+# look at the schema in the same commit: see `restore/restore_detector.py`.
 
 
 _PATIENCE_SECONDS = 10.0

@@ -8,12 +8,12 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import Closed
-from malipo.installation.store import installation
 from malipo.payments import status_writer
 from malipo.payments.status_writer import Change, Outcome
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
+from malipo.restore.state import Closed
+from malipo.restore.store import installation
 
 
 class NotCancellable(Conflict):

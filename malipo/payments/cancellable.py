@@ -2,11 +2,11 @@
 
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden
-from malipo.installation.store import installation, send_counts
-from malipo.installation.worker_reports import Served, route_of, served_by
 from malipo.payments.resolution import may_have_been_sent
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
+from malipo.restore.store import installation, send_counts
+from malipo.restore.worker_reports import Served, route_of, served_by
 
 ITS_MERCHANT_CAN = "Its merchant is active, and can cancel it."
 

@@ -16,7 +16,6 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal, Unavailable
-from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
@@ -28,6 +27,7 @@ from malipo.payments.status_effects import posting_of
 from malipo.payments.store import batch_read, idempotency_keys, transactions
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.transaction import Transaction, Type
+from malipo.restore.store import installation
 
 
 class InsufficientBalance(Invalid):

@@ -12,14 +12,14 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Forbidden
-from malipo.installation.store import installation
-from malipo.installation.worker_reports import Served
 from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve
 from malipo.payments.cancellable import ITS_MERCHANT_CAN, find_served, require_cancellable
 from malipo.payments.case_reason import is_unconnected
 from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.resolve import withdraw
+from malipo.restore.store import installation
+from malipo.restore.worker_reports import Served
 
 UNREPORTED = "No worker reports which networks are connected, and the proposer's settings do not connect this one."
 

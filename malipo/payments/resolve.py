@@ -19,7 +19,6 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
-from malipo.installation.store import installation
 from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets
 from malipo.ledger.store import wallets as ledger
@@ -50,6 +49,7 @@ from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.restore.store import installation
 
 FOLLOW_UP_SECONDS = 600.0
 _NOTHING_PROPOSED = "Nobody has proposed what became of it."

@@ -39,7 +39,7 @@ TESTS = {
         "operators/test_vouching.py",
     ),
     "malipo/webhooks/delivery_state.py": ("webhooks/test_delivery_state.py", "webhooks/test_retry_schedule.py"),
-    "malipo/installation/mark_comparison.py": ("installation/test_mark_comparison.py",),
+    "malipo/restore/mark_comparison.py": ("restore/test_mark_comparison.py",),
 }
 _CANNOT = 4  # the exit code of a mutant that cannot be put into a running process
 

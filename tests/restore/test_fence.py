@@ -7,8 +7,6 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import OnHold, Restored
-from malipo.installation.store import installation
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.cancel import Cancellation
@@ -18,6 +16,8 @@ from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
+from malipo.restore.state import OnHold, Restored
+from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.payments.payment_steps import PaymentSteps, a_report, of

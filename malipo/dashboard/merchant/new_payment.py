@@ -22,7 +22,6 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Refusal, Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
-from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES, channel_of
@@ -36,6 +35,7 @@ from malipo.payments.person_limits import ApprovalRequired, PersonLimit, limit_o
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Line, NameCheck, look_up, recall
+from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
 # What the forms of new payments and of refunds share: their key, and what they cost.

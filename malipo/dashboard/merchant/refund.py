@@ -23,7 +23,6 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Conflict, Invalid, Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
-from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.people import Person
@@ -38,6 +37,7 @@ from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
+from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of
 
 _TYPED = ("amount", "reason")

@@ -15,7 +15,6 @@ from malipo.dashboard.operator import resolution_effects
 from malipo.dashboard.operator.proposal_pages import may_be_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
-from malipo.installation.worker_reports import Served
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.store import merchants
@@ -32,6 +31,7 @@ from malipo.payments.store.cases import Case, ProposedResolution, proposed_resol
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
+from malipo.restore.worker_reports import Served
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_SHOWN = 200

@@ -13,12 +13,12 @@ from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.user_agents import device_of
-from malipo.installation.state import Installation
 from malipo.operators import vouching
 from malipo.operators.login import actor_of
 from malipo.operators.second_factor import owner_of
 from malipo.operators.store import Session
 from malipo.operators.vouching import COOLING_TIME
+from malipo.restore.state import Installation
 
 
 @dataclass(slots=True)

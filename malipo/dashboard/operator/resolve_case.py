@@ -20,7 +20,6 @@ from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import Closed
 from malipo.networks.routing import unconnected_routes
 from malipo.operators import vouching
 from malipo.payments import operator_cancel, resolve
@@ -29,6 +28,7 @@ from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
 from malipo.reconciliation.exceptions.approve_case import approve_case
+from malipo.restore.state import Closed
 
 Act = Callable[[Tx], Awaitable[Resolved | None]]
 

@@ -16,8 +16,6 @@ from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Refusal
-from malipo.installation.state import Closed
-from malipo.installation.store import installation
 from malipo.ledger.store import wallets as ledger
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
@@ -30,6 +28,8 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.restore.state import Closed
+from malipo.restore.store import installation
 
 
 class SecondPersonRequired(Forbidden):

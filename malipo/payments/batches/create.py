@@ -11,9 +11,7 @@ from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Contention, Tx
 from malipo.errors import Invalid, Refusal
-from malipo.installation import network_keys
-from malipo.installation.state import Closed, Installation
-from malipo.installation.store import installation
+from malipo.payments import network_keys
 from malipo.payments.batches import limits, warnings
 from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
 from malipo.payments.batches.store import batches, items
@@ -21,6 +19,8 @@ from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import refusal_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
+from malipo.restore.state import Closed, Installation
+from malipo.restore.store import installation
 
 
 class BatchDraft(msgspec.Struct, frozen=True):

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Tx
-from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
 from malipo.payments.fees import Band
 from malipo.payments.store import idempotency_keys
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.store.tariffs import Place
 from malipo.payments.transaction import Type
+from malipo.restore.store import installation
 
 _encode = msgspec.json.Encoder().encode
 _decode_claimed = msgspec.json.Decoder(set[str]).decode

@@ -23,9 +23,9 @@ from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.page_client import Seen
-from tests.installation.reporting_worker import note_worker
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps, a_report
+from tests.restore.reporting_worker import note_worker
 
 PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 _CHOICE = re.compile(r'name="outcome" value="(\w+)"[^>]*><span>(.*?)<small>(.*?)</small>')

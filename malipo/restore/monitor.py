@@ -9,8 +9,8 @@ from malipo import log
 from malipo.db import ConnectionLost, Database
 from malipo.db.schema import SchemaMonitor
 from malipo.errors import Unavailable
-from malipo.installation.state import Installation
-from malipo.installation.store import installation
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
 
 EVERY_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0

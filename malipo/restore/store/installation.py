@@ -1,10 +1,13 @@
-"""The SQL of the installation's row: its epoch and its fence; and where feeds ended when a database was restored."""
+"""The SQL of the installation's row: its epoch and its fence, what operators hold and have released; and where feeds
+ended when a database was restored."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.installation.state import WEEK_AFTER, Closed, Installation, NotComparedYet
-from malipo.installation.store import send_counts
+from malipo.restore.state import WEEK_AFTER, Closed, Installation, NotComparedYet
+from malipo.restore.store import send_counts
 
 _COLUMNS = """
     id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason, refund_keys_since
@@ -93,3 +96,73 @@ async def find_restore_point(connection: Conn, merchant_id: str, *, after_epoch:
         after_epoch,
     )
     return int(last or 0)
+
+
+class Hold(NamedTuple):
+    channel: str
+    type: str
+    held_at: datetime
+    held_by: str
+    reason: str
+
+
+def is_held(channel: str, type_: str) -> str:
+    """Whether operators hold this, as a condition."""
+    return f"EXISTS (SELECT FROM channel_holds h WHERE h.channel = {channel} AND h.type = {type_})"
+
+
+async def set_hold(tx: Tx, *, held_by: str, reason: str) -> None:
+    await tx.execute(
+        "UPDATE installation SET held_at = coalesce(held_at, now()), held_by = $1, hold_reason = $2", held_by, reason
+    )
+
+
+async def end_hold(tx: Tx) -> bool:
+    done = await tx.execute(
+        "UPDATE installation SET held_at = NULL, held_by = NULL, hold_reason = NULL WHERE held_at IS NOT NULL"
+    )
+    return done == "UPDATE 1"
+
+
+async def add_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]], *, held_by: str, reason: str) -> None:
+    for channel, type_ in pairs:
+        await tx.execute(
+            """
+            INSERT INTO channel_holds (channel, type, held_at, held_by, reason) VALUES ($1, $2, now(), $3, $4)
+            ON CONFLICT (channel, type) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason
+            """,
+            channel,
+            type_,
+            held_by,
+            reason,
+        )
+
+
+async def end_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]]) -> int:
+    rows = await tx.fetch(
+        """
+        DELETE FROM channel_holds WHERE (channel, type) IN (SELECT * FROM unnest($1::text[], $2::text[])) RETURNING 1
+        """,
+        [channel for channel, _ in pairs],
+        [type_ for _, type_ in pairs],
+    )
+    return len(rows)
+
+
+async def find_channel_holds(connection: Conn) -> list[Hold]:
+    rows = await connection.fetch("SELECT channel, type, held_at, held_by, reason FROM channel_holds ORDER BY 1, 2")
+    return [Hold(*row.values()) for row in rows]
+
+
+async def release_channel(tx: Tx, epoch: int, channel: str, type_: str) -> None:
+    await tx.execute(
+        "INSERT INTO channel_releases (epoch, channel, type) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        epoch,
+        channel,
+        type_,
+    )
+
+
+async def find_released_channels(connection: Conn, epoch: int) -> set[tuple[str, str]]:
+    rows = await connection.fetch("SELECT channel, type FROM channel_releases WHERE epoch = $1", epoch)
+    return {(row["channel"], row["type"]) for row in rows}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from malipo.db import Tx
-from malipo.installation.store import send_counts
+from malipo.restore.store import send_counts
 
 
 async def note_worker(tx: Tx, routes: Sequence[str] | None, *, worker_id: str = "wrk_1") -> None:

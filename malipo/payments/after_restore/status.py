@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from malipo.db import Conn
-from malipo.installation.state import Installation
-from malipo.installation.store import holds, installation
-from malipo.installation.store.holds import Hold
 from malipo.payments.store import dispatches
 from malipo.payments.store.dispatches import OpenPayments
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
+from malipo.restore.store.installation import Hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,6 @@ class Status:
 async def find(connection: Conn) -> Status:
     return Status(
         await installation.get(connection),
-        await holds.find_channel_holds(connection),
+        await installation.find_channel_holds(connection),
         await dispatches.find_open(connection),
     )

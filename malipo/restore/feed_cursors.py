@@ -4,7 +4,7 @@ import re
 
 from malipo.db import Conn
 from malipo.errors import Invalid
-from malipo.installation.store import installation
+from malipo.restore.store import installation
 
 # Since a restore a cursor begins with its epoch.
 _CURSOR = re.compile(r"(?:([0-9]{1,12})-)?([0-9]{1,18})")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from malipo.app.service import Service
-from malipo.installation.restore_detector import RestoreDetector
-from malipo.installation.store import send_counts
-from malipo.installation.worker_reports import Served, WorkerReport, served_by
+from malipo.restore.restore_detector import RestoreDetector
+from malipo.restore.store import send_counts
+from malipo.restore.worker_reports import Served, WorkerReport, served_by
 
 MPESA, AIRTEL = "MPESA DISBURSEMENT", "AIRTEL_MONEY DISBURSEMENT"
 

@@ -7,10 +7,10 @@ from malipo.accounts.store import browsers, second_factors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.installation.store import installation
 from malipo.merchants.store import password_links, sessions
 from malipo.operators import store as operators
 from malipo.payments.store import dispatches
+from malipo.restore.store import installation
 
 
 async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.installation.high_water_mark import Counted, HighWaterMark, NoStateFolder
+from malipo.restore.high_water_mark import Counted, HighWaterMark, NoStateFolder
 
 HERE = "ins_1"
 

@@ -7,13 +7,13 @@ import pytest
 
 from malipo.app.service import Service
 from malipo.db import Database
-from malipo.installation.high_water_mark import Counted
-from malipo.installation.restore_detector import RestoreDetector
-from malipo.installation.store.installation import begin_epoch
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Type
+from malipo.restore.high_water_mark import Counted
+from malipo.restore.restore_detector import RestoreDetector
+from malipo.restore.store.installation import begin_epoch
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PaymentSteps, a_claim, of
 

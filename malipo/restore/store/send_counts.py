@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from malipo.db import Conn, Tx
 from malipo.db.schema import SERVES
-from malipo.installation.high_water_mark import Counted
-from malipo.installation.mark_comparison import DatabaseState, Worker
-from malipo.installation.worker_reports import REMEMBERED, RUNNING, WorkerReport
+from malipo.restore.high_water_mark import Counted
+from malipo.restore.mark_comparison import DatabaseState, Worker
+from malipo.restore.worker_reports import REMEMBERED, RUNNING, WorkerReport
 
 # Which server and database this is. A restart, a fail-over and a restore each give it another id.
 _SERVER_ID = """

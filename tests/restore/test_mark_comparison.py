@@ -5,15 +5,8 @@ from typing import Any
 
 import pytest
 
-from malipo.installation.high_water_mark import Counted
-from malipo.installation.mark_comparison import (
-    DatabaseState,
-    Newcomer,
-    Worker,
-    judge_newcomer,
-    why_exchanged,
-    why_restored,
-)
+from malipo.restore.high_water_mark import Counted
+from malipo.restore.mark_comparison import DatabaseState, Newcomer, Worker, judge_newcomer, why_exchanged, why_restored
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 A, B = "wrk_a", "wrk_b"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
@@ -16,16 +18,34 @@ from malipo.approvals.decide import NothingProposed
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid
-from malipo.installation.state import Installation
-from malipo.installation.store import installation
+from malipo.payments.after_restore import status
+from malipo.payments.after_restore.status import Status
 from malipo.payments.store import dispatches
-from malipo.restore import status, store
-from malipo.restore.status import Status
-from malipo.restore.store import ReleaseTerms, proposed_release
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
+
+
+class ReleaseTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be released; without a channel, the installation."""
+
+    epoch: int
+    channel: str | None = None
+    type: str | None = None
+
+    @property
+    def subject(self) -> str:
+        return " ".join(str(each) for each in (self.epoch, self.channel, self.type) if each is not None)
+
+
+class ProposedRelease(ReleaseTerms, frozen=True, kw_only=True):
+    id: str
+    evidence: str
+    requested_by: str
+    requested_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +73,7 @@ async def release(
     if is_single_operator:
         await moved_alone.require_single_operator(tx, Act.RELEASE)
     channel, type_ = scope or (None, None)
-    proposed = await store.find_release(tx, standing.epoch, channel, type_)
+    proposed = await find_release(tx, standing.epoch, channel, type_)
     if proposed is None:
         terms = ReleaseTerms(epoch=standing.epoch, channel=channel, type=type_)
         proposed = await _propose(tx, terms, evidence, actor=actor, now=now)
@@ -69,7 +89,7 @@ async def release(
         await dispatches.ask_first_what_came_late(tx)
         await installation.end_fence(tx)
         return Released(True, standing.epoch)
-    await store.release_channel(tx, standing.epoch, channel, type_)
+    await installation.release_channel(tx, standing.epoch, channel, type_)
     return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
 
 
@@ -93,7 +113,7 @@ def sums_of(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
     """Reject a proposal, or withdraw one's own. Nothing is sent; it can be proposed again."""
     standing = await installation.lock(tx)
-    proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
+    proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:
         raise NothingProposed("Nobody has proposed that sending begins.")
     details = _details(proposed, proposed.reason)
@@ -129,3 +149,25 @@ async def _propose(tx: Tx, terms: ReleaseTerms, evidence: str, *, actor: Actor, 
 def _details(proposal: Proposal, evidence: str) -> dict[str, Any]:
     terms = proposal.terms_as(ReleaseTerms)
     return {"epoch": terms.epoch, "channel": terms.channel, "type": terms.type, "evidence": evidence}
+
+
+async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Proposal | None:
+    """What is proposed, and not decided yet; held until the commit."""
+    subject = ReleaseTerms(epoch=epoch, channel=channel, type=type_).subject
+    return next(iter(await proposals.lock_open(tx, [Act.RELEASE], subject)), None)
+
+
+async def find_proposed_releases(connection: Conn, epoch: int) -> list[ProposedRelease]:
+    """All that is proposed in an epoch, and not decided yet."""
+    found = [proposed_release(each) for each in await proposals.find_open(connection, [Act.RELEASE])]
+    return [each for each in found if each.epoch == epoch]
+
+
+def proposed_release(proposal: Proposal) -> ProposedRelease:
+    return ProposedRelease(
+        id=proposal.id,
+        evidence=proposal.reason,
+        requested_by=proposal.requested_by,
+        requested_at=proposal.requested_at,
+        **msgspec.structs.asdict(proposal.terms_as(ReleaseTerms)),
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from malipo import clock
-from malipo.installation.feed_cursors import CursorLost, cursor_of, find_epoch, parse, require_kept
+from malipo.restore.feed_cursors import CursorLost, cursor_of, find_epoch, parse, require_kept
 from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import fence
 from tests.restore.operators import steps as steps

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.installation.network_keys import KEY_LENGTH, derive, key_in
+from malipo.payments.network_keys import KEY_LENGTH, derive, key_in
 
 SECRET = bytes(range(32))
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from malipo.installation.high_water_mark import Counted
+from malipo.restore.high_water_mark import Counted
 
 # Workers whose last signs of life are this close ran at the same time.
 _SIDE_BY_SIDE = timedelta(seconds=60)

@@ -15,9 +15,9 @@ from typing import Protocol
 from malipo import ids, log
 from malipo.db import Database, Tx
 from malipo.db.migration_files import migrations
-from malipo.installation.high_water_mark import Counted, HighWaterMark
-from malipo.installation.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
-from malipo.installation.store import installation, send_counts
+from malipo.restore.high_water_mark import Counted, HighWaterMark
+from malipo.restore.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
+from malipo.restore.store import installation, send_counts
 
 # How long other workers have time to compare. Running ones compare every second.
 PATIENCE_SECONDS = 10.0

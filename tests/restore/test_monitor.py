@@ -15,9 +15,9 @@ from malipo.api import health
 from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor
-from malipo.installation.monitor import InstallationMonitor
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
+from malipo.restore.monitor import InstallationMonitor
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, _create
 
