@@ -14,10 +14,10 @@ from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
-from malipo.payments import resolve
 from malipo.payments.after_restore import release
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.fees import Band
-from malipo.payments.resolution import Finding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Transaction

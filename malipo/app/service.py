@@ -25,7 +25,7 @@ from malipo.approvals.decide import SYSTEM
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
-from malipo.db.clock_skew import ClockSkew
+from malipo.db.database_clock import ClockSkew
 from malipo.db.notify import LongPoll, Notifier
 from malipo.db.readiness import ReadinessCheck
 from malipo.db.standby import Standby
@@ -44,7 +44,6 @@ from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
 from malipo.payments.after_restore.fence import fence
-from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.counts import counter
@@ -54,7 +53,7 @@ from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
-from malipo.payments.settle import Report
+from malipo.payments.settle import Report, Settled
 from malipo.payments.status_effects import event_of
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.transactions import UNIQUE_KEYS

@@ -14,11 +14,11 @@ from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
 from malipo.cli.seen import Shown
 from malipo.db import Conn
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.merchants.store import merchants
-from malipo.payments import resolve
 from malipo.payments.after_restore import release, status
 from malipo.payments.after_restore.release import ReleaseTerms
+from malipo.payments.cases import resolve
 from malipo.payments.store import cases
 from malipo.payments.store.cases import proposed_resolution
 from malipo.reconciliation.close.store.closes import proposed_close

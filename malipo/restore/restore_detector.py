@@ -14,7 +14,7 @@ from typing import Protocol
 
 from malipo import ids, log
 from malipo.db import Database, Tx
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.restore.high_water_mark import Counted, HighWaterMark
 from malipo.restore.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
 from malipo.restore.store import installation, send_counts

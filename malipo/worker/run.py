@@ -13,7 +13,7 @@ from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
-from malipo.db.wait_at_start import wait_for_database
+from malipo.db.readiness import wait_for_database
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
 from malipo.process_tuning import raise_file_limit

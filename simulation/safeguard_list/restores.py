@@ -1,7 +1,8 @@
 """A database that was restored from a backup: what was sent in the lost time is not sent again."""
 
 from malipo.payments import derived_network_keys
-from malipo.payments.store import batch_write, dispatches
+from malipo.payments.store import dispatches
+from malipo.payments.store import shared_commit as batch_write
 from malipo.restore import feed_cursors, mark_comparison
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.store import installation, send_counts

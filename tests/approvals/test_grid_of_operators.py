@@ -27,11 +27,11 @@ from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
-from malipo.payments import operator_cancel, resolve
 from malipo.payments.after_restore import release
 from malipo.payments.after_restore.fence import fence
+from malipo.payments.cases import cancel_unsent, resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.close.signature import ClosedDay
@@ -103,7 +103,7 @@ class World:
         async def begin(actor: Actor) -> bool:
             how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
             how["unconnected"] = [(payout.channel, payout.type)]
-            done = await self.write(lambda tx: operator_cancel.cancel(tx, payout.id, **how))
+            done = await self.write(lambda tx: cancel_unsent.cancel(tx, payout.id, **how))
             return bool(done.is_done)
 
         async def approve(actor: Actor) -> object:

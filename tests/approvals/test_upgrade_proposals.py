@@ -17,7 +17,7 @@ from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import NotOpen
 from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.errors import Refusal
 from malipo.payments.after_restore import release
 from malipo.payments.after_restore.release import Scope

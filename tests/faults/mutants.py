@@ -26,7 +26,7 @@ TESTS = {
     "malipo/payments/status_effects.py": ("payments/test_status_effects.py", "payments/test_transaction.py"),
     "malipo/payments/correction_moves.py": ("payments/test_correction_moves.py", "reconciliation/test_action_moves.py"),
     "malipo/payments/refunds/refundable.py": ("payments/refunds/test_refundable.py",),
-    "malipo/payments/payout_limits.py": ("payments/test_key_limits.py",),
+    "malipo/payments/limits/key_limits.py": ("payments/test_key_limits.py",),
     "malipo/payments/network_answer": ("payments/network_answer",),
     "malipo/ledger/accounts.py": ("ledger/test_accounts.py", "payments/test_correction_moves.py"),
     "malipo/reconciliation/exceptions/action_moves.py": ("reconciliation/test_action_moves.py",),

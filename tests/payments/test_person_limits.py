@@ -11,7 +11,7 @@ from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiated, InsufficientBalance, Order
-from malipo.payments.person_limits import PersonLimit, PersonSums, limit_of
+from malipo.payments.limits.person_limits import PersonLimit, PersonSums, limit_of
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant

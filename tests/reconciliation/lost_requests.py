@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.payments import network_keys
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolve import approve as approve_case
+from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.initiate import Initiated
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import approve as approve_case
-from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
 from malipo.restore.store import installation

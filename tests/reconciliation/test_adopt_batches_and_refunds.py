@@ -12,8 +12,8 @@ from malipo.payments import network_keys
 from malipo.payments.batches.approve import Approval, Approved
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store.batches import complete_ended
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.refunds.refund_keys import RefundKeys
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.exception import Action
 from malipo.restore.store import installation

@@ -7,10 +7,10 @@ import pytest
 from malipo import clock
 from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
-from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.restore import feed_cursors
 from malipo.restore.feed_cursors import CursorLost

@@ -30,8 +30,8 @@ from malipo.payments import idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.payment_request import order_of
-from malipo.payments.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Line, NameCheck, look_up, recall

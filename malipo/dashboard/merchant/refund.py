@@ -30,7 +30,7 @@ from malipo.payments import idempotency
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
-from malipo.payments.person_limits import ApprovalRequired
+from malipo.payments.limits.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_order_of

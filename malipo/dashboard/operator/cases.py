@@ -22,10 +22,10 @@ from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
-from malipo.payments import case_reason, resolve
-from malipo.payments.cancellable import find_served
-from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
-from malipo.payments.resolution import may_be_sent as may_be_sent_by_decision
+from malipo.payments.cancel import find_served
+from malipo.payments.cases import case_reason, resolve
+from malipo.payments.cases.resolution import NoSuchCase, is_held_for_adopted
+from malipo.payments.cases.resolution import may_be_sent as may_be_sent_by_decision
 from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, proposed_resolution
 from malipo.payments.store.creators import Creator

@@ -12,8 +12,8 @@ from malipo.dashboard.operator.cases import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import Effect, effect_of
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import Effect, effect_of
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Running, make_merchant

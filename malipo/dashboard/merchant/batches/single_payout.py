@@ -13,7 +13,7 @@ from malipo.merchants.store import approval_rules
 from malipo.payments.batches.request import batch_order_of_one
 from malipo.payments.batches.store import batches
 from malipo.payments.initiate import Order
-from malipo.payments.person_limits import PersonLimit, approval_limit_of
+from malipo.payments.limits.person_limits import PersonLimit, approval_limit_of
 from malipo.payments.store import creators
 
 

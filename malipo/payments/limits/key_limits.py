@@ -12,8 +12,8 @@ from malipo import money
 from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
-from malipo.payments.person_limits import PersonLimit, PersonSums
-from malipo.payments.store import creators, key_payouts
+from malipo.payments.limits.person_limits import PersonLimit, PersonSums
+from malipo.payments.store import creators
 
 # The limits of an API key for payouts: the most at once, and the most in a day. Pure.
 #
@@ -92,7 +92,7 @@ class PayoutSums:
                 people[each] = None
             elif each.daily is not None:
                 keys.add(each.key_id)
-        stored = await key_payouts.find(tx, keys) if keys else {}
+        stored = await creators.find_key_sums(tx, keys) if keys else {}
         return cls(
             DailySums(stored, day_of(now)) if stored else NO_SUMS,
             PersonSums(await creators.find_sums(tx, list(people)) if people else {}),
@@ -114,4 +114,4 @@ class PayoutSums:
     async def save(self, tx: Tx) -> None:
         """What people have paid out is read from their payouts, and needs no row."""
         if self._keys.changed:
-            await key_payouts.save(tx, self._keys.changed)
+            await creators.save_key_sums(tx, self._keys.changed)

@@ -12,7 +12,7 @@ from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
 from malipo.merchants.store import api_keys
 from malipo.payments.batches.batch import Batch, Item, Requester
-from malipo.payments.payout_limits import DailySums, PayoutSums
+from malipo.payments.limits.key_limits import DailySums, PayoutSums
 
 
 def refusal_at_creation(requester: Requester, items: Sequence[Item]) -> Forbidden | None:

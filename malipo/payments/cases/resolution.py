@@ -26,7 +26,7 @@ class ResolvedOutcome(StrEnum):
     COMPLETED = "completed"  # the money moved
     FAILED = "failed"  # it did not, or it came back
     SEND = "send"  # it is no repeat of the adopted payment that it resembles: it is sent
-    CANCEL = "cancel"  # nothing was sent of it, and nobody will: `payments/operator_cancel.py` proposes it
+    CANCEL = "cancel"  # nothing was sent of it, and nobody will: `payments/cases/cancel_unsent.py` proposes it
 
     @property
     def cause(self) -> Cause:

@@ -24,10 +24,8 @@ from malipo.ledger.store import wallets
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
 from malipo.payments import correction_moves, status_writer
-from malipo.payments.cancellable import require_cancellable
-from malipo.payments.failure_reasons import failure_reason_of
-from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.resolution import (
+from malipo.payments.cancel import require_cancellable
+from malipo.payments.cases.resolution import (
     Finding,
     NoSuchCase,
     Resolved,
@@ -45,6 +43,8 @@ from malipo.payments.resolution import (
     require_patience,
     shown_of,
 )
+from malipo.payments.failure_reasons import failure_reason_of
+from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution

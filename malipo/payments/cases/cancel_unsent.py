@@ -13,11 +13,11 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.networks.connector import Channel, Type
-from malipo.payments import resolve
-from malipo.payments.cancellable import ITS_MERCHANT_CAN, find_served, require_cancellable
-from malipo.payments.case_reason import is_unconnected
-from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
-from malipo.payments.resolve import withdraw
+from malipo.payments.cancel import ITS_MERCHANT_CAN, find_served, require_cancellable
+from malipo.payments.cases import resolve
+from malipo.payments.cases.case_reason import is_unconnected
+from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolve import withdraw
 from malipo.restore.store import installation
 from malipo.restore.worker_reports import Served
 
