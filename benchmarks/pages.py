@@ -18,7 +18,7 @@ from benchmarks import database, systems
 from benchmarks.history import write
 from benchmarks.load import CannotMeasure
 from malipo import clock
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants import manage_people

@@ -12,17 +12,18 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
-from malipo.installation.store import installation
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
-from malipo.payments import resolve
+from malipo.payments.after_restore import release
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.fees import Band
-from malipo.payments.resolution import Finding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Transaction
 from malipo.payments.transaction import Type as PaymentType
-from malipo.restore import hold, release
+from malipo.restore import hold
+from malipo.restore.store import installation
 from malipo.settings import Settings
 from simulation.book import Book, net
 from simulation.plan import Fault

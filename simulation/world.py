@@ -20,7 +20,7 @@ from malipo.app.service import Service
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
-from malipo.installation import monitor
+from malipo.restore import monitor
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.webhooks.http_client import WebhookClient

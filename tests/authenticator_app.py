@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from malipo import clock
-from malipo.access.second_factor import enrol, totp
-from malipo.access.second_factor.owner import Owner
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.second_factor import enrol, totp
 from malipo.db import Database
 from malipo.encryption import Encryption
 from tests.conftest import NOBODY, SECRET_KEY
@@ -35,7 +35,7 @@ class AuthenticatorApp:
 async def enrolled(database: Database, account_id: str, *, secret_key: str = SECRET_KEY) -> AuthenticatorApp:
     """Somebody has set it up a while ago."""
     secret, now = totp.new_secret(), clock.now()
-    owner = Owner(account_id, "somebody", NOBODY)
+    owner = AccountOwner(account_id, "somebody", NOBODY)
     async with database.begin() as tx:
         codes = await enrol.enrol(
             tx,

@@ -17,7 +17,7 @@ from malipo import __version__, clock
 from malipo.api import openapi
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.ledger.statement import Kind
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.roles import RIGHTS, Role

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from malipo.app.service import Service
-from malipo.installation.store import holds, installation
 from malipo.metrics import Metrics
+from malipo.restore.store import installation
 from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
 
 DASHBOARD = Path(__file__).parent.parent / "deploy/grafana/malipo.json"
@@ -101,7 +101,7 @@ async def test_a_process_learns_without_a_restart_that_nothing_is_sent(running: 
     await until_shown(fenced=1, held=0, epoch=epoch)
     async with service.database.begin() as tx:
         await installation.end_fence(tx)
-        await holds.set_hold(tx, held_by="operator asha", reason="Counting")
+        await installation.set_hold(tx, held_by="operator asha", reason="Counting")
     await until_shown(fenced=0, held=1, epoch=epoch)
     events = [json.loads(line)["event"] for line in running.log.read_text().splitlines()]
     said = [event for event in events if event.startswith("installation.")]

@@ -2,7 +2,7 @@
 
 from starlette.requests import Request
 
-from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct, is_confirmed_by_token
+from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct, is_confirmed_by_token
 from malipo.app.service import Service
 from malipo.audit_log.actor import Actor, key_at
 from malipo.errors import Forbidden, Unauthorized

@@ -8,11 +8,11 @@ from malipo.api.responses import success
 from malipo.app.service import Service
 from malipo.db import Conn
 from malipo.http.client_disconnect import while_connected
-from malipo.installation import feed_cursors
-from malipo.installation.feed_cursors import cursor_of
 from malipo.merchants.authenticate import Caller
 from malipo.outbox import feed
 from malipo.outbox.feed import CursorUnknown, Page
+from malipo.restore import feed_cursors
+from malipo.restore.feed_cursors import cursor_of
 from malipo.validation.fields import Fields
 
 _MOST_WAIT_SECONDS = 30

@@ -12,7 +12,7 @@ from malipo.api.errors import response
 from malipo.api.responses import success
 from malipo.app.service import Service
 from malipo.build import build_id
-from malipo.installation.store import installation
+from malipo.restore.store import installation
 
 
 async def healthz(service: Service, request: Request) -> Response:

@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.access.reauthentication import Proof
-from malipo.access.second_factor.codes import Typed
+from malipo.accounts.reauthentication import Proof
+from malipo.accounts.second_factor.check_code import Typed
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.app.service import Service

@@ -10,10 +10,8 @@ from malipo.clock import Clock
 from malipo.db import Database
 from malipo.db.group_commit import Act, GroupCommit
 from malipo.errors import Refusal, Unavailable
-from malipo.installation.state import Closed
 from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.metrics import Metrics
-from malipo.payments.answer_effects import Settled
 from malipo.payments.batches.approve import Approval, ApproveBatch, Approved
 from malipo.payments.batches.cancel import BatchCancellation, CancelBatch, CancelledBatch
 from malipo.payments.batches.create import BatchOrder, CreateBatch, MadeBatch
@@ -22,9 +20,10 @@ from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
 from malipo.payments.dispatch import Rules
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.payment_request import Terms
-from malipo.payments.settle import Report, Settle
+from malipo.payments.settle import Report, Settle, Settled
 from malipo.payments.status_writer import Outcome
 from malipo.rate_limit.sliding_window import RateClass
+from malipo.restore.state import Closed
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery
 from malipo.webhooks.send_attempt import RecordAttempts

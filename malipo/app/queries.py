@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import TypeVar
 
-from malipo.db import Conn, Database, Tx, patience, retry
+from malipo.db import Conn, Database, Tx, retry
 from malipo.db.errors import StatementCancelled
 from malipo.db.standby import Standby, StandbyUnusable
 from malipo.errors import QueryTimeout
@@ -43,10 +43,10 @@ class Queries:
 
     def begin_waiting(self) -> None:
         """A request has arrived, or goes on after a wait that it has asked for itself."""
-        patience.begin_waiting(self._patience)
+        retry.begin_waiting(self._patience)
 
     def end_waiting(self) -> None:
-        patience.end_waiting()
+        retry.end_waiting()
 
     async def read(self, query: Query[Found], *, may_lag: bool = False) -> Found:
         return await self._read(self._database, query, is_snapshot=False, may_lag=may_lag)

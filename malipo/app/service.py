@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from malipo import clock as clocks
 from malipo import log, randomness
-from malipo.access.bearer_tokens import Tokens
-from malipo.access.passwords import Passwords
-from malipo.access.second_factor.codes import Codes
-from malipo.access.tokens import Cookies
+from malipo.accounts.bearer_tokens import Tokens
+from malipo.accounts.passwords import Passwords
+from malipo.accounts.second_factor.check_code import Codes
+from malipo.accounts.tokens import Cookies
 from malipo.app.batch_requests import BatchRequests
 from malipo.app.commit_groups import CommitGroups, granted
 from malipo.app.queries import Queries, Query
@@ -25,14 +25,13 @@ from malipo.approvals.decide import SYSTEM
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
-from malipo.db.clock_skew import ClockSkew
+from malipo.db.database_clock import ClockSkew
 from malipo.db.notify import LongPoll, Notifier
 from malipo.db.readiness import ReadinessCheck
 from malipo.db.standby import Standby
 from malipo.encryption import Encryption
 from malipo.errors import OutcomeUnknown, Unavailable
 from malipo.http.client_address import UntrustedProxies
-from malipo.installation.monitor import InstallationMonitor
 from malipo.ledger import statement
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.invitations import Invitations
@@ -44,7 +43,7 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
-from malipo.payments.answer_effects import Settled
+from malipo.payments.after_restore.fence import fence
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.counts import counter
@@ -54,7 +53,7 @@ from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
-from malipo.payments.settle import Report
+from malipo.payments.settle import Report, Settled
 from malipo.payments.status_effects import event_of
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.transactions import UNIQUE_KEYS
@@ -62,7 +61,7 @@ from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.transaction import Status, Transaction
 from malipo.rate_limit.concurrency import ConcurrencyLimit, Turns
 from malipo.rate_limit.in_process import InProcessLimits
-from malipo.restore.fence import fence
+from malipo.restore.monitor import InstallationMonitor
 from malipo.settings import Settings
 from malipo.webhooks import resend, send_test
 from malipo.webhooks.delivery_state import Attempt, Delivery, State

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 
 # Within it, everything that an operator moves alone counts together: twenty small acts are a large one.
 COUNTED = timedelta(hours=24)

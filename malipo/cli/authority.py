@@ -5,7 +5,7 @@ import argparse
 from enum import Enum
 from typing import Any
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.approvals.acts import (
     BOOKINGS,
     CANCELS,

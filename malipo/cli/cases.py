@@ -6,12 +6,11 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.networks.connector import Channel
-from malipo.payments import case_reason
-from malipo.payments.resolution import Resolved, ResolvedOutcome
+from malipo.payments.cases import case_reason
+from malipo.payments.cases.resolution import Resolved, ResolvedOutcome
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
-from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.unknown_callbacks import UnknownCallback
+from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
 from malipo.payments.transaction import Status, Transaction, Type
 
 WHY = {

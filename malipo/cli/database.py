@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from malipo import log
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
@@ -18,9 +18,9 @@ from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.database_url import database_url
 from malipo.cli.seen import Shown, agreed
 from malipo.db import Database, Tx
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.db.schema import require_served
-from malipo.installation.store import installation
+from malipo.restore.store import installation
 from malipo.settings import Settings
 
 Done = TypeVar("Done")

@@ -14,7 +14,7 @@ import msgspec
 import uvloop
 
 from malipo import clock, log, money, randomness, tracing
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup

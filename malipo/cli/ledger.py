@@ -9,7 +9,7 @@ from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks

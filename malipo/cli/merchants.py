@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock
-from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
+from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import Shown, add_seen
 from malipo.db import Database, Tx
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.errors import Missing
 from malipo.merchants import manage_people, onboard, second_factor, vouching
 from malipo.merchants.password_links import make_link

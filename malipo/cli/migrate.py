@@ -12,8 +12,7 @@ from malipo.cli.database_url import database_url
 from malipo.cli.output import add_subcommand, cell, tell
 from malipo.db import Database
 from malipo.db.migrate import migrate
-from malipo.db.migration_files import Migration, migrations
-from malipo.db.schema import OLDEST_SCHEMA, Schema, check_served, read_schema
+from malipo.db.schema import OLDEST_SCHEMA, Migration, Schema, check_served, migrations, read_schema
 from malipo.errors import Impossible
 from malipo.settings import Settings
 

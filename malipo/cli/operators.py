@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, ids
-from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
-from malipo.access.password_strength import weakness_of
-from malipo.access.passwords import Passwords
+from malipo.accounts.password_strength import weakness_of
+from malipo.accounts.passwords import Passwords
+from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import operator_login, terminal
@@ -17,7 +17,7 @@ from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import Shown, add_seen
 from malipo.db import Database, Tx
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
 from malipo.operators import login, vouching

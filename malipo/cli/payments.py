@@ -17,9 +17,9 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.networks.routing import find_unconnected
-from malipo.payments import operator_cancel, resolve
-from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
-from malipo.payments.store import cases, creators, network_answers, unknown_callbacks
+from malipo.payments.cases import cancel_unsent, resolve
+from malipo.payments.cases.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
+from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
@@ -191,7 +191,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
-        return await operator_cancel.cancel(
+        return await cancel_unsent.cancel(
             tx,
             arguments.payment,
             actor=actor,
@@ -212,7 +212,7 @@ def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
 def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
-            found = await unknown_callbacks.find(connection, most=_MOST_CALLBACKS)
+            found = await network_answers.find_unknown_callbacks(connection, most=_MOST_CALLBACKS)
         return [told.unknown(each) for each in found]
 
     empty = "Every callback was about a payment that we have."

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from malipo import randomness
-from malipo.access.known_browsers import Browser
-from malipo.access.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
-from malipo.access.second_factor.codes import Codes, Typed
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
+from malipo.accounts.second_factor.check_code import Codes, Typed
 from malipo.cli import terminal
 from malipo.cli.actor import find_session, host
 from malipo.db import Database, Tx
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.encryption import Encryption
 from malipo.errors import Unauthorized
 from malipo.operators.store import Session
@@ -77,7 +77,7 @@ def ask_code(arguments: argparse.Namespace) -> Typed:
 def login_service(database: Database, settings: Settings) -> "OperatorLogin":
     """Codes are checked under MALIPO_SECRET_KEY. Without it only operators who have none can log in."""
     # Slow to import, and most commands ask for no password.
-    from malipo.access.passwords import Passwords
+    from malipo.accounts.passwords import Passwords
     from malipo.operators.login import OperatorLogin
 
     encryption = Encryption(*(settings.secret_keys or (randomness.token_hex(32),)))

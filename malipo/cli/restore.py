@@ -13,12 +13,12 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
-from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
-from malipo.restore import release, status, store
-from malipo.restore.fence import fence
-from malipo.restore.release import Released, Scope
-from malipo.restore.status import Status
+from malipo.payments.after_restore import release, status
+from malipo.payments.after_restore.fence import fence
+from malipo.payments.after_restore.release import Released, Scope
+from malipo.payments.after_restore.status import Status
+from malipo.restore.store import installation
 from malipo.settings import Settings
 
 _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
@@ -122,7 +122,7 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
     async def find(tx: Tx) -> Proposal | None:
         if not arguments.here and not arguments.alone:
             return None  # It is proposed; or it is refused below, because it would be approved.
-        return await store.find_release(tx, (await installation.lock(tx)).epoch, *(scope or (None, None)))
+        return await release.find_release(tx, (await installation.lock(tx)).epoch, *(scope or (None, None)))
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Released:
         how: dict[str, Any] = {"actor": actor, "now": now, "is_single_operator": arguments.alone}

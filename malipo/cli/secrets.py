@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from malipo.access.second_factor import enrol
+from malipo.accounts.second_factor import enrol
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import write

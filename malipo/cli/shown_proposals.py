@@ -14,9 +14,11 @@ from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
 from malipo.cli.seen import Shown
 from malipo.db import Conn
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.merchants.store import merchants
-from malipo.payments import resolve
+from malipo.payments.after_restore import release, status
+from malipo.payments.after_restore.release import ReleaseTerms
+from malipo.payments.cases import resolve
 from malipo.payments.store import cases
 from malipo.payments.store.cases import proposed_resolution
 from malipo.reconciliation.close.store.closes import proposed_close
@@ -28,8 +30,6 @@ from malipo.reconciliation.matching.store.booked_lines import LineSum
 from malipo.reconciliation.matching.store.evidence import Waiting
 from malipo.reconciliation.statements import import_approval, withdraw_statement
 from malipo.reconciliation.statements.store import statement_proposals, statements
-from malipo.restore import release, status
-from malipo.restore.store import ReleaseTerms
 from malipo.settings import Settings
 
 # The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.

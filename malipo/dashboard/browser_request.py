@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from malipo.access import known_browsers
-from malipo.access.known_browsers import Browser
-from malipo.access.login_place_store import Alert
-from malipo.access.second_factor.codes import Typed
-from malipo.access.second_factor.owner import Owner
+from malipo.accounts import known_browsers
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.store.login_places import Alert
 from malipo.app.service import Service
 from malipo.dashboard import cookies, csrf, redirects
 from malipo.dashboard.cookies import SessionCookie
@@ -54,7 +54,7 @@ class BrowserRequest:
         raise NotImplementedError
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> AccountOwner:
         """Whose second factor it is."""
         raise NotImplementedError
 

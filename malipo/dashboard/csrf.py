@@ -2,7 +2,7 @@
 
 from starlette.requests import Request
 
-from malipo.access.tokens import Cookies
+from malipo.accounts.tokens import Cookies
 from malipo.errors import Forbidden
 
 

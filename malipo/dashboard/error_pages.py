@@ -12,7 +12,7 @@ from malipo.dashboard.csrf import ForgedForm
 from malipo.dashboard.form_errors import SENTENCES as SPOKEN
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
-from malipo.installation.state import Closed
+from malipo.restore.state import Closed
 from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead
 
 _TITLES = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from malipo.access.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
+from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from malipo.access.second_factor.codes import Typed
+from malipo.accounts.second_factor.check_code import Typed
 from malipo.errors import Invalid
 from malipo.http.body_limit import MOST_BODY_BYTES
 

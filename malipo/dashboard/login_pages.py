@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from malipo.access.known_browsers import Browser
-from malipo.access.password_login import Begun
-from malipo.access.second_factor.codes import Typed
-from malipo.access.second_factor.second_step import PendingLoginOver
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.password_login import Begun
+from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.second_step import PendingLoginOver
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie

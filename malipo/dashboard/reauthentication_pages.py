@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from malipo.access.reauthentication import SensitiveAct, is_confirmed_in_browser
-from malipo.access.second_factor.codes import CodeRequired, TooManyCodes, WrongCode
+from malipo.accounts.reauthentication import SensitiveAct, is_confirmed_in_browser
+from malipo.accounts.second_factor.check_code import CodeRequired, TooManyCodes, WrongCode
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.forms import Form, typed_in

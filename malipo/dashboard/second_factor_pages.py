@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 
 from starlette.responses import Response
 
-from malipo.access.reauthentication import SensitiveAct
-from malipo.access.second_factor import enrol, totp
-from malipo.access.second_factor.store import factors
+from malipo.accounts.reauthentication import SensitiveAct
+from malipo.accounts.second_factor import enrol, totp
+from malipo.accounts.store import second_factors
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.forms import typed_in
@@ -87,7 +87,7 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
 
     async def _page(self, request: SomeRequest, refusal: Refusal | None = None) -> Response:
         owner = request.owner
-        found = await request.service.read(lambda connection: factors.find(connection, owner.id))
+        found = await request.service.read(lambda connection: second_factors.find(connection, owner.id))
         if found is None:
             asked = await reauthentication_pages.ask(request, SensitiveAct.SECOND_FACTOR)
             return asked or self._enrolment(request, totp.new_secret(), refusal)

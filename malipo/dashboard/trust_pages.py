@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
-from malipo.access import login_place_store as new_places
-from malipo.access.login_place_store import Alert, Asking
-from malipo.access.login_places import ALERT_LIFE
-from malipo.access.second_factor.store import trusted_browsers
-from malipo.access.second_factor.store.trusted_browsers import TrustedBrowser
+from malipo.accounts.login_places import ALERT_LIFE
+from malipo.accounts.store import browsers, login_places
+from malipo.accounts.store.browsers import TrustedBrowser
+from malipo.accounts.store.login_places import Alert, Asking
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.urls import id_in
@@ -19,7 +18,7 @@ from malipo.errors import Missing
 
 async def find_browsers(request: BrowserRequest) -> list[tuple[TrustedBrowser, Device]]:
     now, account_id = request.service.clock(), request.owner.id
-    found = await request.service.read(lambda connection: trusted_browsers.find_all(connection, account_id, now=now))
+    found = await request.service.read(lambda connection: browsers.find_trusted(connection, account_id, now=now))
     return [(each, device_of(each.user_agent)) for each in found]
 
 
@@ -31,7 +30,7 @@ def ending_trust(back: str) -> Callable[[BrowserRequest], Awaitable[Response]]:
         browser_id, owner, now = id_in(request), request.owner, request.service.clock()
 
         async def act(tx: Tx) -> None:
-            if not await trusted_browsers.end(tx, owner.id, browser_id):
+            if not await browsers.end_trust(tx, owner.id, browser_id):
                 raise Missing("There is no trusted browser with this id.")
             await audit_log.append(tx, owner.actor, "browser.trust_ended", now=now, merchant_id=owner.merchant_id)
 
@@ -45,7 +44,7 @@ async def find_alerts(request: BrowserRequest) -> list[Alert]:
     """Those that the user has not answered. Sessions that began after the log-in do not see it in a new browser."""
     account_id, asking, since = request.owner.id, _asking(request), request.service.clock() - ALERT_LIFE
     return await request.service.read(
-        lambda connection: new_places.find_unread(connection, account_id, asking, since=since)
+        lambda connection: login_places.find_unread(connection, account_id, asking, since=since)
     )
 
 
@@ -56,7 +55,7 @@ async def read_alert(request: BrowserRequest) -> Response:
     now = request.service.clock()
 
     async def act(tx: Tx) -> None:
-        if await new_places.read_alert(tx, owner.id, session_id, asking, now=now):
+        if await login_places.read_alert(tx, owner.id, session_id, asking, now=now):
             await audit_log.append(tx, owner.actor, "session.new_place_known", now=now, merchant_id=owner.merchant_id)
 
     await request.service.write(act)

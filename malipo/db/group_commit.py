@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from malipo import clock, log, randomness, tracing
-from malipo.db import ConnectionLost, Contention, Database, Tx, patience
+from malipo.db import ConnectionLost, Contention, Database, Tx, retry
 from malipo.errors import OutcomeUnknown, Unavailable
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
 
     async def __call__(self, ask: _Ask) -> _Answer:
         loop = asyncio.get_running_loop()
-        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), patience.deadline_of(self._patience))
+        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), retry.deadline_of(self._patience))
         if tracing.active is not None:
             caller.work = tracing.active.work()
         self._waiting.append(caller)
@@ -210,7 +210,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         began = loop.time()
         # Nobody is answered while a try runs, since it might still commit. It is not cut for whoever's time ends first:
         # after an outage there is always somebody whose time ends, and no batch would ever be committed.
-        seconds = patience.try_seconds(max(caller.deadline for caller in callers), self._patience)
+        seconds = retry.try_seconds(max(caller.deadline for caller in callers), self._patience)
         again = any(caller.in_doubt for caller in callers)
         has_acted = False
         try:

@@ -15,8 +15,7 @@ import asyncpg
 
 from malipo import log
 from malipo.db import Contention, Database, Tx
-from malipo.db.migration_files import Migration, migrations
-from malipo.db.schema import Schema, check_not_too_new, check_text, read_schema
+from malipo.db.schema import Migration, Schema, check_not_too_new, check_text, migrations, read_schema
 from malipo.errors import Impossible
 
 # Any number that no other program uses on this database: "mali" in ASCII.

@@ -9,9 +9,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from malipo.db import AccessRefused, ConnectionLost, Contention, Database, DiskFull, ReadOnly
+import asyncpg
+
+from malipo import clock, log
+from malipo.db import Contention, Database, DiskFull, ReadOnly
+from malipo.db.errors import AccessRefused, ConnectionLost, meaning_of
 from malipo.db.transaction import Conn
-from malipo.errors import Unavailable
+from malipo.errors import Impossible, Unavailable
 
 _LOOK_SECONDS = 2
 _DISK_FULL = "The database takes no writes: its disk is full."
@@ -116,3 +120,58 @@ class WriteCheck:
 async def require_writable(connection: Conn) -> None:
     if await connection.fetchval("SELECT current_setting('transaction_read_only')") == "on":
         raise ReadOnly("cannot write in a read-only database")
+
+
+# Waits at start for a database that is away or refuses us, and says which it is.
+#
+# A machine boots in any order, and an operator who mends a password, a certificate or pg_hba.conf need not start malipo
+# again. Only an address that cannot be used at all ends the start, with a sentence: it is read once.
+
+
+_CONNECT_SECONDS = 5.0
+_AGAIN_SECONDS = 1.0
+# The log has it from the first try on, and then as often.
+_SAID_SECONDS = 30.0
+
+
+class UnusableAddress(Impossible):
+    """No server could be reached with it, ever."""
+
+
+async def wait_for_database(url: str) -> None:
+    """Return when it lets us in."""
+    began = clock.monotonic()
+    said: tuple[str, float] | None = None
+    while (away := await _why_away(url)) is not None:
+        if said is None or said[0] != type(away).__name__ or clock.monotonic() - said[1] >= _SAID_SECONDS:
+            said = type(away).__name__, clock.monotonic()
+            _say(away)
+        await asyncio.sleep(_AGAIN_SECONDS)
+    if said is not None:
+        log.info("database.there", after_seconds=round(clock.monotonic() - began, 1))
+
+
+async def is_there(url: str) -> bool:
+    """Whether it lets us in now."""
+    return await _why_away(url) is None
+
+
+def _say(away: ConnectionLost) -> None:
+    if isinstance(away, AccessRefused):
+        log.error("database.away", message=f"{away} It is tried again until it lets malipo in.")
+    else:
+        log.warning("database.away", message=f"The database does not answer, and is waited for: {away}")
+
+
+async def _why_away(url: str) -> ConnectionLost | None:
+    try:
+        connection = await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
+    except Exception as error:
+        meaning = meaning_of(error)
+        if isinstance(error, asyncpg.ClientConfigurationError):
+            raise UnusableAddress(str(meaning)) from None
+        if isinstance(meaning, ConnectionLost):
+            return meaning
+        raise
+    await connection.close(timeout=_CONNECT_SECONDS)
+    return None

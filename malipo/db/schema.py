@@ -6,18 +6,65 @@ processes on a schema that is not migrated yet, and old processes on one that is
 """
 
 import asyncio
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, cached_property
+from importlib import resources
 
 import asyncpg
 
 from malipo import log
 from malipo.db.database import Database
 from malipo.db.errors import ConnectionLost, Contention
-from malipo.db.migration_files import Migration, migrations
 from malipo.db.transaction import Conn
 from malipo.errors import Impossible, Refusal, Unavailable
+
+# The migration files of this version: their numbers, their text, and which versions can still run on each.
+#
+# A file may say in a comment of its own line `-- Serves: 0014`: processes of a version whose last migration is 14, or
+# later, run on this schema too, so they need not stop while it is applied. Without that line it serves only versions
+# that have the file themselves.
+
+
+_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_SERVES = re.compile(r"^-- Serves: (\d{4})$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Migration:
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.number:04}_{self.name}.sql"
+
+    @cached_property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @cached_property
+    def serves(self) -> int:
+        """The last migration of the oldest version that can still run when this one is applied."""
+        found = _SERVES.search(self.sql)
+        return min(int(found[1]), self.number) if found else self.number
+
+
+@cache
+def migrations() -> Sequence[Migration]:
+    """In the order in which they are applied."""
+    folder = resources.files("malipo.db").joinpath("migrations")
+    found = [
+        Migration(int(match[1]), match[2], file.read_text())
+        for file in folder.iterdir()
+        if (match := _FILE.fullmatch(file.name))
+    ]
+    return sorted(found, key=lambda each: each.number)
+
 
 # The oldest schema that this version runs on. Raise it with the first statement that needs a later migration.
 OLDEST_SCHEMA = 42
@@ -129,7 +176,7 @@ async def require_served(database: Database) -> None:
 #
 # The schema is read about once a second, and before a request is answered with 500: the statement that broke may be one
 # that the new schema does not know. No request pays for a query of its own. Payments are claimed for sending with a
-# look at the schema in the same commit: see `installation/restore_detector.py`.
+# look at the schema in the same commit: see `restore/restore_detector.py`.
 
 
 _PATIENCE_SECONDS = 10.0

@@ -7,7 +7,7 @@ owner sees it and can take it back. Else one owner switches the rule off, pays, 
 
 from datetime import datetime
 
-from malipo.access import vouching as pairs
+from malipo.accounts import vouching as pairs
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx

@@ -7,7 +7,7 @@ nobody tries a list of emails.
 
 from datetime import datetime
 
-from malipo.access.login_attempts import LoginAttempts
+from malipo.accounts.login_attempts import LoginAttempts
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry
 from malipo.merchants import manage_people

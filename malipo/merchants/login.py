@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from malipo import ids
-from malipo.access import known_browser_store
-from malipo.access.known_browsers import Browser
-from malipo.access.login_attempts import LoginAttempts
-from malipo.access.login_places import note_login
-from malipo.access.password_login import Begun, PasswordLogin
-from malipo.access.passwords import Passwords
-from malipo.access.reauthentication import Proof
-from malipo.access.second_factor.codes import CodeRequired, Codes, Typed
-from malipo.access.second_factor.second_step import SecondStep, trust
-from malipo.access.tokens import SESSION_LIFE, hash_of
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.login_attempts import LoginAttempts
+from malipo.accounts.login_places import note_login
+from malipo.accounts.password_login import Begun, PasswordLogin
+from malipo.accounts.passwords import Passwords
+from malipo.accounts.reauthentication import Proof
+from malipo.accounts.second_factor.check_code import CodeRequired, Codes, Typed
+from malipo.accounts.second_factor.second_step import SecondStep, trust
+from malipo.accounts.store import browsers
+from malipo.accounts.tokens import SESSION_LIFE, hash_of
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
@@ -234,7 +234,7 @@ class Login:
             await before(tx)
             await people.set_password(tx, person.id, password_hash)
             await self._attempts.forgive(tx, person.email, address, known_browser=known_browser, now=now)
-            await known_browser_store.forget_all(tx, "person_id", person.id)
+            await browsers.forget_all(tx, "person_id", person.id)
             await sessions.end_all(tx, now=now, person_id=person.id)
             await password_links.end_all(tx, person.id, now=now)
             await second_factor.end_trust(tx, person)

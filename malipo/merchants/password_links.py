@@ -3,8 +3,8 @@ the session in which it was made, and with any change of password, role or perso
 
 from datetime import datetime
 
-from malipo.access.credential_reset_store import PASSWORD
-from malipo.access.tokens import LINK_LIFE, hash_of, make_secret
+from malipo.accounts.store.credential_resets import PASSWORD
+from malipo.accounts.tokens import LINK_LIFE, hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, is_operator
 from malipo.db import Tx

@@ -2,11 +2,10 @@
 
 from datetime import datetime
 
-from malipo.access import login_place_store as new_places
-from malipo.access.credential_reset_store import SECOND_FACTOR
-from malipo.access.second_factor import enrol
-from malipo.access.second_factor.owner import Owner
-from malipo.access.second_factor.store import factors, pending_logins, trusted_browsers
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.second_factor import enrol
+from malipo.accounts.store import browsers, login_places, second_factors
+from malipo.accounts.store.credential_resets import SECOND_FACTOR
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -37,8 +36,8 @@ class NotOneself(Conflict):
         super().__init__("Your own is removed in your settings, with a code.")
 
 
-def owner_of(person: Person, address: str) -> Owner:
-    return Owner(person.id, person.email, Actor(person.email, address), person.merchant_id)
+def owner_of(person: Person, address: str) -> AccountOwner:
+    return AccountOwner(person.id, person.email, Actor(person.email, address), person.merchant_id)
 
 
 async def changed(tx: Tx, person: Person, kept_session: str, *, now: datetime) -> None:
@@ -49,8 +48,8 @@ async def changed(tx: Tx, person: Person, kept_session: str, *, now: datetime) -
 
 async def end_trust(tx: Tx, person: Person) -> None:
     """Also after a new password: what waits for a code began with the old one."""
-    await trusted_browsers.end_all(tx, person.id)
-    await pending_logins.delete_of(tx, person.id)
+    await browsers.end_all_trust(tx, person.id)
+    await second_factors.delete_pending_logins_of(tx, person.id)
 
 
 async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
@@ -63,14 +62,14 @@ async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
 
 async def forget(tx: Tx, person: Person) -> None:
     """Of somebody who is removed."""
-    await factors.delete(tx, person.id)
-    await pending_logins.delete_of(tx, person.id)
-    await new_places.forget(tx, person.id)
+    await second_factors.delete(tx, person.id)
+    await second_factors.delete_pending_logins_of(tx, person.id)
+    await login_places.forget(tx, person.id)
 
 
 async def set_required(tx: Tx, person: Person, *, is_required: bool, actor: Actor, now: datetime) -> None:
     """For all people of the merchant. Who has none can do nothing else before it is set up."""
-    if is_required and await factors.find(tx, person.id) is None:
+    if is_required and await second_factors.find(tx, person.id) is None:
         raise OwnFirst
     if await merchants.set_second_factor_required(tx, person.merchant_id, is_required=is_required):
         action = "second_factor.required" if is_required else "second_factor.not_required"

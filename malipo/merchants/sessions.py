@@ -7,9 +7,9 @@ raised.
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo.access.bearer_tokens import Tokens
-from malipo.access.reauthentication import NOTED_EVERY
-from malipo.access.tokens import TOKEN_SECONDS, hash_of, make_secret
+from malipo.accounts.bearer_tokens import Tokens
+from malipo.accounts.reauthentication import NOTED_EVERY
+from malipo.accounts.tokens import TOKEN_SECONDS, hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry

@@ -1,6 +1,6 @@
 """People of a merchant whom somebody else has invited, given a link for a password, or whose second factor somebody
 else has reset: they are neither of the two people whom a payout takes, until an owner who had no part in it vouches, or
-until the cooling time is over. The rule itself is in `access/vouching.py`. Nor do they get around it meanwhile by a
+until the cooling time is over. The rule itself is in `accounts/vouching.py`. Nor do they get around it meanwhile by a
 key that pays, by shutting out an owner who sees it, or by other roles (`require_not_waiting`). If an operator did it,
 they pay out nothing at all meanwhile (`find_not_paying`), and another operator may vouch too.
 
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
-from malipo.access import credential_reset_store as resets
-from malipo.access import vouching
-from malipo.access.credential_reset_store import CredentialReset
-from malipo.access.vouching import COOLING_TIME
+from malipo.accounts import vouching
+from malipo.accounts.store import credential_resets
+from malipo.accounts.store.credential_resets import CredentialReset
+from malipo.accounts.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, is_operator, is_person
 from malipo.db import Conn, Tx
@@ -83,13 +83,15 @@ async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, n
     if person.role is Role.OWNER and person.password_hash is not None:
         await require_not_waiting(tx, person.merchant_id, actor, now=now)
     id_ = ids.mint("crs_", now)
-    await resets.insert_of_person(tx, id_, person.merchant_id, person.email, credential, reset_by=actor.name, now=now)
+    await credential_resets.insert_of_person(
+        tx, id_, person.merchant_id, person.email, credential, reset_by=actor.name, now=now
+    )
     return True
 
 
 async def find_open(connection: Conn, merchant_id: str, *, now: datetime) -> list[CredentialReset]:
     """Resets that nobody has vouched for, of the cooling time; the oldest first."""
-    return await resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
+    return await credential_resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
 
 
 async def find_not_paying(connection: Conn, merchant_id: str, *, now: datetime) -> set[str]:
@@ -99,7 +101,7 @@ async def find_not_paying(connection: Conn, merchant_id: str, *, now: datetime) 
     found = await find_open(connection, merchant_id, now=now)
     if not found:
         return set()
-    known = [*found, *await resets.find_all_of_people(connection, merchant_id)]
+    known = [*found, *await credential_resets.find_all_of_people(connection, merchant_id)]
     return {
         account
         for account in vouching.waiting(found)
@@ -127,7 +129,7 @@ async def vouch(
     own = vouching.open_of(found, person.email, last_seen)
     if not own:
         raise NothingOpen
-    if not may_vouch(found, person.email, voucher, await resets.find_all_of_people(tx, person.merchant_id)):
+    if not may_vouch(found, person.email, voucher, await credential_resets.find_all_of_people(tx, person.merchant_id)):
         raise NotAParty
     by = await vouching.end(tx, own, voucher=voucher.email, now=now)
     merchant_id = person.merchant_id
@@ -150,8 +152,11 @@ async def vouch_as_operator(
     if not own:
         raise NothingOpen
     merchant_id = person.merchant_id
-    found = [*await find_open(tx, merchant_id, now=now), *await resets.find_open(tx, since=now - COOLING_TIME)]
-    history = [*await resets.find_all_of_people(tx, merchant_id), *await resets.find_all(tx)]
+    found = [
+        *await find_open(tx, merchant_id, now=now),
+        *await credential_resets.find_open(tx, since=now - COOLING_TIME),
+    ]
+    history = [*await credential_resets.find_all_of_people(tx, merchant_id), *await credential_resets.find_all(tx)]
     if not actor.is_operator or not vouching.may_vouch(found, person.email, actor.name, history):
         raise NotAnotherOperator
     by = await vouching.end(tx, own, voucher=actor.name, now=now)

@@ -13,9 +13,8 @@ from typing import NamedTuple
 from malipo import log
 from malipo.clock import Clock
 from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
-from malipo.db.migration_files import migrations
 from malipo.db.readiness import WriteCheck
-from malipo.db.schema import BeingUpgraded, SchemaMonitor
+from malipo.db.schema import BeingUpgraded, SchemaMonitor, migrations
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
 from malipo.metrics import MoneyGauges

@@ -5,17 +5,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from malipo import ids
-from malipo.access import known_browser_store
-from malipo.access.credential_reset_store import PASSWORD, SECOND_FACTOR
-from malipo.access.known_browsers import Browser
-from malipo.access.login_attempts import LoginAttempts
-from malipo.access.login_places import note_login
-from malipo.access.password_login import Begun, PasswordLogin
-from malipo.access.passwords import Passwords
-from malipo.access.reauthentication import NOTED_EVERY, Proof
-from malipo.access.second_factor.codes import Codes, Typed
-from malipo.access.second_factor.second_step import SecondStep, trust
-from malipo.access.store import end_links_of_operator
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.login_attempts import LoginAttempts
+from malipo.accounts.login_places import note_login
+from malipo.accounts.password_login import Begun, PasswordLogin
+from malipo.accounts.passwords import Passwords
+from malipo.accounts.reauthentication import NOTED_EVERY, Proof
+from malipo.accounts.second_factor.check_code import Codes, Typed
+from malipo.accounts.second_factor.second_step import SecondStep, trust
+from malipo.accounts.store import browsers
+from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR, end_links_of_operator
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -196,7 +195,7 @@ async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, n
         raise Missing(f"There is no operator {name!r}. See: malipo operators list")
     await sessions.set_password(tx, operator.id, password_hash)
     await sessions.end_all(tx, operator.id, now=now)
-    await known_browser_store.forget_all(tx, "operator_id", operator.id)
+    await browsers.forget_all(tx, "operator_id", operator.id)
     await second_factor.end_trust(tx, operator)
     await end_links_of_operator(tx, actors.operator_at(operator.name, "").name, now=now)
     await audit_log.append(tx, actor, "operator.password_set", now=now, name=operator.name)

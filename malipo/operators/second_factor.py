@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from malipo.access.second_factor import enrol
-from malipo.access.second_factor.owner import Owner
-from malipo.access.second_factor.store import pending_logins, trusted_browsers
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.second_factor import enrol
+from malipo.accounts.store import browsers, second_factors
 from malipo.audit_log import actor as actors
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -12,8 +12,8 @@ from malipo.operators import store as operators
 from malipo.operators.store import Operator
 
 
-def owner_of(operator: Operator, address: str) -> Owner:
-    return Owner(operator.id, operator.name, actors.operator_at(operator.name, address))
+def owner_of(operator: Operator, address: str) -> AccountOwner:
+    return AccountOwner(operator.id, operator.name, actors.operator_at(operator.name, address))
 
 
 async def changed(tx: Tx, operator: Operator, kept_session: str, *, now: datetime) -> None:
@@ -24,8 +24,8 @@ async def changed(tx: Tx, operator: Operator, kept_session: str, *, now: datetim
 
 async def end_trust(tx: Tx, operator: Operator) -> None:
     """Also after a new password: what waits for a code began with the old one."""
-    await trusted_browsers.end_all(tx, operator.id)
-    await pending_logins.delete_of(tx, operator.id)
+    await browsers.end_all_trust(tx, operator.id)
+    await second_factors.delete_pending_logins_of(tx, operator.id)
 
 
 async def reset(tx: Tx, operator: Operator, *, actor: Actor, now: datetime) -> None:

@@ -1,15 +1,15 @@
 """Operators whose password or second factor another operator has reset: they count for no decision that takes two,
-until a third operator vouches for it, or until the cooling time is over. The rule itself is in `access/vouching.py`.
+until a third operator vouches for it, or until the cooling time is over. The rule itself is in `accounts/vouching.py`.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
-from malipo.access import credential_reset_store as resets
-from malipo.access import vouching
-from malipo.access.credential_reset_store import CredentialReset
-from malipo.access.vouching import COOLING_TIME, last_of_each
+from malipo.accounts import vouching
+from malipo.accounts.store import credential_resets
+from malipo.accounts.store.credential_resets import CredentialReset
+from malipo.accounts.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -43,7 +43,7 @@ async def note_reset(tx: Tx, operator: Operator, credential: str, *, actor: Acto
     has the database."""
     if not actor.is_operator or actor.name == _actor_name(operator.name):
         return False
-    await resets.insert(tx, ids.mint("crs_", now), operator.id, credential, reset_by=actor.name, now=now)
+    await credential_resets.insert(tx, ids.mint("crs_", now), operator.id, credential, reset_by=actor.name, now=now)
     return True
 
 
@@ -65,7 +65,7 @@ async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: st
     own = vouching.open_of(found, _actor_name(name), last_seen)
     if not own:
         raise Conflict(NOTHING_OPEN)
-    if not may_vouch(found, name, actor, await resets.find_all(tx)):
+    if not may_vouch(found, name, actor, await credential_resets.find_all(tx)):
         raise Forbidden(NOT_THIRD)
     by = await vouching.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(tx, actor, "operator.vouched_for", now=now, name=name, resets_by=by)
@@ -85,7 +85,7 @@ async def find_open_of(connection: Conn, name: str, *, now: datetime) -> list[Cr
 
 async def find_open(connection: Conn, *, now: datetime) -> list[CredentialReset]:
     """Resets that nobody has vouched for, of the cooling time; the oldest first."""
-    return await resets.find_open(connection, since=now - COOLING_TIME)
+    return await credential_resets.find_open(connection, since=now - COOLING_TIME)
 
 
 def _actor_name(operator_name: str) -> str:

@@ -1,4 +1,4 @@
-"""Cancels payments that were not sent to a network yet."""
+"""Cancels payments that were not sent to a network yet; and which of them operators may cancel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.db import Tx
-from malipo.errors import Conflict, Refusal
-from malipo.installation.state import Closed
-from malipo.installation.store import installation
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.payments import status_writer
+from malipo.payments.cases.resolution import may_have_been_sent
 from malipo.payments.status_writer import Change, Outcome
 from malipo.payments.store import dispatches, transactions
+from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
+from malipo.restore.state import Closed
+from malipo.restore.store import installation, send_counts
+from malipo.restore.worker_reports import Served, route_of, served_by
 
 
 class NotCancellable(Conflict):
@@ -84,3 +87,30 @@ def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:
     if outcome.transaction.status is Status.CANCELLED:
         return outcome
     return NotCancellable(outcome.transaction.status)
+
+
+# Which PENDING payouts operators may cancel, and whether that takes two of them.
+
+
+ITS_MERCHANT_CAN = "Its merchant is active, and can cancel it."
+
+
+async def find_served(connection: Conn, case: Case) -> Served:
+    """Whether a worker carries its channel, by what workers report. The settings of the caller may be others."""
+    route = route_of(case.transaction.channel, case.transaction.type)
+    return served_by(await send_counts.find_reports(connection), route)
+
+
+async def require_cancellable(tx: Tx, case: Case) -> None:
+    """That nobody has sent it, and nobody will. After a restore that is not certain until its network was queried."""
+    if (closed := await installation.why_not_cancel(tx)) is not None:
+        raise closed
+    if case.is_merchant_active and await find_served(tx, case) is Served.YES:
+        raise Forbidden(ITS_MERCHANT_CAN)
+    if case.transaction.status is not Status.PENDING:
+        raise Conflict(f"Only a PENDING payment can be cancelled; this one is {case.transaction.status}.")
+    if may_have_been_sent(case):
+        raise Conflict(
+            "Its network is being asked whether it was sent before the service was restored. "
+            "If the network cannot say, propose what became of it."
+        )

@@ -11,8 +11,6 @@ import msgspec
 
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.installation.store import send_counts
-from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
@@ -21,6 +19,8 @@ from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatches
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.restore.store import send_counts
+from malipo.restore.store.send_counts import CountedBatch
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):

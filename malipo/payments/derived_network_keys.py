@@ -1,18 +1,18 @@
 """Gives a payment the network key that is derived from its Idempotency-Key, or finds the payment that has it.
 
-How a key is derived, the HMAC and its length, is in `installation/network_keys.py`; here is what it is derived from.
+How a key is derived, the HMAC and its length, is in `payments/network_keys.py`; here is what it is derived from.
 """
 
 from msgspec.structs import replace
 
 from malipo import ids, log
 from malipo.db import Database, Tx, retry
-from malipo.installation import network_keys
-from malipo.installation.store import installation
+from malipo.payments import network_keys
 from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
 from malipo.payments.initiate import Initiated, Order
 from malipo.payments.payment_request import Terms
 from malipo.payments.store import adopted_payments, idempotency_keys, transactions
+from malipo.restore.store import installation
 
 
 class DerivedKeys:

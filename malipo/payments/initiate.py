@@ -16,18 +16,18 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal, Unavailable
-from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of, refusal_of_repeat
-from malipo.payments.payout_limits import Limits, PayoutSums
-from malipo.payments.person_limits import PersonLimit
+from malipo.payments.limits.key_limits import Limits, PayoutSums
+from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
-from malipo.payments.store import batch_read, idempotency_keys, transactions
+from malipo.payments.store import idempotency_keys, shared_commit, transactions
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.transaction import Transaction, Type
+from malipo.restore.store import installation
 
 
 class InsufficientBalance(Invalid):
@@ -82,7 +82,7 @@ class Initiate:
         drafts = [order.draft for order in orders if order.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
-        needed = await batch_read.find(
+        needed = await shared_commit.find_inputs(
             tx,
             wanted,
             {(draft.merchant_id, draft.type, draft.channel) for draft in drafts},

@@ -10,7 +10,7 @@ from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
-from malipo.payments.payout_limits import Limits
+from malipo.payments.limits.key_limits import Limits
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
 from malipo.validation.fields import Fields

@@ -20,7 +20,7 @@ from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction_moves import Change as CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
-from malipo.payments.store import batch_write, corrections, refunds, transactions
+from malipo.payments.store import corrections, refunds, shared_commit, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -89,7 +89,7 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
     if refunded := [each for each in opened if each.refund_of is not None]:
         await refunds.insert(tx, refunded)
     if opened:
-        await batch_write.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
+        await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
@@ -126,12 +126,12 @@ async def write(
         return
     latest = {(each.merchant_id, each.id): each for each in reached}
     if latest:
-        await batch_write.advance(tx, [(found[key].status, each) for key, each in latest.items()])
+        await shared_commit.advance(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
     events = _events(reached) + [event for each in corrected if (event := each.outbox_event(now))]
     events += await _refunded_events(tx, reached, corrected, now=now)
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
-    await batch_write.write_moves_and_events(tx, wallets, postings, events, now=now)
+    await shared_commit.write_moves_and_events(tx, wallets, postings, events, now=now)
     if corrected:
         kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
         await corrections.write(tx, list(kept.values()), now=now)

@@ -1,1 +1,1 @@
-"""After a restore: the fence, while nothing is sent; holds; and the release by two operators."""
+"""Restored databases: how they are detected, and the installation's state: its epoch, its fence and its holds."""

@@ -7,7 +7,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
-from malipo.installation.store import holds, installation
+from malipo.restore.store import installation
 
 Pairs = Sequence[tuple[str, str]]  # channels and types; none: everything
 
@@ -17,15 +17,15 @@ async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime
         raise Invalid("Say why, in 3 to 500 characters.")
     await installation.lock(tx)
     if pairs:
-        await holds.add_channel_holds(tx, pairs, held_by=actor.name, reason=reason)
+        await installation.add_channel_holds(tx, pairs, held_by=actor.name, reason=reason)
     else:
-        await holds.set_hold(tx, held_by=actor.name, reason=reason)
+        await installation.set_hold(tx, held_by=actor.name, reason=reason)
     await audit_log.append(tx, actor, "installation.held", now=now, scope=_words(pairs), reason=reason)
 
 
 async def end(tx: Tx, pairs: Pairs, *, actor: Actor, now: datetime) -> None:
     await installation.lock(tx)
-    if not (await holds.end_channel_holds(tx, pairs) if pairs else await holds.end_hold(tx)):
+    if not (await installation.end_channel_holds(tx, pairs) if pairs else await installation.end_hold(tx)):
         raise Conflict("Nothing of that is held.")
     await audit_log.append(tx, actor, "installation.hold_ended", now=now, scope=_words(pairs))
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.db import Tx
-from malipo.installation.store import send_counts
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.outbox.store import OutboxEvent
+from malipo.restore.store import send_counts
 from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_queue, endpoints

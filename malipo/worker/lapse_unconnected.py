@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from malipo import log
 from malipo.app.service import Service
-from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Type
 from malipo.networks.routing import Route
+from malipo.restore.restore_detector import RestoreDetector
 
 _LAPSE_SECONDS = 5.0
 

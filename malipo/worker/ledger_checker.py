@@ -15,7 +15,7 @@ from malipo.db import Database
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
-from malipo.payments.check.pieces import START, Place, check_piece
+from malipo.payments.check.check_in_pieces import START, Place, check_piece
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever

@@ -10,11 +10,11 @@ from malipo import clock as clocks
 from malipo import ids, log
 from malipo.app.service import Service
 from malipo.clock import Clock
-from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Connector
 from malipo.payments.claim_for_sending import Claim
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Transaction
+from malipo.restore.restore_detector import RestoreDetector
 from malipo.worker.circuit_breaker import CircuitBreaker
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import START_SECONDS, Mark, NetworkCalls

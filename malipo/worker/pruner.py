@@ -7,7 +7,8 @@ import asyncio
 from datetime import timedelta
 
 from malipo import log
-from malipo.access import failed_logins, pruning
+from malipo.accounts import failed_logins
+from malipo.accounts.store import pruning
 from malipo.app.service import Service
 from malipo.floats import store as floats
 from malipo.outbox import feed

@@ -13,12 +13,12 @@ from malipo.app.service import Service
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
-from malipo.db.wait_at_start import wait_for_database
-from malipo.installation.restore_detector import RestoreDetector
-from malipo.installation.worker_reports import route_of
+from malipo.db.readiness import wait_for_database
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
 from malipo.process_tuning import raise_file_limit
+from malipo.restore.restore_detector import RestoreDetector
+from malipo.restore.worker_reports import route_of
 from malipo.settings import Settings, state_folder
 from malipo.worker.batch_completer import complete_batches
 from malipo.worker.circuit_breaker import CircuitBreaker

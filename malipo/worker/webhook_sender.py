@@ -13,7 +13,7 @@ from malipo import ids, log, tracing
 from malipo.app.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
-from malipo.installation.restore_detector import NotCompared, RestoreDetector
+from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.send_attempt import send_attempt

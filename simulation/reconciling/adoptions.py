@@ -16,7 +16,7 @@ from functools import partial
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
-from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.exceptions.exception import Action, ExceptionKind, ExceptionState, ReconciliationException
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions

@@ -4,7 +4,8 @@ from malipo.payments.batches import approve
 from malipo.payments.network_answer import decide
 from malipo.payments.refunds import reserve
 from malipo.payments.refunds.refund_keys import RefundKeys
-from malipo.payments.store import batch_write, dispatches
+from malipo.payments.store import dispatches
+from malipo.payments.store import shared_commit as batch_write
 from malipo.reconciliation.exceptions import adopt_payment, apply_action, lost_request
 from malipo.reconciliation.matching.store import matching
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE

@@ -2,7 +2,9 @@
 
 from malipo.db import errors
 from malipo.ledger.store import wallets
-from malipo.payments.store import batch_read, batch_write, dispatches, transactions
+from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import shared_commit as batch_read
+from malipo.payments.store import shared_commit as batch_write
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 # In another order in each transaction, which is the same whenever the seed is run.

@@ -1,10 +1,11 @@
 """A database that was restored from a backup: what was sent in the lost time is not sent again."""
 
-from malipo.installation import feed_cursors, mark_comparison
-from malipo.installation.restore_detector import RestoreDetector
-from malipo.installation.store import installation, send_counts
 from malipo.payments import derived_network_keys
-from malipo.payments.store import batch_write, dispatches
+from malipo.payments.store import dispatches
+from malipo.payments.store import shared_commit as batch_write
+from malipo.restore import feed_cursors, mark_comparison
+from malipo.restore.restore_detector import RestoreDetector
+from malipo.restore.store import installation, send_counts
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 _CLAIMS_COMPARED = InConstant(dispatches, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")

@@ -1,10 +1,10 @@
 """Sending: a payment leaves once."""
 
-from malipo.installation.store import installation
 from malipo.payments import claim_for_sending, lapse
 from malipo.payments.network_answer import decide
 from malipo.payments.refunds import withhold
 from malipo.payments.store import dispatches
+from malipo.restore.store import installation
 from malipo.worker import network_sender
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 

@@ -1,7 +1,7 @@
 """Statements: a line is what its payment is, a file is one account's, and what is booked of it is booked once."""
 
 from malipo.ledger import house_bookings
-from malipo.payments.store import batch_write
+from malipo.payments.store import shared_commit as batch_write
 from malipo.reconciliation.matching import carriers
 from malipo.reconciliation.matching.store import booked_lines, matching
 from malipo.reconciliation.statements import doubt_statement, import_statement, withdraw_statement

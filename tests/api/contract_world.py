@@ -15,7 +15,7 @@ import requests
 from schemathesis import Case
 
 from malipo import clock
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.app.service import Service
 from malipo.db import Database
 from malipo.merchants import manage_people

@@ -12,8 +12,8 @@ from malipo.ledger.bookings import Kind, book
 from malipo.ledger.statement import Filter
 from malipo.ledger.store import statement, wallets
 from malipo.networks.connector import Verdict
-from malipo.payments import resolve
-from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
 from tests.api.response_fields import moment

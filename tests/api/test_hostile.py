@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from malipo import clock, ids
-from malipo.access.bearer_tokens import Tokens
+from malipo.accounts.bearer_tokens import Tokens
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import manage_people

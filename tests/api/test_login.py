@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import manage_people, onboard
 from malipo.merchants.password_links import make_link

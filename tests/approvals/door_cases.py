@@ -14,7 +14,6 @@ from malipo.app.service import Service
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
-from malipo.installation.store import installation
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.transfers import Kind as Way
 from malipo.ledger.transfers import Transfer
@@ -30,14 +29,15 @@ from malipo.reconciliation.exceptions.exception import Action
 from malipo.reconciliation.statements.store import withdrawals
 from malipo.reconciliation.statements.withdraw_statement import propose_by_system
 from malipo.restore import hold
+from malipo.restore.store import installation
 from tests.approvals.grid import LIMIT, MORE
 from tests.authenticator_app import enrolled
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 from tests.dashboard.page_client import cheap_hash
-from tests.installation.reporting_worker import note_worker
 from tests.payments.payment_steps import PaymentSteps
 from tests.reconciliation.statement_days import Entry, Statements, line_of
 from tests.reconciliation.test_resolve_exceptions import Desk
+from tests.restore.reporting_worker import note_worker
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))

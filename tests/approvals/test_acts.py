@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.approvals.acts import ACTS, Act, Two, takes_two
 
 A, P = SensitiveAct.APPROVAL, SensitiveAct.PASSWORD_LINK

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from malipo import clock, ids
-from malipo.access.passwords import Passwords
-from malipo.access.reauthentication import WITHOUT_CODE
+from malipo.accounts.passwords import Passwords
+from malipo.accounts.reauthentication import WITHOUT_CODE
 from malipo.app.service import Service
 from malipo.approvals.acts import Act
 from malipo.cli.authority import DOES

@@ -27,9 +27,11 @@ from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
-from malipo.payments import operator_cancel, resolve
+from malipo.payments.after_restore import release
+from malipo.payments.after_restore.fence import fence
+from malipo.payments.cases import cancel_unsent, resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.close.signature import ClosedDay
@@ -41,12 +43,10 @@ from malipo.reconciliation.statements import import_approval
 from malipo.reconciliation.statements.choose_profile import save_status_words
 from malipo.reconciliation.statements.store import withdrawals
 from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements, propose_by_system
-from malipo.restore import hold, release
-from malipo.restore.fence import fence
+from malipo.restore import hold
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
-from tests.installation.reporting_worker import note_worker
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
@@ -56,6 +56,7 @@ from tests.reconciliation.statement_days import statements as statements
 from tests.reconciliation.test_import_approval import Desk as ImportDesk
 from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionDesk
 from tests.reconciliation.test_resolve_exceptions import a_stranger
+from tests.restore.reporting_worker import note_worker
 
 REASON = "The network's staff told us so on the phone"
 ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
@@ -102,7 +103,7 @@ class World:
         async def begin(actor: Actor) -> bool:
             how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
             how["unconnected"] = [(payout.channel, payout.type)]
-            done = await self.write(lambda tx: operator_cancel.cancel(tx, payout.id, **how))
+            done = await self.write(lambda tx: cancel_unsent.cancel(tx, payout.id, **how))
             return bool(done.is_done)
 
         async def approve(actor: Actor) -> object:

@@ -10,8 +10,8 @@ from malipo.audit_log.actor import Actor, operator_at
 from malipo.errors import Forbidden
 from malipo.ledger.bookings import Booking, Kind
 from malipo.operators import vouching
-from malipo.payments import resolve
-from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
 from tests.operators.booking_steps import give_password, hire

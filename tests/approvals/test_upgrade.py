@@ -10,7 +10,7 @@ from malipo.approvals.acts import COUNTED
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.db.migrate import migrate
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from tests.approvals.test_one_operator_makes_no_money import ASHA, JUMA
 from tests.db.test_migrate import empty as empty
 from tests.db.test_migrate import empty_url as empty_url

@@ -17,12 +17,12 @@ from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import NotOpen
 from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.errors import Refusal
+from malipo.payments.after_restore import release
+from malipo.payments.after_restore.release import Scope
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState
-from malipo.restore import release
-from malipo.restore.release import Scope
 from tests.approvals.grid import GRID, TWO
 from tests.approvals.test_grid_of_operators import ASHA, JUMA, Approve, World
 from tests.approvals.test_grid_of_operators import world as world

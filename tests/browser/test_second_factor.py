@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from malipo import clock
-from malipo.access.second_factor import totp
+from malipo.accounts.second_factor import totp
 from tests.browser import axe
 from tests.browser.browser_window import Windows, log_in_as_operator
 from tests.browser.untranslated import english_in

@@ -11,10 +11,10 @@ from malipo.networks.connector import Verdict
 from malipo.operators import store as operators
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Merchant
-from tests.installation.reporting_worker import note_worker
 from tests.journeys.operator_commands import Said
 from tests.journeys.operator_commands import malipo as run
 from tests.payments.payment_steps import PaymentSteps
+from tests.restore.reporting_worker import note_worker
 
 EVIDENCE = "Receipt QK12AB on the statement of 15 November"
 CONNECTED = {"mpesa_base_url": "https://openapi.example.com"}

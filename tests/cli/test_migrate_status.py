@@ -6,8 +6,7 @@ import pytest
 
 from malipo import __version__
 from malipo.db import Database
-from malipo.db.migration_files import migrations
-from malipo.db.schema import OLDEST_SCHEMA
+from malipo.db.schema import OLDEST_SCHEMA, migrations
 from tests.conftest import _create
 from tests.journeys.operator_commands import malipo
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from malipo import clock, ids
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.operators import store as operators
 from tests.authenticator_app import AuthenticatorApp, enrolled

@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 import pytest
 
 from malipo import clock, ids
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.operators import store as operators

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from malipo import clock, ids
-from malipo.access.login_attempts import LoginAttempts, TooManyAttempts
-from malipo.access.passwords import Passwords
+from malipo.accounts.login_attempts import LoginAttempts, TooManyAttempts
+from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.store import Entry
 from malipo.cli import parser

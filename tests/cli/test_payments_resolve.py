@@ -8,8 +8,8 @@ import pytest
 
 from malipo.cli.cases import sentence_of
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import Resolved, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Resolved, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
 from tests.cli.payments_commands import desk as desk

@@ -1,7 +1,7 @@
 """malipo merchant reset-second-factor: for the last owner, who has lost the app and the recovery codes."""
 
 from malipo import clock
-from malipo.access.second_factor.store import factors
+from malipo.accounts.store import second_factors
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.merchants import manage_people
@@ -27,6 +27,6 @@ async def test_a_persons_second_factor_is_reset_and_it_is_noted(
     assert await reset("Asha@example.com") == 0
     assert await reset("asha@example.com") == 2, "there is none any more"
     async with database.read() as connection:
-        assert await factors.find(connection, person.id) is None
+        assert await second_factors.find(connection, person.id) is None
         noted = [each for each in await audit_log.find(connection, limit=10) if each.action == "second_factor.reset"]
     assert [(each.merchant_id, each.details) for each in noted] == [(merchant.id, {"account": "asha@example.com"})]

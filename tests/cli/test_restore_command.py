@@ -8,9 +8,9 @@ import pytest
 
 from malipo.app.service import Service
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE
-from malipo.installation.state import Installation
-from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Type
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
 from tests.conftest import Merchant
 from tests.journeys.concurrency import order
 from tests.journeys.operator_commands import run_command as malipo
@@ -35,7 +35,7 @@ class Desk:
         return await self._service.read(installation.get)
 
     async def holds(self) -> list[tuple[str, str]]:
-        found = await self._service.read(holds.find_channel_holds)
+        found = await self._service.read(installation.find_channel_holds)
         return [(each.channel, each.type) for each in found]
 
 

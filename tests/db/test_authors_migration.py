@@ -11,7 +11,7 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.network_statements.profile import SaidBy
 from malipo.reconciliation.statements.choose_profile import encode, find_profile
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said

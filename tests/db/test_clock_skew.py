@@ -16,7 +16,7 @@ from malipo import clock, log
 from malipo.api import health
 from malipo.app.service import Service
 from malipo.db import Database
-from malipo.db.clock_skew import ClockSkew, Sample, sample_of, surest
+from malipo.db.database_clock import ClockSkew, Sample, sample_of, surest
 from malipo.settings import Settings
 from malipo.worker.run import work
 from tests.conftest import NO_LIMITS, Client, Running, until_ready

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from malipo.db import Conn, ConnectionLost, Database, Tx, patience, retry
+from malipo.db import Conn, ConnectionLost, Database, Tx, retry
 from malipo.db.group_commit import GroupCommit
 from malipo.errors import OutcomeUnknown, Unavailable
 from tests.db.recorded_commits import (
@@ -26,7 +26,7 @@ def within(seconds: float, act: Callable[[], Awaitable[Found]]) -> asyncio.Task[
     """A request that may wait so long in all. A task of its own: its deadline is nobody else's."""
 
     async def begin_and_act() -> Found:
-        patience.begin_waiting(seconds)
+        retry.begin_waiting(seconds)
         return await act()
 
     return asyncio.create_task(begin_and_act())

@@ -13,8 +13,7 @@ from malipo.app.service import Service
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
-from malipo.db.migration_files import migrations
-from malipo.db.schema import OLDEST_SCHEMA, SchemaTooNew, read_schema
+from malipo.db.schema import OLDEST_SCHEMA, SchemaTooNew, migrations, read_schema
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.listing import transaction_list

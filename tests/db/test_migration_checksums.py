@@ -9,8 +9,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.db.migrate import migrate
-from malipo.db.migration_files import migrations
-from malipo.db.schema import MigrationEdited
+from malipo.db.schema import MigrationEdited, migrations
 from tests.conftest import SECRET_KEY, _create
 from tests.journeys.operator_commands import malipo
 

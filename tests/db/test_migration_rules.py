@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.db.migration_files import Migration, migrations
+from malipo.db.schema import Migration, migrations
 from tests.db.migration_rules import why_breaking
 
 FIRST = 15  # Those before were applied by everybody before there was a rule.

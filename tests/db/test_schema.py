@@ -6,15 +6,16 @@ import pytest
 
 from malipo.clock import now
 from malipo.db import Database
-from malipo.db.migration_files import Migration, migrations
 from malipo.db.schema import (
     OLDEST_SCHEMA,
     Applied,
+    Migration,
     MigrationEdited,
     Schema,
     SchemaTooNew,
     SchemaTooOld,
     check_served,
+    migrations,
     read_schema,
 )
 from tests.conftest import Client, Running, until_ready

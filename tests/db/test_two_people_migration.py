@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo.db import Database
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.merchants.api_keys import Permission
 from tests.conftest import _create
 

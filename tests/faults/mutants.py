@@ -26,20 +26,20 @@ TESTS = {
     "malipo/payments/status_effects.py": ("payments/test_status_effects.py", "payments/test_transaction.py"),
     "malipo/payments/correction_moves.py": ("payments/test_correction_moves.py", "reconciliation/test_action_moves.py"),
     "malipo/payments/refunds/refundable.py": ("payments/refunds/test_refundable.py",),
-    "malipo/payments/payout_limits.py": ("payments/test_key_limits.py",),
+    "malipo/payments/limits/key_limits.py": ("payments/test_key_limits.py",),
     "malipo/payments/network_answer": ("payments/network_answer",),
     "malipo/ledger/accounts.py": ("ledger/test_accounts.py", "payments/test_correction_moves.py"),
     "malipo/reconciliation/exceptions/action_moves.py": ("reconciliation/test_action_moves.py",),
     "malipo/reconciliation/matching/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
     "malipo/reconciliation/matching/coverage.py": ("reconciliation/test_find_absent.py",),
     "malipo/approvals/acts.py": ("approvals/test_acts.py",),
-    "malipo/access/vouching.py": (
-        "access/test_vouching_chains.py",
+    "malipo/accounts/vouching.py": (
+        "accounts/test_vouching_chains.py",
         "merchants/test_vouching.py",
         "operators/test_vouching.py",
     ),
     "malipo/webhooks/delivery_state.py": ("webhooks/test_delivery_state.py", "webhooks/test_retry_schedule.py"),
-    "malipo/installation/mark_comparison.py": ("installation/test_mark_comparison.py",),
+    "malipo/restore/mark_comparison.py": ("restore/test_mark_comparison.py",),
 }
 _CANNOT = 4  # the exit code of a mutant that cannot be put into a running process
 

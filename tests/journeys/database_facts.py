@@ -5,7 +5,7 @@ from collections import Counter
 from malipo.db import Conn, Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
-from malipo.payments.check import pieces
+from malipo.payments.check import check_in_pieces as pieces
 from malipo.payments.check import transactions as transactions_check
 
 # Written by hand from the specification, and not taken from `status_effects.py`.

@@ -14,7 +14,7 @@ import aiohttp
 import uvicorn
 
 from malipo import ids
-from malipo.access.bearer_tokens import Tokens
+from malipo.accounts.bearer_tokens import Tokens
 from malipo.api.app import App
 from malipo.api.http.protocol import Protocol
 from malipo.merchants import manage_people

@@ -19,10 +19,10 @@ from malipo import ids
 from malipo.app.service import Service
 from malipo.clock import Clock
 from malipo.db import Database
-from malipo.installation.state import NotComparedYet
 from malipo.outbox.event import Event
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Transaction, Type
+from malipo.restore.state import NotComparedYet
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.webhooks import manage_endpoints

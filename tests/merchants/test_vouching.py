@@ -8,8 +8,8 @@ from typing import Protocol
 import pytest
 
 from malipo import clock
-from malipo.access.second_factor.store import factors
-from malipo.access.vouching import COOLING_TIME
+from malipo.accounts.store import second_factors
+from malipo.accounts.vouching import COOLING_TIME
 from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
@@ -97,7 +97,7 @@ async def give_link(shop: Shop, name: str, *, by: Actor, now: datetime | None = 
 async def reset_second_factor(shop: Shop, name: str, *, by: Actor, now: datetime | None = None) -> None:
     person = await shop.person(name)
     async with shop.database.begin() as tx:
-        await factors.insert(tx, person.id, b"encrypted", used_step=1, now=clock.now())
+        await second_factors.insert(tx, person.id, b"encrypted", used_step=1, now=clock.now())
         await second_factor.reset(tx, person, actor=by, now=now or clock.now())
 
 

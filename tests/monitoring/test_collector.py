@@ -10,8 +10,7 @@ import pytest
 from malipo import clock
 from malipo.app.service import Service
 from malipo.db import Database
-from malipo.db.migration_files import migrations
-from malipo.db.schema import SchemaMonitor
+from malipo.db.schema import SchemaMonitor, migrations
 from malipo.floats import store as floats
 from malipo.floats.position import Reading, Source
 from malipo.metrics import Metrics

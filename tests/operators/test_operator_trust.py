@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock, ids
-from malipo.access import known_browser_store
-from malipo.access.second_factor import second_step
-from malipo.access.second_factor.store import trusted_browsers
+from malipo.accounts.second_factor import second_step
+from malipo.accounts.store import browsers
 from malipo.db import Database, Tx
 from malipo.operators import login, second_factor, store
 from malipo.operators.store import Operator
@@ -26,10 +25,10 @@ async def asha(database: Database) -> Operator:
     asha = Operator(ids.mint("opr_", now), name, None)
     async with database.begin() as tx:
         await store.insert_operator(tx, asha.id, name, now=now)
-        await known_browser_store.remember(
+        await browsers.remember(
             tx, "operator_id", asha.id, before=None, after=BROWSER, address="", user_agent="", now=now
         )
-        assert await trusted_browsers.trust(tx, asha.id, BROWSER, until=now + timedelta(days=30))
+        assert await browsers.trust(tx, asha.id, BROWSER, until=now + timedelta(days=30))
         await second_step.begin(tx, asha.id, now=now)
     await enrolled(database, asha.id)
     return asha
@@ -58,7 +57,7 @@ async def test_trust_ends_and_so_does_what_waits_for_a_code(
     async with database.begin() as tx:
         await act(tx, asha)
     async with database.read() as connection:
-        assert not await trusted_browsers.is_trusted(connection, asha.id, BROWSER, now=clock.now())
-        assert await known_browser_store.is_known(connection, "operator_id", asha.id, BROWSER) is is_known
+        assert not await browsers.is_trusted(connection, asha.id, BROWSER, now=clock.now())
+        assert await browsers.is_known(connection, "operator_id", asha.id, BROWSER) is is_known
         waiting = await connection.fetchval("SELECT count(*) FROM pending_logins WHERE account_id = $1", asha.id)
     assert waiting == 0

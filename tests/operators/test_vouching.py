@@ -6,7 +6,7 @@ from typing import Protocol
 import pytest
 
 from malipo import clock
-from malipo.access.second_factor.store import factors
+from malipo.accounts.store import second_factors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
@@ -26,7 +26,7 @@ async def desk(database: Database, merchant: Merchant) -> Desk:
     await hire(database, *names)
     async with database.begin() as tx:
         for name in names:
-            await factors.insert(tx, f"opr_{name}", b"encrypted", used_step=1, now=clock.now())
+            await second_factors.insert(tx, f"opr_{name}", b"encrypted", used_step=1, now=clock.now())
     return Desk(database, merchant)
 
 

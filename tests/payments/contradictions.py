@@ -6,9 +6,9 @@ from malipo import clock
 from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.payments import resolve
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.dispatch import Rules
-from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant

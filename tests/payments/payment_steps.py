@@ -13,12 +13,11 @@ from malipo.app.service import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
-from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
-from malipo.payments.settle import Report
+from malipo.payments.settle import Report, Settled
 from malipo.payments.store import corrections, dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Merchant

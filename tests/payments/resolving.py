@@ -10,9 +10,9 @@ from malipo import clock
 from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
-from malipo.payments import operator_cancel, resolve
+from malipo.payments.cases import cancel_unsent, resolve
+from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.dispatch import ReviewReason
-from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
 from malipo.settings import Settings
@@ -98,4 +98,4 @@ async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str,
 
 async def cancel(steps: PaymentSteps, payment: str) -> Transaction:
     async with steps.database.begin() as tx:
-        return (await operator_cancel.cancel(tx, payment, actor=ASHA, now=clock.now())).transaction
+        return (await cancel_unsent.cancel(tx, payment, actor=ASHA, now=clock.now())).transaction

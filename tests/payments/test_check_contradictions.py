@@ -8,9 +8,9 @@ from malipo import clock
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
-from malipo.payments import resolve
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.contradictions import JUMA, propose, resolve_by_all

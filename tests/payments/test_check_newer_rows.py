@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.db import Database
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.payments.check import newer_rows

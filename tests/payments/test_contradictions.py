@@ -11,8 +11,8 @@ from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.settle import Settle
 from malipo.payments.store import cases, transactions
 from malipo.payments.transaction import Status, Transaction, Type

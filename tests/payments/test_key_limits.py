@@ -14,7 +14,7 @@ from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, PayoutLimits, Permission
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiated, InsufficientBalance, Order
-from malipo.payments.payout_limits import DailySums, DayUsedUp, PayoutTooLarge, day_of
+from malipo.payments.limits.key_limits import DailySums, DayUsedUp, PayoutTooLarge, day_of
 from malipo.payments.store import creators
 from malipo.payments.transaction import Type
 from malipo.settings import Settings

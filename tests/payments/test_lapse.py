@@ -3,12 +3,12 @@
 import pytest
 
 from malipo import clock
-from malipo.installation.store import holds
 from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.transaction import Status, Type
+from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.payments.payment_steps import ROUTE, PaymentSteps, of
 from tests.payments.payment_steps import steps as steps
@@ -149,8 +149,8 @@ async def test_held_payouts_and_those_of_a_closed_merchant_wait_without_a_networ
     assert await fail_unconnected(steps) == []
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE merchants SET is_active = true")
-        await holds.add_channel_holds(tx, [("MPESA", "DISBURSEMENT")], held_by="asha", reason="It is down.")
+        await installation.add_channel_holds(tx, [("MPESA", "DISBURSEMENT")], held_by="asha", reason="It is down.")
     assert await fail_unconnected(steps) == []
     async with steps.database.begin() as tx:
-        await holds.end_channel_holds(tx, [("MPESA", "DISBURSEMENT")])
+        await installation.end_channel_holds(tx, [("MPESA", "DISBURSEMENT")])
     assert await fail_unconnected(steps) == [payout.id]

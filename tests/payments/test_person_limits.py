@@ -6,12 +6,12 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.access.reauthentication import ConfirmationRequired
+from malipo.accounts.reauthentication import ConfirmationRequired
 from malipo.app.service import Service
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiated, InsufficientBalance, Order
-from malipo.payments.person_limits import PersonLimit, PersonSums, limit_of
+from malipo.payments.limits.person_limits import PersonLimit, PersonSums, limit_of
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant

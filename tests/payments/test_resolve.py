@@ -8,8 +8,8 @@ import pytest
 from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction
 from tests.journeys import database_facts

@@ -7,9 +7,9 @@ from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger.bookings import WalletTooLow
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant

@@ -6,7 +6,7 @@ import pytest
 
 from malipo.errors import Conflict, Missing
 from malipo.networks.connector import Verdict
-from malipo.payments.resolution import Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status
 from tests.journeys import database_facts

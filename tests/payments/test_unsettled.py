@@ -5,8 +5,8 @@ import pytest
 from malipo.app.service import Service
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant

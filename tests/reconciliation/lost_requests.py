@@ -6,14 +6,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.installation import network_keys
-from malipo.installation.store import installation
+from malipo.payments import network_keys
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolve import approve as approve_case
+from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.initiate import Initiated
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import approve as approve_case
-from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
+from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements

@@ -4,8 +4,8 @@ import pytest
 
 from malipo.errors import Conflict, OutcomeUnknown
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.exception import Action

@@ -7,16 +7,16 @@ import pytest
 
 from malipo import clock
 from malipo.errors import Conflict, Invalid
-from malipo.installation import network_keys
-from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
+from malipo.payments import network_keys
 from malipo.payments.batches.approve import Approval, Approved
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store.batches import complete_ended
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.refunds.refund_keys import RefundKeys
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.exception import Action
+from malipo.restore.store import installation
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import until
 from tests.payments.batches.batch_steps import JUMA, BatchSteps

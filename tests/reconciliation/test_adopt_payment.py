@@ -7,10 +7,10 @@ import pytest
 from malipo import clock
 from malipo.errors import Conflict, Forbidden, Invalid, OutcomeUnknown
 from malipo.networks.connector import Channel, Verdict
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiated
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments

@@ -9,7 +9,7 @@ from msgspec.structs import replace as replace_struct
 from malipo import clock
 from malipo.network_statements.profile import built_in, decode
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.matching.carriers import aggregators, carrier_of
 from malipo.reconciliation.matching.coverage import Span, covered_by_all, spans_of

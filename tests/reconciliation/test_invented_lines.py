@@ -13,9 +13,9 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolve import propose
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import propose
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState
 from malipo.reconciliation.matching.store import matching

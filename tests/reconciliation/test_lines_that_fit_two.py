@@ -9,9 +9,9 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.networks.connector import Verdict
-from malipo.payments import resolve
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, line_of, reversal_of

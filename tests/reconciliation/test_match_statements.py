@@ -8,10 +8,10 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolve import approve as approve_case
+from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import approve as approve_case
-from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.matching.match_statements import Matched
 from malipo.reconciliation.statements.import_statement import DoesNotAddUp

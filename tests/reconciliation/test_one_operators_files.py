@@ -15,9 +15,9 @@ from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolve import approve, propose
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import approve, propose
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState
 from malipo.reconciliation.exceptions.find_effect import find_import_effect

@@ -6,8 +6,8 @@ import pytest
 
 from malipo.errors import Conflict
 from malipo.networks.connector import Channel, Verdict
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.batches.batch_steps import BatchSteps, batches

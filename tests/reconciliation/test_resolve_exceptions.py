@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.access.credential_reset_store import insert as insert_reset
+from malipo.accounts.store.credential_resets import insert as insert_reset
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Refusal
 from malipo.operators.store import insert_operator
-from malipo.payments import resolve
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException

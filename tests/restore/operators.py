@@ -8,9 +8,9 @@ from malipo import clock
 from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.networks.connector import Channel, Type
+from malipo.payments.after_restore import release
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Transaction
-from malipo.restore import release
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PAIRS, ROUTE, PaymentSteps
 

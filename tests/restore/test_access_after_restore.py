@@ -3,10 +3,9 @@
 from datetime import timedelta
 
 from malipo import clock
-from malipo.access import known_browser_store
-from malipo.access.second_factor import second_step
-from malipo.access.second_factor.store import factors, trusted_browsers
-from malipo.access.tokens import hash_of
+from malipo.accounts.second_factor import second_step
+from malipo.accounts.store import browsers, second_factors
+from malipo.accounts.tokens import hash_of
 from malipo.merchants.password_links import make_link
 from malipo.merchants.store import password_links, sessions
 from malipo.operators import store as operators
@@ -47,27 +46,27 @@ async def test_no_browser_is_trusted_and_no_log_in_waits_after_a_restore(steps: 
     """Trust that was ended since the backup would be back."""
     async with steps.database.begin() as tx:
         await operators.insert_operator(tx, "opr_1", "asha", now=clock.now())
-        await known_browser_store.remember(
+        await browsers.remember(
             tx, "operator_id", "opr_1", before=None, after=b"b", address="", user_agent="", now=clock.now()
         )
-        assert await trusted_browsers.trust(tx, "opr_1", b"b", until=clock.now() + timedelta(days=1))
+        assert await browsers.trust(tx, "opr_1", b"b", until=clock.now() + timedelta(days=1))
         token = await second_step.begin(tx, "opr_1", now=clock.now())
     await fence(steps)
     async with steps.database.read() as connection:
-        assert not await trusted_browsers.is_trusted(connection, "opr_1", b"b", now=clock.now())
+        assert not await browsers.is_trusted(connection, "opr_1", b"b", now=clock.now())
         assert await second_step.find(connection, token, now=clock.now()) is None
 
 
 async def test_recovery_codes_from_before_a_restore_no_longer_work(steps: PaymentSteps) -> None:
     """Codes that were used since the backup would work again; nobody can tell which."""
     async with steps.database.begin() as tx:
-        await factors.insert(tx, "opr_1", b"encrypted", used_step=1, now=clock.now())
-        await factors.replace_recovery_codes(tx, "opr_1", [b"used in the lost time", b"never used"])
+        await second_factors.insert(tx, "opr_1", b"encrypted", used_step=1, now=clock.now())
+        await second_factors.replace_recovery_codes(tx, "opr_1", [b"used in the lost time", b"never used"])
     await fence(steps)
     async with steps.database.begin() as tx:
-        assert not await factors.use_recovery_code(tx, "opr_1", b"used in the lost time", now=clock.now())
-        assert not await factors.use_recovery_code(tx, "opr_1", b"never used", now=clock.now())
-        found = await factors.find(tx, "opr_1")
+        assert not await second_factors.use_recovery_code(tx, "opr_1", b"used in the lost time", now=clock.now())
+        assert not await second_factors.use_recovery_code(tx, "opr_1", b"never used", now=clock.now())
+        found = await second_factors.find(tx, "opr_1")
         assert (found is not None and found.recovery_codes_left) == 0, "the page tells them to make new ones"
-        await factors.replace_recovery_codes(tx, "opr_1", [b"made since"])
-        assert await factors.use_recovery_code(tx, "opr_1", b"made since", now=clock.now())
+        await second_factors.replace_recovery_codes(tx, "opr_1", [b"made since"])
+        assert await second_factors.use_recovery_code(tx, "opr_1", b"made since", now=clock.now())

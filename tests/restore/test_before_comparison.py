@@ -6,17 +6,17 @@ import pytest
 
 from malipo import clock
 from malipo.errors import Conflict
-from malipo.installation import feed_cursors
-from malipo.installation.feed_cursors import CursorLost
-from malipo.installation.mark_comparison import DatabaseState
-from malipo.installation.restore_detector import RestoreDetector
-from malipo.installation.state import NotComparedYet
 from malipo.networks.connector import Verdict
-from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
+from malipo.restore import feed_cursors
+from malipo.restore.feed_cursors import CursorLost
+from malipo.restore.mark_comparison import DatabaseState
+from malipo.restore.restore_detector import RestoreDetector
+from malipo.restore.state import NotComparedYet
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.webhook_sender import WebhookSender
 from tests.journeys import database_facts

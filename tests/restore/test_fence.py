@@ -7,17 +7,17 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import OnHold, Restored
-from malipo.installation.store import installation
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments import operator_cancel, resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.cases import cancel_unsent, resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
-from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
+from malipo.restore.state import OnHold, Restored
+from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.payments.payment_steps import PaymentSteps, a_report, of
@@ -133,7 +133,7 @@ async def test_an_operator_cancels_nothing_of_a_closed_merchant_before_its_netwo
 
 async def _cancel_as_operator(steps: PaymentSteps, transaction: Transaction) -> None:
     async with steps.database.begin() as tx:
-        await operator_cancel.cancel(tx, transaction.id, actor=ASHA, now=clock.now())
+        await cancel_unsent.cancel(tx, transaction.id, actor=ASHA, now=clock.now())
 
 
 async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_channel_is_held(

@@ -5,7 +5,7 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
-from malipo.restore import release
+from malipo.payments.after_restore import release
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import ASHA, EVIDENCE, JUMA, fence, let_go

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.errors import TooMany, Unavailable
 from malipo.table_files.rows import rows_of
 from malipo.table_files.turns import AT_ONCE, FilesBeingRead, OwnFileBeingRead, ReadingTurns

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from malipo import __version__
-from malipo.db.migration_files import migrations
-from malipo.db.schema import OLDEST_SCHEMA
+from malipo.db.schema import OLDEST_SCHEMA, migrations
 from tests.upgrades.versions import ROOT, _git, commit_of, releases, tag_of
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()

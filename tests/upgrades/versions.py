@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from malipo.db.migration_files import migrations
+from malipo.db.schema import migrations
 from tests.conftest import SECRET_KEY, Merchant, Running, free_port
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people

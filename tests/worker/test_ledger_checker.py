@@ -15,7 +15,7 @@ from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
-from malipo.payments.check.pieces import Subject
+from malipo.payments.check.check_in_pieces import Subject
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from malipo.worker.ledger_checker import LedgerChecker

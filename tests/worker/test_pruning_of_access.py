@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from malipo import clock
-from malipo.access import pruning
+from malipo.accounts.store import pruning
 from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database

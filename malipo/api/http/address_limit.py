@@ -11,7 +11,7 @@ from collections.abc import Collection
 from operator import attrgetter
 from typing import Generic, Protocol, TypeVar
 
-from malipo.access.login_attempts import counted_address
+from malipo.accounts.login_attempts import counted_address
 from malipo.api.http.timeouts import STALLED_SECONDS
 from malipo.errors import Unavailable
 from malipo.http.client_address import is_among, parsed

@@ -17,7 +17,7 @@ from malipo.cli.database_url import database_url
 from malipo.cli.doctor import store
 from malipo.cli.doctor.checks import DatabaseFacts, Facts, Process
 from malipo.db import ConnectionLost, Database
-from malipo.db.clock_skew import measure
+from malipo.db.database_clock import measure
 from malipo.db.schema import require_served
 from malipo.errors import Impossible, Unavailable
 from malipo.http import tls

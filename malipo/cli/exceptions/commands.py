@@ -18,7 +18,7 @@ from malipo.cli.seen import add_approval
 from malipo.db import Conn, Database, Tx
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
-from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.reconciliation.exceptions.apply_action import BOOKED_TO
 from malipo.reconciliation.exceptions.exception import (
     Action,

@@ -17,7 +17,7 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.seen import add_approval
 from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
-from malipo.db.database_time import database_now
+from malipo.db.database_clock import database_now
 from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
 from malipo.reconciliation.statements.store import statement_proposals, statements, withdrawals

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from malipo import money
-from malipo.access import vouching as pairs
-from malipo.access.credential_reset_store import CredentialReset
+from malipo.accounts import vouching as pairs
+from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant import people as people_pages
 from malipo.dashboard.merchant.request import MerchantRequest

@@ -4,10 +4,10 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from malipo.access.known_browsers import Browser
-from malipo.access.password_login import Begun
-from malipo.access.second_factor.codes import Typed
-from malipo.access.tokens import hash_of
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.password_login import Begun
+from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.tokens import hash_of
 from malipo.dashboard import cookies, form_errors, render
 from malipo.dashboard.login_pages import LoginPages
 from malipo.dashboard.merchant.request import MerchantRequest

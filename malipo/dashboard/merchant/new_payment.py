@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from malipo import money, randomness
-from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
+from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -22,7 +22,6 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Refusal, Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
-from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES, channel_of
@@ -31,11 +30,12 @@ from malipo.payments import idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.payment_request import order_of
-from malipo.payments.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Line, NameCheck, look_up, recall
+from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
 # What the forms of new payments and of refunds share: their key, and what they cost.

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from malipo.access.second_factor.store import factors
-from malipo.access.tokens import LINK_LIFE
+from malipo.accounts.store import second_factors
+from malipo.accounts.tokens import LINK_LIFE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
@@ -32,7 +32,7 @@ async def show(request: MerchantRequest) -> Response:
 async def page_of_all(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
     async def find(connection: Conn) -> tuple[list[Person], set[str], bool]:
         found = await people.find_all(connection, request.merchant_id)
-        enrolled = await factors.find_enrolled(connection, [each.id for each in found])
+        enrolled = await second_factors.find_enrolled(connection, [each.id for each in found])
         return found, enrolled, await merchants.requires_second_factor(connection, request.merchant_id)
 
     found, enrolled, is_required = await request.service.read_snapshot(find)
@@ -140,7 +140,7 @@ async def refused(request: MerchantRequest, refusal: Refusal) -> Response:
 async def page(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
     async def find(connection: Conn) -> tuple[Person, bool]:
         person = await get(connection, request)
-        return person, person.id in await factors.find_enrolled(connection, [person.id])
+        return person, person.id in await second_factors.find_enrolled(connection, [person.id])
 
     person, is_enrolled = await request.service.read(find)
     return render.page(

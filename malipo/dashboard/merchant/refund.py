@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
+from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.single_payout import Allowance
@@ -23,7 +23,6 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Conflict, Invalid, Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
-from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.people import Person
@@ -31,13 +30,14 @@ from malipo.payments import idempotency
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
-from malipo.payments.person_limits import ApprovalRequired
+from malipo.payments.limits.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
+from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of
 
 _TYPED = ("amount", "reason")

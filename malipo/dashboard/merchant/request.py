@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
-from malipo.access.credential_reset_store import CredentialReset
-from malipo.access.reauthentication import Proof
-from malipo.access.second_factor.codes import Typed
-from malipo.access.second_factor.owner import Owner
-from malipo.access.vouching import COOLING_TIME, last_of_each
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.reauthentication import Proof
+from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.store.credential_resets import CredentialReset
+from malipo.accounts.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
@@ -50,7 +50,7 @@ class MerchantRequest(BrowserRequest):
         return self._live_session.last_used_at
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> AccountOwner:
         return owner_of(self.person, self.address)
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.dashboard import reauthentication_pages
 from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.merchant import (

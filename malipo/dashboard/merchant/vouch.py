@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from malipo.access.credential_reset_store import CredentialReset
+from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import form_errors
 from malipo.dashboard.merchant import people as people_pages
 from malipo.dashboard.merchant.request import MerchantRequest

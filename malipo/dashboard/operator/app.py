@@ -11,8 +11,8 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
 from malipo.dashboard.site import Site
 from malipo.dashboard.trust_pages import find_alerts
-from malipo.installation.store import installation
 from malipo.operators import vouching
+from malipo.restore.store import installation
 
 
 class OperatorDashboard(Site[Page, OperatorRequest]):

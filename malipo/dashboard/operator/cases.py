@@ -15,7 +15,6 @@ from malipo.dashboard.operator import resolution_effects
 from malipo.dashboard.operator.proposal_pages import may_be_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
-from malipo.installation.worker_reports import Served
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.store import merchants
@@ -23,15 +22,16 @@ from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
-from malipo.payments import case_reason, resolve
-from malipo.payments.cancellable import find_served
-from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
-from malipo.payments.resolution import may_be_sent as may_be_sent_by_decision
+from malipo.payments.cancel import find_served
+from malipo.payments.cases import case_reason, resolve
+from malipo.payments.cases.resolution import NoSuchCase, is_held_for_adopted
+from malipo.payments.cases.resolution import may_be_sent as may_be_sent_by_decision
 from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, proposed_resolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
+from malipo.restore.worker_reports import Served
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_SHOWN = 200

@@ -1,8 +1,8 @@
 """Log-in and log-out of operators."""
 
-from malipo.access.known_browsers import Browser
-from malipo.access.password_login import Begun
-from malipo.access.second_factor.codes import Typed
+from malipo.accounts.known_browsers import Browser
+from malipo.accounts.password_login import Begun
+from malipo.accounts.second_factor.check_code import Typed
 from malipo.dashboard import cookies
 from malipo.dashboard.login_pages import LoginPages
 from malipo.dashboard.operator.request import OperatorRequest

@@ -4,21 +4,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
-from malipo.access.credential_reset_store import CredentialReset
-from malipo.access.reauthentication import Proof
-from malipo.access.second_factor.codes import Typed
-from malipo.access.second_factor.owner import Owner
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.reauthentication import Proof
+from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.user_agents import device_of
-from malipo.installation.state import Installation
 from malipo.operators import vouching
 from malipo.operators.login import actor_of
 from malipo.operators.second_factor import owner_of
 from malipo.operators.store import Session
 from malipo.operators.vouching import COOLING_TIME
+from malipo.restore.state import Installation
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class OperatorRequest(BrowserRequest):
         return self._live_session.last_used_at
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> AccountOwner:
         return owner_of(self._live_session.operator, self.address)
 
     @property

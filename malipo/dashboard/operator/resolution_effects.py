@@ -1,6 +1,6 @@
 """Effects of a resolution on the wallet, as sentences, shown to the operator before the decision.
 
-The rules are those of `payments/resolution.py`: the wallet follows the network, or the house bears the amount.
+The rules are those of `payments/cases/resolution.py`: the wallet follows the network, or the house bears the amount.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from malipo import money
 from malipo.dashboard.language import Words
 from malipo.ledger.accounts import Wallet
 from malipo.payments import correction_moves
+from malipo.payments.cases.resolution import Effect, ResolvedOutcome, effect_of
 from malipo.payments.correction_moves import Correction
-from malipo.payments.resolution import Effect, ResolvedOutcome, effect_of
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Status, Transaction, Type
 

@@ -1,7 +1,7 @@
 """Resolving a case: an operator proposes an outcome, another one approves or rejects it.
 
-The rules are those of `payments/resolution.py`. Here nobody decides about anything else than what they saw: each form
-names what was shown, and is refused if that has changed.
+The rules are those of `payments/cases/resolution.py`. Here nobody decides about anything else than what they saw: each
+form names what was shown, and is refused if that has changed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,15 +20,15 @@ from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import Closed
 from malipo.networks.routing import unconnected_routes
 from malipo.operators import vouching
-from malipo.payments import operator_cancel, resolve
-from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
+from malipo.payments.cases import cancel_unsent, resolve
+from malipo.payments.cases.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
 from malipo.reconciliation.exceptions.approve_case import approve_case
+from malipo.restore.state import Closed
 
 Act = Callable[[Tx], Awaitable[Resolved | None]]
 
@@ -135,7 +135,7 @@ async def cancel(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> Resolved | None:
-        done = await operator_cancel.cancel(
+        done = await cancel_unsent.cancel(
             tx,
             pages.payment_in(request),
             actor=request.actor,

@@ -18,14 +18,14 @@ from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Refusal
-from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
 from malipo.operators import store as operators
 from malipo.operators import vouching
-from malipo.restore import hold, release, status, store
-from malipo.restore.release import Released, Scope
-from malipo.restore.status import Status
-from malipo.restore.store import ProposedRelease
+from malipo.payments.after_restore import release, status
+from malipo.payments.after_restore.release import ProposedRelease, Released, Scope
+from malipo.payments.after_restore.status import Status
+from malipo.restore import hold
+from malipo.restore.store import installation
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
@@ -99,7 +99,7 @@ async def reject(request: OperatorRequest) -> Response:
 
 async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
     standing = await installation.lock(tx)
-    proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
+    proposed = await release.find_release(tx, standing.epoch, *(scope or (None, None)))
     seen = (form.text("epoch"), form.text("proposal"))
     if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:
         raise Conflict(form_errors.CHANGED)
@@ -160,8 +160,8 @@ async def _done(
 async def _find(request: OperatorRequest, connection: Conn) -> Found:
     found = await status.find(connection)
     epoch = found.installation.epoch
-    proposals = {(each.channel, each.type): each for each in await store.find_proposed_releases(connection, epoch)}
-    released = await store.find_released_channels(connection, epoch)
+    proposals = {(each.channel, each.type): each for each in await release.find_proposed_releases(connection, epoch)}
+    released = await installation.find_released_channels(connection, epoch)
     waiting = [
         Waiting(*pair, *release.sums_of(found, pair), pair in released, proposals.get(pair))
         for pair in _held_back(request, found)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.approvals.acts import (
     BOOKINGS,
     CANCELS,

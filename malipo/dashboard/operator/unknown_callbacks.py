@@ -4,11 +4,13 @@ from starlette.responses import Response
 
 from malipo.dashboard import render
 from malipo.dashboard.operator.request import OperatorRequest
-from malipo.payments.store import unknown_callbacks
+from malipo.payments.store import network_answers
 
 _MOST_SHOWN = 200
 
 
 async def show(request: OperatorRequest) -> Response:
-    found = await request.service.read(lambda connection: unknown_callbacks.find(connection, most=_MOST_SHOWN))
+    found = await request.service.read(
+        lambda connection: network_answers.find_unknown_callbacks(connection, most=_MOST_SHOWN)
+    )
     return render.page(request, "operator/callbacks.html", callbacks=found, is_cut=len(found) == _MOST_SHOWN)

@@ -11,25 +11,25 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.access.vouching import are_two
+from malipo.accounts.vouching import are_two
 from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Refusal
-from malipo.installation.state import Closed
-from malipo.installation.store import installation
 from malipo.ledger.store import wallets as ledger
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
-from malipo.payments.batches import limits
 from malipo.payments.batches.batch import Batch, BatchStatus, Item, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
 from malipo.payments.initiate import InsufficientBalance
+from malipo.payments.limits import batch_limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.restore.state import Closed
+from malipo.restore.store import installation
 
 
 class SecondPersonRequired(Forbidden):
@@ -158,7 +158,7 @@ class ApproveBatch:
             # Operators adopted one of its lines while this waited for the wallet. No other is adopted from here on.
             return await self._open(tx, batch, requester)
         wallet = held[batch.merchant_id]
-        used = await limits.find(tx, batch, requester, now=now)
+        used = await batch_limits.find(tx, batch, requester, now=now)
         if (refusal := used.take(lines)) is not None:
             return refusal
         needed = sum(item.amount + item.fee for item in lines)

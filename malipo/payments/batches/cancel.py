@@ -9,14 +9,14 @@ from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import Closed
-from malipo.installation.store import installation
 from malipo.payments import status_writer
 from malipo.payments.batches.batch import Batch, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, payouts
 from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.restore.state import Closed
+from malipo.restore.store import installation
 
 
 class BatchNotCancellable(Conflict):

@@ -11,16 +11,17 @@ from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Contention, Tx
 from malipo.errors import Invalid, Refusal
-from malipo.installation import network_keys
-from malipo.installation.state import Closed, Installation
-from malipo.installation.store import installation
-from malipo.payments.batches import limits, warnings
+from malipo.payments import network_keys
+from malipo.payments.batches import warnings
 from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
 from malipo.payments.batches.store import batches, items
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import refusal_of
+from malipo.payments.limits import batch_limits
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
+from malipo.restore.state import Closed, Installation
+from malipo.restore.store import installation
 
 
 class BatchDraft(msgspec.Struct, frozen=True):
@@ -66,7 +67,7 @@ class CreateBatch:
         if order.draft is None:
             assert order.problem is not None
             return order.problem
-        if (refusal := limits.refusal_at_creation(order.requester, order.draft.items)) is not None:
+        if (refusal := batch_limits.refusal_at_creation(order.requester, order.draft.items)) is not None:
             return refusal
         batch, lines = await _completed(tx, order, order.draft, standing)
         if not await batches.insert(tx, batch, key=order.key, request_hash=order.request_hash):

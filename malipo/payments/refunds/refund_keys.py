@@ -10,10 +10,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo.installation import network_keys
-from malipo.installation.state import Installation
+from malipo.payments import network_keys
 from malipo.payments.refunds import refundable
 from malipo.payments.transaction import Transaction
+from malipo.restore.state import Installation
 
 # The scope of idempotency keys, and the word in what network keys are derived from.
 SCOPE = "REFUND"

@@ -7,8 +7,8 @@ from malipo.audit_log.actor import Actor
 from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
+from malipo.payments.limits.key_limits import Limits
 from malipo.payments.payment_request import Terms
-from malipo.payments.payout_limits import Limits
 from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation.fields import Fields

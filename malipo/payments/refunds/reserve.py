@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.installation.store import installation
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import refunds
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import NoSuchTransaction, Refund, Transaction
+from malipo.restore.store import installation
 
 
 class Reservations:

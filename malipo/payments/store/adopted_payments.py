@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.installation.network_keys import ending_sql
+from malipo.payments.network_keys import ending_sql
 from malipo.payments.transaction import Transaction
 
 # A payout like an adopted one waits for operators, if a repeat of the lost request cannot be recognized. That ends when

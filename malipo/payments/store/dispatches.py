@@ -6,10 +6,6 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Conn, Row, Tx
-from malipo.installation.high_water_mark import Counted
-from malipo.installation.state import WEEK_AFTER
-from malipo.installation.store import holds, installation, send_counts
-from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
@@ -18,6 +14,10 @@ from malipo.payments.store.adopted_payments import is_on_open_line_sql
 from malipo.payments.store.carriers import carriers_sql, is_carrier_sql, note_carriers_sql
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
+from malipo.restore.high_water_mark import Counted
+from malipo.restore.state import WEEK_AFTER
+from malipo.restore.store import installation, send_counts
+from malipo.restore.store.send_counts import CountedBatch
 
 NetworkKey = tuple[Channel, str]
 
@@ -266,7 +266,7 @@ def columns_of(keys: Collection[Key]) -> tuple[list[str], list[str]]:
 # There is no hold and no fence, the database was compared, and it need not be queried first.
 _MAY_BE_SENT = f"""
     {send_counts.IS_COMPARED} AND NOT {installation.IS_CLOSED}
-    AND NOT {holds.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+    AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
 """
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 

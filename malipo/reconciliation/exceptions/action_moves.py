@@ -16,9 +16,9 @@ from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking
 from malipo.payments import correction_moves
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.status_effects import MOVES
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.exception import Action, ReconciliationException

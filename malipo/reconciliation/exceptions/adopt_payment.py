@@ -21,10 +21,10 @@ from malipo.errors import Conflict, Invalid
 from malipo.ledger.store import wallets as ledger
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.batches.store import items
+from malipo.payments.cases.resolution import ResolvedOutcome
+from malipo.payments.cases.resolve import apply, audit_details, lock_case
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.resolution import ResolvedOutcome
-from malipo.payments.resolve import apply, audit_details, lock_case
 from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution

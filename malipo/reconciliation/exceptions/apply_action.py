@@ -7,10 +7,10 @@ from malipo import clock, ids
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.installation import network_keys
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.payments import network_keys
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, corrections, transactions
 from malipo.payments.transaction import Status, Transaction

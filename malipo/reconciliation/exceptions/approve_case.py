@@ -4,9 +4,9 @@ from datetime import datetime
 
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.payments import resolve
-from malipo.payments.resolution import Resolved
-from malipo.payments.resolve import FOLLOW_UP_SECONDS
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Resolved
+from malipo.payments.cases.resolve import FOLLOW_UP_SECONDS
 from malipo.payments.store import cases
 from malipo.reconciliation.matching.store import evidence
 from malipo.reconciliation.statements import import_approval

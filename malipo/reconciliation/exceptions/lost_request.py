@@ -13,11 +13,9 @@ import msgspec
 from malipo import money, phone
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
-from malipo.installation import network_keys
-from malipo.installation.store import installation
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel
-from malipo.payments import idempotency
+from malipo.payments import idempotency, network_keys
 from malipo.payments.batches.store import items
 from malipo.payments.refunds import refund_keys, refundable
 from malipo.payments.refunds.refund_keys import RefundKeys
@@ -30,6 +28,7 @@ from malipo.reconciliation.matching.carriers import aggregators, carrier_named
 from malipo.reconciliation.matching.coverage import NEAR
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statements
+from malipo.restore.store import installation
 from malipo.validation.fields import phone_of
 
 _STARS = re.compile(r"[*xX]+")

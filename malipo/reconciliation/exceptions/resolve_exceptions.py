@@ -22,9 +22,9 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.payments import resolve
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome, act_of
 from malipo.payments.dispatch import Rules
-from malipo.payments.resolution import Finding, ResolvedOutcome, act_of
 from malipo.payments.settle import Settle
 from malipo.payments.store.cases import ProposedResolution
 from malipo.reconciliation.exceptions import apply_action, effect_words

@@ -11,9 +11,9 @@ from datetime import datetime
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
-from malipo.installation import network_keys
 from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
+from malipo.payments import network_keys
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, transactions
 from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException

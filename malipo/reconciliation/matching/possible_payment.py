@@ -5,7 +5,7 @@ is not booked by its words alone.
 """
 
 from malipo import phone
-from malipo.installation import network_keys
+from malipo.payments import network_keys
 from malipo.validation.fields import phone_of
 
 

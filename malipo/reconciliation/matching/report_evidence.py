@@ -14,9 +14,8 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.networks.connector import Answer, Verdict
-from malipo.payments.answer_effects import Settled
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
-from malipo.payments.settle import Report, Settle
+from malipo.payments.settle import Report, Settle, Settled
 from malipo.payments.transaction import Status
 from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.exceptions.store import exceptions

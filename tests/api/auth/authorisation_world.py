@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import issue_api_keys, manage_people, onboard

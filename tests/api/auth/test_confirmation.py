@@ -1,6 +1,6 @@
 """/merchant: what a stolen token cannot do, and how a program confirms that it is still the person."""
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.api.routes import ROUTES, ByToken
 from tests.api.conftest import is_refused
 from tests.api.test_login import PASSWORD, Door

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.access import credential_reset_store
+from malipo.accounts.store import credential_resets
 from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
@@ -86,13 +86,13 @@ async def test_a_key_of_somebody_whom_another_has_reset_neither_makes_nor_approv
 ) -> None:
     batch = await made(keys.maker)
     async with database.begin() as tx:
-        await credential_reset_store.insert_of_person(
+        await credential_resets.insert_of_person(
             tx, f"crs_{batch['id']}", merchant.id, waiting, "password", reset_by="neema@duka.example", now=clock.now()
         )
     answer = await keys.approver("POST", f"{PATH}/{batch['id']}/approve")
     assert (answer.status, answer.code) == (403, "second_person_waits")
     async with database.begin() as tx:
-        await credential_reset_store.end(tx, [f"crs_{batch['id']}"], vouched_by="rehema", now=clock.now())
+        await credential_resets.end(tx, [f"crs_{batch['id']}"], vouched_by="rehema", now=clock.now())
     assert (await keys.approver("POST", f"{PATH}/{batch['id']}/approve")).status == 200
 
 

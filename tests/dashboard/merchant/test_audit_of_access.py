@@ -5,7 +5,7 @@ from datetime import timedelta
 import aiohttp
 
 from malipo import clock
-from malipo.access import failed_logins
+from malipo.accounts import failed_logins
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from tests.authenticator_app import enrolled

@@ -13,8 +13,8 @@ from malipo.audit_log.actor import Actor
 from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments import resolve
-from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases import resolve
+from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from tests.conftest import Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing

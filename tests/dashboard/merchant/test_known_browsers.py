@@ -2,7 +2,7 @@
 
 import secrets
 
-from malipo.access.tokens import hash_of
+from malipo.accounts.tokens import hash_of
 from tests.dashboard.business import Business
 from tests.dashboard.business import business as business
 from tests.dashboard.operator.operator_pages import OperatorPages

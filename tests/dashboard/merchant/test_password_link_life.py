@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock, ids
-from malipo.access.tokens import hash_of
+from malipo.accounts.tokens import hash_of
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import operator_at
 from malipo.merchants import manage_people

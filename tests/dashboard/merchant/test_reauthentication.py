@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from malipo.access.reauthentication import NEEDS, SensitiveAct
+from malipo.accounts.reauthentication import NEEDS, SensitiveAct
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, people

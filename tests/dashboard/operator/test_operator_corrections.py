@@ -12,8 +12,8 @@ from malipo.dashboard.operator.cases import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
+from malipo.payments.cases.resolution import Effect, effect_of
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import Effect, effect_of
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Running, make_merchant
@@ -23,9 +23,9 @@ from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.page_client import Seen
-from tests.installation.reporting_worker import note_worker
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps, a_report
+from tests.restore.reporting_worker import note_worker
 
 PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 _CHOICE = re.compile(r'name="outcome" value="(\w+)"[^>]*><span>(.*?)<small>(.*?)</small>')

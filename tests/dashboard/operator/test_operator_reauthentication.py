@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from malipo.access.reauthentication import SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.dashboard.operator.routes import PAGES
 from malipo.payments.transaction import Status
 from tests.approvals.grid import GRID

@@ -6,9 +6,9 @@ import pytest
 
 from malipo.audit_log import store as audit_log
 from malipo.http.accept_language import Language
-from malipo.installation.state import Installation
-from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
 from tests.dashboard.operator.operator_pages import COLLECTION, PAYOUT, Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.own_database import database as database
@@ -223,13 +223,13 @@ async def test_operators_hold_one_channels_payouts(operator_pages: OperatorPages
     scope = "TIGO_PESA DISBURSEMENT"
     await asha.surfer.post(f"{PATH}/hold", {"scope": scope, "reason": "It says wrong things"})
     async with operator_pages.service.database.read() as connection:
-        [hold] = await holds.find_channel_holds(connection)
+        [hold] = await installation.find_channel_holds(connection)
     assert (hold.channel, hold.type, hold.held_by) == ("TIGO_PESA", "DISBURSEMENT", f"operator {asha.name}")
     assert (await _standing(operator_pages)).held_at is None
     assert "It says wrong things" in (await asha.surfer.get(PATH)).words
     assert (await asha.surfer.post(f"{PATH}/end-hold", {"scope": scope})).to == PATH
     async with operator_pages.service.database.read() as connection:
-        assert await holds.find_channel_holds(connection) == []
+        assert await installation.find_channel_holds(connection) == []
 
 
 @pytest.mark.parametrize("scope", ["", "MPESA", "MPESA REFUND", "NOWHERE COLLECTION", "all"])
@@ -302,7 +302,7 @@ async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(
         await operator_pages.service.fence(REASON, epoch=1)
     else:
         async with operator_pages.service.database.begin() as tx:
-            await holds.set_hold(tx, held_by="operator asha", reason="Counting")
+            await installation.set_hold(tx, held_by="operator asha", reason="Counting")
     sentence = {"restored": "restored from a backup", "held": "whoever runs this service has stopped them"}[closed]
     typed = {"amount": "1500", "channel": "MPESA", "phone": "0754000200", "name": "Juma", "key": "dashboard-1"}
     async with surfing(operator_pages.running.url) as surfer:

@@ -2,9 +2,9 @@
 
 from tests.faults.fault import Fault
 
-_ATTEMPTS = ("access/test_login_attempts.py", "api/test_login.py")
-_CODES = ("access/second_factor/test_codes.py",)
-_PEOPLE = ("dashboard/merchant/test_settings_people.py", "access/test_password_changes.py")
+_ATTEMPTS = ("accounts/test_login_attempts.py", "api/test_login.py")
+_CODES = ("accounts/second_factor/test_codes.py",)
+_PEOPLE = ("dashboard/merchant/test_settings_people.py", "accounts/test_password_changes.py")
 
 FAULTS = (
     Fault(
@@ -21,7 +21,7 @@ FAULTS = (
         "except (VerifyMismatchError, InvalidHashError):\n        return False",
         "except (VerifyMismatchError, InvalidHashError):\n        return True",
         "Everybody logs in as anybody.",
-        ("access/test_passwords.py",),
+        ("accounts/test_passwords.py",),
     ),
     Fault(
         "a password that was changed meanwhile logs in",
@@ -29,7 +29,7 @@ FAULTS = (
         "return await self._lock_hash(tx, account.id) == account.password_hash",
         "return True",
         "Whoever stole a password logs in while its owner changes it.",
-        ("access/test_password_changes.py", "access/test_password_link_races.py"),
+        ("accounts/test_password_changes.py", "accounts/test_password_link_races.py"),
     ),
     Fault(
         "one more guess of a password than allowed",
@@ -58,10 +58,10 @@ FAULTS = (
     Fault(
         "a right password does not end the count of wrong ones",
         "LoginAttempts.forgive",
-        "await store.forget_all(tx, both)",
+        "await login_attempts.forget_all(tx, both)",
         "pass",
         "Somebody who mistypes once a day is locked out.",
-        (*_ATTEMPTS, "access/test_failed_logins.py"),
+        (*_ATTEMPTS, "accounts/test_failed_logins.py"),
     ),
     Fault(
         "a token never expires",
@@ -77,7 +77,7 @@ FAULTS = (
         'return session_id if self._is_ours("cookie", session_id, mac) else None',
         "return session_id",
         "Whoever knows or guesses the id of a session is that person.",
-        ("access/test_signed_cookies.py", "dashboard/merchant/test_login_pages.py"),
+        ("accounts/test_signed_cookies.py", "dashboard/merchant/test_login_pages.py"),
     ),
     Fault(
         "the token of a form signs a cookie",
@@ -85,7 +85,7 @@ FAULTS = (
         'f"{purpose} {session_id}".encode()',
         'f"{session_id}".encode()',
         "Whoever reads a page's source has the signature of its session.",
-        ("access/test_signed_cookies.py", "dashboard/merchant/test_known_browsers.py"),
+        ("accounts/test_signed_cookies.py", "dashboard/merchant/test_known_browsers.py"),
     ),
     Fault(
         "a code of the app is good for ten minutes",
@@ -93,7 +93,7 @@ FAULTS = (
         "_DRIFT = 1",
         "_DRIFT = 10",
         "A code that somebody saw over a shoulder works.",
-        ("access/second_factor/test_totp.py",),
+        ("accounts/second_factor/test_totp.py",),
     ),
     Fault(
         "a code of the app works twice",
@@ -125,7 +125,7 @@ FAULTS = (
         "return act is None or now - confirmed_at <= NEEDS[act].in_browser",
         "return True",
         "A stolen cookie makes an API key.",
-        ("access/test_reauthentication.py",),
+        ("accounts/test_reauthentication.py",),
     ),
     Fault(
         "a session that was left alone for a day is open",
@@ -133,7 +133,7 @@ FAULTS = (
         "if now - last_used_at > IDLE_LIMIT or now - confirmed_at > CONFIRMATION_LIFE:",
         "if now - confirmed_at > CONFIRMATION_LIFE:",
         "A computer in an internet café stays logged in.",
-        ("access/test_reauthentication.py",),
+        ("accounts/test_reauthentication.py",),
     ),
     Fault(
         "a sensitive request needs no recent log-in",
@@ -141,12 +141,12 @@ FAULTS = (
         "return act is None or now - confirmed_at <= NEEDS[act].by_token",
         "return True",
         "A stolen token makes an API key.",
-        ("access/test_reauthentication.py",),
+        ("accounts/test_reauthentication.py",),
     ),
     Fault(
         "a log-in in a trusted browser counts as confirmed by a code",
         "SecondStep.confirmed_at",
-        "return now if await factors.find(tx, account_id) is None else now - WITHOUT_CODE",
+        "return now if await second_factors.find(tx, account_id) is None else now - WITHOUT_CODE",
         "return now",
         "A copied cookie of a trusted browser pays out without a code.",
         ("dashboard/merchant/second_factor/test_trusted_browsers.py",),
@@ -154,7 +154,7 @@ FAULTS = (
     Fault(
         "a second factor is not asked for",
         "SecondStep.begin",
-        "if await factors.find(tx, account_id) is None:",
+        "if await second_factors.find(tx, account_id) is None:",
         "if True:",
         "A stolen password is enough.",
         ("api/auth/test_second_factor.py", "dashboard/merchant/second_factor/test_code_page.py"),
@@ -229,7 +229,7 @@ FAULTS = (
         "await password_links.end_all(tx, person.id, now=now)",
         "pass",
         "A link that somebody intercepted sets the password again.",
-        ("access/test_password_changes.py", "dashboard/merchant/test_password_link_life.py"),
+        ("accounts/test_password_changes.py", "dashboard/merchant/test_password_link_life.py"),
     ),
     Fault(
         "the last owner can be removed",

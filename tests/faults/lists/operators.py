@@ -165,7 +165,7 @@ FAULTS = (
         "behind(own, [*found, *history]) | waiting(found)",
         "{each.reset_by for each in own} | waiting(found)",
         "One operator sets a second account's password, with that one a third's, and vouches for the third.",
-        ("access/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
+        ("accounts/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
     ),
     Fault(
         "vouching for the account in between cuts the chain",
@@ -173,7 +173,7 @@ FAULTS = (
         "behind(own, [*found, *history]) | waiting(found)",
         "behind(own, found) | waiting(found)",
         "One operator waits until a colleague has vouched for the second account, and vouches for the third.",
-        ("access/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
+        ("accounts/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
     ),
     Fault(
         "one person fills both roles",

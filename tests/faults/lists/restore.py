@@ -2,8 +2,8 @@
 
 from tests.faults.fault import Fault
 
-_MARKS = ("installation/test_mark_comparison.py",)
-_DETECTOR = ("installation/test_restore_detector.py",)
+_MARKS = ("restore/test_mark_comparison.py",)
+_DETECTOR = ("restore/test_restore_detector.py",)
 _BEFORE = ("restore/test_before_comparison.py",)
 _FENCE = ("restore/test_fence.py",)
 _GROUP = ("db/test_group_commit.py", "db/test_group_commit_retries.py")
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "recovery codes that were used are valid after a restore",
         "fence",
-        "await factors.end_everybodys_recovery_codes(tx, now=now)",
+        "await second_factors.end_everybodys_recovery_codes(tx, now=now)",
         "pass",
         "A code that was used works again.",
         ("restore/test_access_after_restore.py",),
@@ -135,7 +135,7 @@ FAULTS = (
         "len(part.encode()).to_bytes(4) + part.encode()",
         "part.encode()",
         "The payout of one merchant is refused as a repeat of another's.",
-        ("installation/test_network_keys.py",),
+        ("payments/test_network_keys.py",),
     ),
     Fault(
         "a cursor from before a restore reads on",
@@ -143,7 +143,7 @@ FAULTS = (
         "if number > last:\n        raise CursorLost(cursor_of(epoch, last))",
         "if False:\n        raise CursorLost(cursor_of(epoch, last))",
         "A reader misses events that were written after a restore.",
-        ("installation/test_feed_cursors.py",),
+        ("restore/test_feed_cursors.py",),
     ),
     Fault(
         "a release needs no evidence",

@@ -9,9 +9,9 @@ from malipo.app.service import Service
 from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
 from malipo.networks.http import xml
+from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.claim_for_sending import Claim
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, ReviewReason
-from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.settle import Report
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings

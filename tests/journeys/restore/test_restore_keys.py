@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from malipo.installation.network_keys import derive
-from malipo.installation.store import installation
+from malipo.payments.network_keys import derive
+from malipo.restore.store import installation
 from tests.conftest import make_merchant, until_ready
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, full_stack_started, until

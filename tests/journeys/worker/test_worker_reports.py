@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from malipo.installation.store import send_counts
-from malipo.installation.worker_reports import Served, served_by
+from malipo.restore.store import send_counts
+from malipo.restore.worker_reports import Served, served_by
 from tests.journeys.full_stack import until
 from tests.journeys.worker.worker_stacks import home as home
 from tests.journeys.worker.worker_stacks import sim as sim

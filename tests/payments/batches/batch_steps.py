@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.access.vouching import COOLING_TIME
+from malipo.accounts.vouching import COOLING_TIME
 from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database

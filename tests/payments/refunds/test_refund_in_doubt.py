@@ -6,7 +6,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.networks.connector import Verdict
-from malipo.payments import case_reason
+from malipo.payments.cases import case_reason
 from malipo.payments.claim_for_sending import ClaimForSending
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.refunds.refundable import NotRefundable, RefundInProgress

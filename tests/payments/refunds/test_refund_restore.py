@@ -4,12 +4,12 @@ import pytest
 
 from malipo import clock
 from malipo.errors import Conflict
-from malipo.installation import network_keys
-from malipo.installation.store import installation
 from malipo.networks.connector import Verdict
+from malipo.payments import network_keys
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.store import adopted_payments
 from malipo.payments.transaction import NoSuchTransaction, Status, Transaction, Type
+from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps

@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from malipo.access.reauthentication import ConfirmationRequired
+from malipo.accounts.reauthentication import ConfirmationRequired
 from malipo.errors import Invalid
 from malipo.networks.connector import Verdict
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.payout_limits import DayUsedUp, PayoutTooLarge
-from malipo.payments.person_limits import PersonLimit
+from malipo.payments.limits.key_limits import DayUsedUp, PayoutTooLarge
+from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.refundable import AlreadyRefunded, NotRefundable, RefundInProgress
 from malipo.payments.transaction import Status, Type
 from tests.conftest import Merchant

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
 
-from malipo.access import vouching
-from malipo.access.credential_reset_store import CredentialReset
+from malipo.accounts import vouching
+from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import render
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest

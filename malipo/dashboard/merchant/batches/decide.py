@@ -12,11 +12,11 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Conn
 from malipo.errors import Missing, Refusal, Unavailable
-from malipo.installation.state import Closed
 from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.store import items
+from malipo.restore.state import Closed
 
 SENTENCES = ("We do not know whether this was done. Look at it again.",)
 (_IN_DOUBT,) = SENTENCES

@@ -27,7 +27,6 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in, number_in
 from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal, Unavailable
-from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES
@@ -42,6 +41,7 @@ from malipo.payments.batches.store import batches, drafts, items
 from malipo.payments.fees import fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
+from malipo.restore.state import Closed
 from malipo.validation.fields import Fields
 
 # What the page of a draft shows: its lines, their problems and warnings, its sums. Reads, and pure functions.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo.access.vouching import waiting
+from malipo.accounts.vouching import waiting
 from malipo.dashboard.merchant.batches.decide import requester_of
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -13,7 +13,7 @@ from malipo.merchants.store import approval_rules
 from malipo.payments.batches.request import batch_order_of_one
 from malipo.payments.batches.store import batches
 from malipo.payments.initiate import Order
-from malipo.payments.person_limits import PersonLimit, approval_limit_of
+from malipo.payments.limits.person_limits import PersonLimit, approval_limit_of
 from malipo.payments.store import creators
 
 

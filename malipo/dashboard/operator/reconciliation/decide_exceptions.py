@@ -21,13 +21,13 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.installation.state import Closed
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.exceptions.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
 from malipo.reconciliation.exceptions.store import exceptions, resolutions
 from malipo.reconciliation.matching.store import matching
 from malipo.reconciliation.statements import import_approval
+from malipo.restore.state import Closed
 
 _CHOICE = "Choose what is to be done."
 _REASON = "Say what you have found out, in 10 to 1,000 characters."

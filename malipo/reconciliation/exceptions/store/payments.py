@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 from malipo import clock, ids
 from malipo.db import Conn
-from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
+from malipo.payments.network_keys import ending_sql
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.matching.coverage import BEFORE

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
+from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.matching.store.carriers import carrier_of
 from malipo.reconciliation.matching.store.evidence import IS_SURE, is_in_sure_file, is_shown

@@ -6,8 +6,8 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Row, Tx
-from malipo.installation.network_keys import ending_sql
 from malipo.networks.connector import Channel, Type
+from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.exceptions.exception import SYSTEM
 from malipo.reconciliation.matching.line_tellers import Told
 from malipo.reconciliation.matching.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people

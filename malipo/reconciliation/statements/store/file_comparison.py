@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from malipo.db import Tx
-from malipo.installation.network_keys import ending_sql
 from malipo.ledger.accounts import HOUSE
+from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import FILE, file_of
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.access.passwords import Passwords
+from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants.store import people
 from tests.conftest import Running, make_merchant

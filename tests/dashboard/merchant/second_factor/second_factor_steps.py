@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from malipo import clock
-from malipo.access.second_factor import totp
+from malipo.accounts.second_factor import totp
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.merchant.routes import PAGES
 from tests.authenticator_app import AuthenticatorApp, enrolled

@@ -1,1 +1,0 @@
-"""Passwords, tokens and log-in attempts: of merchants' people and of operators."""

@@ -1,0 +1,1 @@
+"""Log-in, passwords, tokens, second factors: of merchants' people and of operators."""

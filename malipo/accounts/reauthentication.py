@@ -1,0 +1,89 @@
+"""Which acts need a recent confirmation that it is still the same person, and how recent. Pure.
+
+A cookie or a token can be stolen. What would let a thief stay, or take more than the session has, needs the password
+once more. Pages ask for it (`dashboard/reauthentication_pages.py`), programs send it to `POST /merchant/auth/confirm`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.tokens import TOKEN_SECONDS
+from malipo.errors import Forbidden, Invalid
+
+# A browser that was left alone for so long, or has been logged in for so long, is asked for the password on any page.
+IDLE_LIMIT = timedelta(hours=12)
+CONFIRMATION_LIFE = timedelta(days=7)
+# How old the confirmation of a log-in without a code counts, where there is a second factor: too old for every act.
+WITHOUT_CODE = timedelta(days=1)
+# How often the use of a session is noted.
+NOTED_EVERY = timedelta(minutes=1)
+
+
+class SensitiveAct(StrEnum):
+    """What a route or a page does, if it needs a confirmation. The tables of routes and of pages name them."""
+
+    PASSWORD_LINK = "password_link"  # noqa: S105 - makes one for somebody
+    PEOPLE = "people"  # adds or removes people, or changes their roles
+    API_KEYS = "api_keys"  # makes or revokes one, or changes what requests with one need
+    SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
+    PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
+    APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/acts.py`)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How recent the confirmation must be: in a browser, and for a program, whose log-in counts while its first token
+    is valid."""
+
+    in_browser: timedelta = timedelta(minutes=10)
+    by_token: timedelta = timedelta(seconds=TOKEN_SECONDS)
+
+
+NEEDS: dict[SensitiveAct, Need] = {
+    SensitiveAct.PASSWORD_LINK: Need(),
+    SensitiveAct.PEOPLE: Need(),
+    SensitiveAct.API_KEYS: Need(),
+    SensitiveAct.SECOND_FACTOR: Need(),
+    SensitiveAct.PAYOUT: Need(),
+    SensitiveAct.APPROVAL: Need(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What somebody gives to confirm that it is them."""
+
+    password: str
+    typed: Typed = Typed()  # the code, where there is a second factor
+
+
+class WrongPassword(Invalid):
+    code = "password_wrong"
+
+    def __init__(self) -> None:
+        super().__init__("The request has invalid fields.", details={"password": ["password is not right."]})
+
+
+class ConfirmationRequired(Forbidden):
+    code = "confirmation_required"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This needs your password once more: send it to POST /merchant/auth/confirm, or log in again, and then "
+            "send this again."
+        )
+
+
+def is_confirmed_in_browser(
+    act: SensitiveAct | None, *, confirmed_at: datetime, last_used_at: datetime, now: datetime
+) -> bool:
+    """Whether a browser may go on without being asked; an act is None for pages that only need somebody logged in."""
+    if now - last_used_at > IDLE_LIMIT or now - confirmed_at > CONFIRMATION_LIFE:
+        return False
+    return act is None or now - confirmed_at <= NEEDS[act].in_browser
+
+
+def is_confirmed_by_token(act: SensitiveAct | None, *, confirmed_at: datetime, now: datetime) -> bool:
+    return act is None or now - confirmed_at <= NEEDS[act].by_token

@@ -1,0 +1,115 @@
+"""Enrols, removes and resets a second factor, and makes recovery codes anew.
+
+The secret of an enrolment that has not ended is stored nowhere: the form carries it, encrypted for one account.
+"""
+
+import base64
+import binascii
+from datetime import datetime
+
+from malipo.accounts.account import AccountOwner
+from malipo.accounts.second_factor import recovery_codes, totp
+from malipo.accounts.second_factor.check_code import WrongCode
+from malipo.accounts.store import second_factors
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.encryption import CannotDecrypt, Encryption
+from malipo.errors import Conflict, Invalid
+
+
+class AlreadyEnrolled(Conflict):
+    code = "second_factor_exists"
+
+    def __init__(self) -> None:
+        super().__init__("There is a second factor already. Remove it first.")
+
+
+class NotEnrolled(Conflict):
+    code = "second_factor_missing"
+
+    def __init__(self) -> None:
+        super().__init__("There is no second factor.")
+
+
+class EnrolmentNotGood(Invalid):
+    code = "enrolment_invalid"
+
+    def __init__(self) -> None:
+        super().__init__("This page is too old. Begin again, with a new QR code.")
+
+
+def carried(encryption: Encryption, account_id: str, secret: str) -> str:
+    """The secret of an enrolment, as the form carries it."""
+    encrypted = encryption.encrypt(secret, owner=_form_of(account_id))
+    return base64.urlsafe_b64encode(encrypted).decode()
+
+
+def secret_in(encryption: Encryption, account_id: str, text: str) -> str:
+    try:
+        return encryption.decrypt(base64.urlsafe_b64decode(text.encode()), owner=_form_of(account_id))
+    except (CannotDecrypt, binascii.Error, ValueError):
+        raise EnrolmentNotGood from None
+
+
+def _form_of(account_id: str) -> str:
+    return f"enrolment of {account_id}"
+
+
+async def enrol(
+    tx: Tx, owner: AccountOwner, secret: str, code: str, *, encryption: Encryption, now: datetime
+) -> list[str]:
+    """The recovery codes, in clear text only this once. The code proves that the app has the secret."""
+    step = totp.step_of(secret, code, now=now)
+    if step is None:
+        raise WrongCode
+    if not await second_factors.insert(
+        tx, owner.id, encryption.encrypt(secret, owner=owner.id), used_step=step, now=now
+    ):
+        raise AlreadyEnrolled
+    await _note(tx, owner, "second_factor.enrolled", now)
+    return await _new_recovery_codes(tx, owner)
+
+
+async def make_recovery_codes(tx: Tx, owner: AccountOwner, *, now: datetime) -> list[str]:
+    """A new set, in clear text only this once. The one before no longer works."""
+    if not await second_factors.lock(tx, owner.id):
+        raise NotEnrolled
+    await _note(tx, owner, "second_factor.recovery_codes_made", now)
+    return await _new_recovery_codes(tx, owner)
+
+
+async def remove(tx: Tx, owner: AccountOwner, *, now: datetime) -> None:
+    """Their own. Whoever calls this has checked the password and a code."""
+    if not await second_factors.delete(tx, owner.id):
+        raise NotEnrolled
+    await _note(tx, owner, "second_factor.removed", now)
+
+
+async def reset(tx: Tx, owner: AccountOwner, *, actor: Actor, now: datetime) -> None:
+    """Somebody else's, who has lost the app and the recovery codes."""
+    if not await second_factors.delete(tx, owner.id):
+        raise NotEnrolled
+    await audit_log.append(tx, actor, "second_factor.reset", now=now, merchant_id=owner.merchant_id, account=owner.name)
+
+
+async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
+    """Encrypt every secret under the present key; how many were not, of how many."""
+    found = await second_factors.find_secrets(tx)
+    old = [(account_id, secret) for account_id, secret in found if not encryption.is_current(secret)]
+    for account_id, secret in old:
+        plain = encryption.decrypt(secret, owner=account_id)
+        await second_factors.set_secret(tx, account_id, encryption.encrypt(plain, owner=account_id))
+    return len(old), len(found)
+
+
+async def _new_recovery_codes(tx: Tx, owner: AccountOwner) -> list[str]:
+    codes = recovery_codes.new_codes()
+    await second_factors.replace_recovery_codes(
+        tx, owner.id, [recovery_codes.hash_of(owner.id, each) for each in codes]
+    )
+    return codes
+
+
+async def _note(tx: Tx, owner: AccountOwner, action: str, now: datetime) -> None:
+    await audit_log.append(tx, owner.actor, action, now=now, merchant_id=owner.merchant_id)

@@ -1,0 +1,141 @@
+"""The SQL of browsers in which a person or an operator has logged in before, and of those that are trusted."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from malipo import ids
+from malipo.db import Conn, Tx
+
+AccountColumn = Literal["person_id", "operator_id"]  # the column that names the account
+
+
+async def is_known(connection: Conn, owner: AccountColumn, account_id: str, browser_hash: bytes) -> bool:
+    return bool(
+        await connection.fetchval(
+            f"SELECT EXISTS (SELECT FROM known_browsers WHERE {owner} = $1 AND hash = $2)", account_id, browser_hash
+        )
+    )
+
+
+async def is_known_to_account(connection: Conn, account_id: str, browser_hash: bytes) -> bool:
+    """Of a person or an operator: the two kinds never have the same id."""
+    return await is_known(connection, "person_id", account_id, browser_hash) or await is_known(
+        connection, "operator_id", account_id, browser_hash
+    )
+
+
+async def remember(
+    tx: Tx,
+    owner: AccountColumn,
+    account_id: str,
+    *,
+    before: bytes | None,
+    after: bytes,
+    address: str,
+    user_agent: str,
+    now: datetime,
+) -> None:
+    """Somebody has logged in. Everybody who has logged in there before is known by the new hash from now on.
+
+    Only their own trust goes along: whoever copied the cookie of somebody else could log in with an account of their
+    own, and have the next token, which the other's browser has not.
+    """
+    if before is not None:
+        await tx.execute(
+            f"""
+            UPDATE known_browsers SET hash = $2, trusted_until = CASE WHEN {owner} = $3 THEN trusted_until END
+            WHERE hash = $1
+            """,
+            before,
+            after,
+            account_id,
+        )
+    await tx.execute(
+        f"""
+        INSERT INTO known_browsers (id, {owner}, hash, first_seen_at, last_seen_at, user_agent, address)
+        VALUES ($1, $2, $3, $4, $4, $5, $6)
+        ON CONFLICT ({owner}, hash) WHERE {owner} IS NOT NULL
+        DO UPDATE SET last_seen_at = $4, user_agent = $5, address = $6
+        """,
+        ids.mint("kbr_", now),
+        account_id,
+        after,
+        now,
+        user_agent,
+        address,
+    )
+
+
+async def forget_all(tx: Tx, owner: AccountColumn, account_id: str) -> None:
+    """After a new password every browser of the account is as good as any other."""
+    await tx.execute(f"DELETE FROM known_browsers WHERE {owner} = $1", account_id)
+
+
+# Browsers that are not asked for a code: known ones, until a time.
+
+
+_OF_ACCOUNT = "(person_id = $1 OR operator_id = $1)"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedBrowser:
+    id: str
+    trusted_until: datetime
+    last_seen_at: datetime
+    user_agent: str
+    address: str
+
+
+async def trust(tx: Tx, account_id: str, browser_hash: bytes, *, until: datetime) -> bool:
+    """Whether it is known to this account."""
+    done = await tx.execute(
+        f"UPDATE known_browsers SET trusted_until = $3 WHERE {_OF_ACCOUNT} AND hash = $2",
+        account_id,
+        browser_hash,
+        until,
+    )
+    return done == "UPDATE 1"
+
+
+async def is_trusted(connection: Conn, account_id: str, browser_hash: bytes, *, now: datetime) -> bool:
+    return bool(
+        await connection.fetchval(
+            f"SELECT EXISTS (SELECT FROM known_browsers WHERE {_OF_ACCOUNT} AND hash = $2 AND trusted_until > $3)",
+            account_id,
+            browser_hash,
+            now,
+        )
+    )
+
+
+async def find_trusted(connection: Conn, account_id: str, *, now: datetime) -> list[TrustedBrowser]:
+    rows = await connection.fetch(
+        f"""
+        SELECT id, trusted_until, last_seen_at, user_agent, address FROM known_browsers
+        WHERE {_OF_ACCOUNT} AND trusted_until > $2 ORDER BY last_seen_at DESC LIMIT 50
+        """,
+        account_id,
+        now,
+    )
+    return [TrustedBrowser(*row.values()) for row in rows]
+
+
+async def end_trust(tx: Tx, account_id: str, browser_id: str) -> bool:
+    """Whether it was theirs, and trusted."""
+    done = await tx.execute(
+        f"UPDATE known_browsers SET trusted_until = NULL WHERE {_OF_ACCOUNT} AND id = $2 AND trusted_until IS NOT NULL",
+        account_id,
+        browser_id,
+    )
+    return done == "UPDATE 1"
+
+
+async def end_all_trust(tx: Tx, account_id: str) -> None:
+    await tx.execute(
+        f"UPDATE known_browsers SET trusted_until = NULL WHERE {_OF_ACCOUNT} AND trusted_until IS NOT NULL", account_id
+    )
+
+
+async def end_everybodys_trust(tx: Tx) -> None:
+    await tx.execute("UPDATE known_browsers SET trusted_until = NULL WHERE trusted_until IS NOT NULL")

@@ -1,0 +1,156 @@
+"""The SQL of second factors, their recovery codes, and log-ins that wait for a code."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactor:
+    secret: bytes  # encrypted
+    enrolled_at: datetime
+    recovery_codes_left: int
+
+
+async def find(connection: Conn, account_id: str) -> SecondFactor | None:
+    row = await connection.fetchrow(
+        """
+        SELECT secret, enrolled_at,
+               (SELECT count(*) FROM recovery_codes r WHERE r.account_id = f.account_id AND r.used_at IS NULL)
+        FROM second_factors f WHERE account_id = $1
+        """,
+        account_id,
+    )
+    return None if row is None else SecondFactor(*row.values())
+
+
+async def lock(tx: Tx, account_id: str) -> bool:
+    """Whether there is one. Of several changes at once, each sees what the one before has done."""
+    return await tx.fetchval("SELECT true FROM second_factors WHERE account_id = $1 FOR UPDATE", account_id) is not None
+
+
+async def find_enrolled(connection: Conn, account_ids: Sequence[str]) -> set[str]:
+    """Those of these accounts that have one."""
+    rows = await connection.fetch("SELECT account_id FROM second_factors WHERE account_id = ANY($1)", list(account_ids))
+    return {row["account_id"] for row in rows}
+
+
+async def insert(tx: Tx, account_id: str, secret: bytes, *, used_step: int, now: datetime) -> bool:
+    """Whether there was none before. The code that proved the app is used up."""
+    done = await tx.execute(
+        """
+        INSERT INTO second_factors (account_id, secret, enrolled_at, last_step) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (account_id) DO NOTHING
+        """,
+        account_id,
+        secret,
+        now,
+        used_step,
+    )
+    return done == "INSERT 0 1"
+
+
+async def use_step(tx: Tx, account_id: str, secret: bytes, step: int) -> bool:
+    """Whether no code of this step, nor of a later one, was used before. Of two at once, one is refused."""
+    done = await tx.execute(
+        "UPDATE second_factors SET last_step = $3 WHERE account_id = $1 AND secret = $2 AND last_step < $3",
+        account_id,
+        secret,
+        step,
+    )
+    return done == "UPDATE 1"
+
+
+async def delete(tx: Tx, account_id: str) -> bool:
+    """Whether there was one. Its recovery codes go with it."""
+    done = await tx.execute("DELETE FROM second_factors WHERE account_id = $1", account_id)
+    return done == "DELETE 1"
+
+
+async def replace_recovery_codes(tx: Tx, account_id: str, hashes: Sequence[bytes]) -> None:
+    """A new set; those from before no longer work."""
+    await tx.execute("DELETE FROM recovery_codes WHERE account_id = $1", account_id)
+    await tx.executemany(
+        "INSERT INTO recovery_codes (account_id, hash) VALUES ($1, $2)", [(account_id, each) for each in hashes]
+    )
+
+
+async def use_recovery_code(tx: Tx, account_id: str, code_hash: bytes, *, now: datetime) -> bool:
+    """Whether it is one of theirs and was not used before. Of two at once, one is refused."""
+    done = await tx.execute(
+        "UPDATE recovery_codes SET used_at = $3 WHERE account_id = $1 AND hash = $2 AND used_at IS NULL",
+        account_id,
+        code_hash,
+        now,
+    )
+    return done == "UPDATE 1"
+
+
+async def end_everybodys_recovery_codes(tx: Tx, *, now: datetime) -> None:
+    await tx.execute("UPDATE recovery_codes SET used_at = $1 WHERE used_at IS NULL", now)
+
+
+async def find_secrets(tx: Tx) -> list[tuple[str, bytes]]:
+    """Of every account, locked: to encrypt them anew."""
+    rows = await tx.fetch("SELECT account_id, secret FROM second_factors ORDER BY account_id FOR UPDATE")
+    return [(row["account_id"], row["secret"]) for row in rows]
+
+
+async def set_secret(tx: Tx, account_id: str, secret: bytes) -> None:
+    await tx.execute("UPDATE second_factors SET secret = $2 WHERE account_id = $1", account_id, secret)
+
+
+# Log-ins that wait for a code.
+
+
+async def insert_pending_login(
+    tx: Tx, token_hash: bytes, account_id: str, *, now: datetime, expires_at: datetime
+) -> None:
+    await tx.execute("DELETE FROM pending_logins WHERE expires_at <= $1", now)
+    await tx.execute(
+        "INSERT INTO pending_logins (hash, account_id, created_at, expires_at) VALUES ($1, $2, $3, $4)",
+        token_hash,
+        account_id,
+        now,
+        expires_at,
+    )
+
+
+async def find_pending_login(connection: Conn, token_hash: bytes, *, most: int, now: datetime) -> str | None:
+    """Whose log-in waits for a code."""
+    found: str | None = await connection.fetchval(
+        "SELECT account_id FROM pending_logins WHERE hash = $1 AND expires_at > $2 AND attempts < $3",
+        token_hash,
+        now,
+        most,
+    )
+    return found
+
+
+async def note_code_attempt(tx: Tx, token_hash: bytes, *, most: int, now: datetime) -> str | None:
+    """Whose log-in it is, if it may try another code. It counts before the code is checked."""
+    found: str | None = await tx.fetchval(
+        """
+        UPDATE pending_logins SET attempts = attempts + 1 WHERE hash = $1 AND expires_at > $2 AND attempts < $3
+        RETURNING account_id
+        """,
+        token_hash,
+        now,
+        most,
+    )
+    return found
+
+
+async def delete_pending_login(tx: Tx, token_hash: bytes) -> bool:
+    """Whether it was there: a log-in that waited becomes one session at most."""
+    return await tx.execute("DELETE FROM pending_logins WHERE hash = $1", token_hash) == "DELETE 1"
+
+
+async def delete_pending_logins_of(tx: Tx, account_id: str) -> None:
+    await tx.execute("DELETE FROM pending_logins WHERE account_id = $1", account_id)
+
+
+async def delete_all_pending_logins(tx: Tx) -> None:
+    await tx.execute("DELETE FROM pending_logins")

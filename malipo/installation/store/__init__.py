@@ -1,1 +1,0 @@
-"""The installation's SQL: its row, holds, and the counts of sent batches."""

@@ -1,0 +1,38 @@
+"""Fences a restored installation, in one commit: a new epoch, nothing is sent, open payments are queried first."""
+
+from datetime import datetime
+
+from malipo import log
+from malipo.accounts.store import browsers, second_factors
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.merchants.store import password_links, sessions
+from malipo.operators import store as operators
+from malipo.payments.store import dispatches
+from malipo.restore.store import installation
+
+
+async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:
+    """The epoch after it. A second caller finds another epoch than `epoch`, and changes nothing.
+
+    A fenced installation is fenced again if it was restored again: what operators had checked may be lost.
+    """
+    standing = await installation.lock(tx)
+    if standing.epoch != epoch:
+        return standing.epoch
+    epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
+    payments = await dispatches.ask_all_first(tx)
+    # Sessions that were ended since the backup, links and recovery codes that were used and keys that were revoked, are
+    # valid again. All must log in anew; keys cannot be told apart.
+    await sessions.end_everybodys(tx, now=now)
+    await password_links.end_everybodys(tx, now=now)
+    await operators.end_everybodys(tx, now=now)
+    await browsers.end_everybodys_trust(tx)
+    await second_factors.delete_all_pending_logins(tx)
+    await second_factors.end_everybodys_recovery_codes(tx, now=now)
+    await audit_log.append(
+        tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments
+    )
+    log.error("installation.fenced", epoch=epoch, reason=reason, open_payments=payments)
+    return epoch

@@ -1,0 +1,173 @@
+"""Releases a restored installation, so that it sends again. It takes evidence and two operators, or the only one.
+
+A channel whose network has no status query is released by itself, when operators have checked the network's statement
+of the lost time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from malipo import ids
+from malipo.approvals import decide, moved_alone
+from malipo.approvals import store as proposals
+from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Invalid
+from malipo.payments.after_restore import status
+from malipo.payments.after_restore.status import Status
+from malipo.payments.store import dispatches
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
+
+Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
+
+
+class ReleaseTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be released; without a channel, the installation."""
+
+    epoch: int
+    channel: str | None = None
+    type: str | None = None
+
+    @property
+    def subject(self) -> str:
+        return " ".join(str(each) for each in (self.epoch, self.channel, self.type) if each is not None)
+
+
+class ProposedRelease(ReleaseTerms, frozen=True, kw_only=True):
+    id: str
+    evidence: str
+    requested_by: str
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    is_done: bool  # False while a second operator has to approve
+    epoch: int
+    payments: int = 0  # of a channel, that may be sent now
+
+
+async def release(
+    tx: Tx,
+    evidence: str,
+    scope: Scope = None,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    is_single_operator: bool = False,
+) -> Released:
+    """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
+    if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
+        raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
+    standing = await installation.lock(tx)
+    _require_something(standing, scope)
+    if is_single_operator:
+        await moved_alone.require_single_operator(tx, Act.RELEASE)
+    channel, type_ = scope or (None, None)
+    proposed = await find_release(tx, standing.epoch, channel, type_)
+    if proposed is None:
+        terms = ReleaseTerms(epoch=standing.epoch, channel=channel, type=type_)
+        proposed = await _propose(tx, terms, evidence, actor=actor, now=now)
+        if not is_single_operator:
+            return Released(False, standing.epoch)
+        seen = None  # They have just proposed it.
+    decided = await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
+    if seen is not None:
+        decide.require_seen(seen, code_of(proposed, await status.find(tx)))
+    details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": decided.is_single_operator}
+    await audit_log.append(tx, actor, "installation.released", now=now, **details)
+    if channel is None or type_ is None:
+        await dispatches.ask_first_what_came_late(tx)
+        await installation.end_fence(tx)
+        return Released(True, standing.epoch)
+    await installation.release_channel(tx, standing.epoch, channel, type_)
+    return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+
+
+def code_of(proposal: Proposal, found: Status) -> str:
+    """Of what an approver is shown: the proposal, and the payments that are released. Of a channel, those that wait; of
+    the installation, those that need a person, because the networks are asked about the others and end some. Pure."""
+    terms, standing = proposal.terms_as(ReleaseTerms), found.installation
+    if terms.channel is not None and terms.type is not None:
+        return decide.code_of(proposal, sums_of(found, (terms.channel, terms.type)))
+    doubted = [(row.channel, row.type, row.attention, row.payments, row.amount) for row in found.open if row.attention]
+    held = [(each.channel, each.type) for each in found.holds]
+    return decide.code_of(proposal, standing.is_fenced, standing.fence_reason, sorted(doubted), sorted(held))
+
+
+def sums_of(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
+    """How many payments of a channel wait, and their amount."""
+    rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
+    return sum(each.payments for each in rows), sum(each.amount for each in rows)
+
+
+async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
+    """Reject a proposal, or withdraw one's own. Nothing is sent; it can be proposed again."""
+    standing = await installation.lock(tx)
+    proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
+    if proposed is None:
+        raise NothingProposed("Nobody has proposed that sending begins.")
+    details = _details(proposed, proposed.reason)
+    await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
+    return Released(False, standing.epoch)
+
+
+def _require_something(standing: Installation, scope: Scope) -> None:
+    if scope is None and not standing.is_fenced:
+        raise Conflict("The installation is not fenced: there is nothing to release.")
+    if scope is not None and standing.epoch == 1:
+        raise Conflict("The installation was never restored: there is nothing to release.")
+
+
+async def _propose(tx: Tx, terms: ReleaseTerms, evidence: str, *, actor: Actor, now: datetime) -> Proposal:
+    for each in await proposals.find_open(tx, [Act.RELEASE]):
+        if proposed_release(each).epoch != terms.epoch:  # The database was restored again since.
+            await decide.end_by_system(tx, each, now=now)
+    proposal = Proposal(
+        id=ids.mint("rel_", now),
+        action=Act.RELEASE,
+        subject=terms.subject,
+        amount=0,
+        terms=decide.encode(terms),
+        reason=evidence,
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    details = _details(proposal, evidence)
+    return await decide.propose(tx, proposal, "installation.release_proposed", details, actor=actor)
+
+
+def _details(proposal: Proposal, evidence: str) -> dict[str, Any]:
+    terms = proposal.terms_as(ReleaseTerms)
+    return {"epoch": terms.epoch, "channel": terms.channel, "type": terms.type, "evidence": evidence}
+
+
+async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Proposal | None:
+    """What is proposed, and not decided yet; held until the commit."""
+    subject = ReleaseTerms(epoch=epoch, channel=channel, type=type_).subject
+    return next(iter(await proposals.lock_open(tx, [Act.RELEASE], subject)), None)
+
+
+async def find_proposed_releases(connection: Conn, epoch: int) -> list[ProposedRelease]:
+    """All that is proposed in an epoch, and not decided yet."""
+    found = [proposed_release(each) for each in await proposals.find_open(connection, [Act.RELEASE])]
+    return [each for each in found if each.epoch == epoch]
+
+
+def proposed_release(proposal: Proposal) -> ProposedRelease:
+    return ProposedRelease(
+        id=proposal.id,
+        evidence=proposal.reason,
+        requested_by=proposal.requested_by,
+        requested_at=proposal.requested_at,
+        **msgspec.structs.asdict(proposal.terms_as(ReleaseTerms)),
+    )

@@ -1,0 +1,25 @@
+"""The status of a restored installation: its holds, and its open payments with what is known of them."""
+
+from dataclasses import dataclass
+
+from malipo.db import Conn
+from malipo.payments.store import dispatches
+from malipo.payments.store.dispatches import OpenPayments
+from malipo.restore.state import Installation
+from malipo.restore.store import installation
+from malipo.restore.store.installation import Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    installation: Installation
+    holds: list[Hold]
+    open: list[OpenPayments]
+
+
+async def find(connection: Conn) -> Status:
+    return Status(
+        await installation.get(connection),
+        await installation.find_channel_holds(connection),
+        await dispatches.find_open(connection),
+    )

@@ -1,0 +1,1 @@
+"""Cases: payments that operators decide about, why they are cases, and what a resolution does."""

@@ -1,0 +1,193 @@
+"""A resolution: what operators decide about a case, and the rules for it. Pure.
+
+It takes evidence. An open collection is resolved by one operator, unless a success was reported, or it is completed
+and counts more than one operator may move. Everything else is proposed by one operator and approved by another,
+because a payout that is given back although it was paid is money lost. The acts are those of `approvals/acts.py`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from malipo.approvals.acts import Act
+from malipo.errors import Conflict, Invalid, Missing
+from malipo.networks.connector import Verdict
+from malipo.payments import correction_moves
+from malipo.payments.dispatch import ReviewReason
+from malipo.payments.store.cases import Case, ProposedResolution
+from malipo.payments.store.network_answers import StoredAnswer
+from malipo.payments.transaction import Cause, Status, Transaction, Type
+
+
+class ResolvedOutcome(StrEnum):
+    """What became of a payment, as operators have found out."""
+
+    COMPLETED = "completed"  # the money moved
+    FAILED = "failed"  # it did not, or it came back
+    SEND = "send"  # it is no repeat of the adopted payment that it resembles: it is sent
+    CANCEL = "cancel"  # nothing was sent of it, and nobody will: `payments/cases/cancel_unsent.py` proposes it
+
+    @property
+    def cause(self) -> Cause:
+        assert self is not ResolvedOutcome.SEND, "what is sent has not ended"
+        if self is ResolvedOutcome.CANCEL:
+            return Cause.WITHDRAWN
+        return Cause.CONFIRMED if self is ResolvedOutcome.COMPLETED else Cause.REFUSED
+
+    @property
+    def is_paid(self) -> bool:
+        return self is ResolvedOutcome.COMPLETED
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an operator has found out, and the evidence for it."""
+
+    outcome: ResolvedOutcome
+    evidence: str
+    provider_reference: str | None = None
+    is_despite_waiting: bool = False  # FAILED, although the network has it and has not decided
+    is_waived: bool = False  # what the wallet still owes is not collected: it is booked to losses
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    transaction: Transaction
+    outcome: ResolvedOutcome
+    is_done: bool  # False while a second operator has to approve it
+    is_alone: bool = False  # the only operator has decided what takes two
+    is_of_contradiction: bool = False  # the status stays as it is
+    credited: int = 0  # to the wallet; negative: taken from it
+    borne: int = 0  # by the house, instead of the wallet
+    owed: int = 0  # by the wallet, of this payment
+
+
+class Effect(NamedTuple):
+    """What a resolution changes about the wallet and our losses, and what stays owed."""
+
+    credited: int
+    borne: int
+    owed: int
+
+
+class NoSuchCase(Missing):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no payment {name!r} that is open or contradicted. Others are found by reference.")
+
+
+def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
+    """Whether this would change anything about a payment that has ended."""
+    transaction = case.transaction
+    before = case.correction or correction_moves.begin(transaction)
+    if is_doubted(case):
+        return True
+    if outcome.is_paid == before.is_paid:
+        return correction_moves.is_open(transaction, before) or before.borne != 0
+    is_undecided = correction_moves.is_open(transaction, before) or before.credited != 0
+    return (
+        is_undecided
+        if correction_moves.is_contradicted_by_network(transaction, before)
+        else transaction.processing_at is not None
+    )
+
+
+def may_have_been_sent(case: Case) -> bool:
+    """The database was restored, and a payment that is PENDING in it may have been sent before."""
+    return case.dispatch is not None and case.dispatch.is_asked_first
+
+
+def is_held_for_adopted(case: Case) -> bool:
+    """It waits, because it may be the repeat of a payment that was lost and adopted."""
+    return case.dispatch is not None and case.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+
+
+def may_be_sent(case: Case) -> bool:
+    """Whether operators can decide that it is another payment than the adopted one: nothing was sent of it, and nobody
+    has reported that its key was paid."""
+    is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported
+    return is_held_for_adopted(case) and case.transaction.status is Status.PENDING and not is_reported_paid
+
+
+def is_doubted(case: Case) -> bool:
+    """A callback reported another outcome than the merchant was told, and the network does not confirm it."""
+    return case.dispatch is not None and case.dispatch.attention is not None
+
+
+def require_evidence(finding: Finding) -> None:
+    if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
+        raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
+
+
+def require_patience(case: Case, finding: Finding) -> None:
+    """A payout that its network has not decided yet is FAILED only if the operator says so explicitly."""
+    is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
+    is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
+    if is_payout and is_waiting and finding.outcome is ResolvedOutcome.FAILED and not finding.is_despite_waiting:
+        raise Conflict(
+            "Its network has it and has not decided, so it may still be paid. If you know for certain that it will not "
+            "be, say so (--despite-waiting); the second operator is shown that."
+        )
+
+
+def require_debt(case: Case, finding: Finding) -> None:
+    if finding.is_waived and (case.correction is None or not case.correction.owed):
+        raise Conflict("Nothing is owed of this payment, so nothing can be waived.")
+
+
+def act_of(case: Case, outcome: ResolvedOutcome) -> Act:
+    """Which act of the table it is."""
+    if outcome is ResolvedOutcome.CANCEL:
+        return Act.CANCEL_UNREPORTED
+    if case.transaction.status.is_final:
+        return Act.RESOLVE_ENDED
+    if case.transaction.type is Type.DISBURSEMENT:
+        return Act.RESOLVE_OPEN_PAYOUT
+    is_reported_paid = (
+        case.dispatch is not None and case.dispatch.is_success_reported and outcome is ResolvedOutcome.FAILED
+    )
+    return Act.RESOLVE_REPORTED if is_reported_paid or may_have_been_sent(case) else Act.RESOLVE_OPEN_COLLECTION
+
+
+def moved_by(case: Case, outcome: ResolvedOutcome) -> int:
+    """What counts, in shillings: an open collection that failed moves nothing."""
+    is_open_collection = case.transaction.type is Type.COLLECTION and not case.transaction.status.is_final
+    return 0 if is_open_collection and not outcome.is_paid else case.transaction.amount
+
+
+def is_stale(proposal: ProposedResolution, transaction: Transaction) -> bool:
+    """The payment was open when this was proposed, and has ended since. The evidence is about the open payment."""
+    return proposal.is_of_contradiction != transaction.status.is_final
+
+
+def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, available: int) -> Effect:
+    """Of a payment that has ended; `available` is what its wallet holds."""
+    transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
+    after = before
+    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        after = correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None).correction
+    decided = correction_moves.decide(
+        transaction, after, is_paid=outcome.is_paid, available=available, is_waived=is_waived
+    ).correction
+    return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
+
+
+def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAnswer], *, available: int) -> object:
+    """What an approver is shown of a payment, as far as it matters to the decision: its status, what its network has
+    told, what was corrected, and what the resolution does. A network that is asked once more and tells the same, or
+    nothing, changes none of it."""
+    outcome, dispatch, correction = ResolvedOutcome(proposal.outcome), case.dispatch, case.correction
+    told = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
+    known = (
+        None
+        if dispatch is None
+        else (dispatch.attention, dispatch.is_acknowledged, dispatch.is_success_reported, dispatch.is_asked_first)
+    )
+    corrected = (
+        None
+        if correction is None
+        else (correction.is_paid, correction.source, correction.credited, correction.borne, correction.owed)
+    )
+    is_ended = case.transaction.status.is_final
+    effect = effect_of(case, outcome, is_waived=proposal.is_waived, available=available) if is_ended else None
+    return case.transaction.status, case.is_contradicted, known, corrected, sorted(told), effect

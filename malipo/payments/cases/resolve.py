@@ -1,0 +1,391 @@
+"""Operators resolve cases: one proposes what became of a payment, another approves or rejects it.
+
+A resolution is not final: another may follow, and the network may still contradict it.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from malipo import ids, money
+from malipo.approvals import decide, moved_alone
+from malipo.approvals.acts import RESOLUTIONS
+from malipo.approvals.decide import NothingProposed
+from malipo.approvals.moved_alone import Deciders
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict
+from malipo.ledger.bookings import WalletTooLow
+from malipo.ledger.store import wallets
+from malipo.ledger.store import wallets as ledger
+from malipo.networks.connector import FailureCode
+from malipo.payments import correction_moves, status_writer
+from malipo.payments.cancel import require_cancellable
+from malipo.payments.cases.resolution import (
+    Finding,
+    NoSuchCase,
+    Resolved,
+    ResolvedOutcome,
+    act_of,
+    changes_anything,
+    is_doubted,
+    is_held_for_adopted,
+    is_stale,
+    may_be_sent,
+    may_have_been_sent,
+    moved_by,
+    require_debt,
+    require_evidence,
+    require_patience,
+    shown_of,
+)
+from malipo.payments.failure_reasons import failure_reason_of
+from malipo.payments.network_answer.contradiction import follow_up
+from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
+from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
+from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.restore.store import installation
+
+FOLLOW_UP_SECONDS = 600.0
+_NOTHING_PROPOSED = "Nobody has proposed what became of it."
+
+
+async def propose(
+    tx: Tx,
+    id_or_reference: str,
+    finding: Finding,
+    *,
+    actor: Actor,
+    approval_amount: int,
+    now: datetime,
+    follow_up_seconds: float = FOLLOW_UP_SECONDS,
+    is_single_operator: bool = False,
+) -> Resolved:
+    """Propose what became of a payment. Where one operator is enough, it is applied at once."""
+    require_evidence(finding)
+    await moved_alone.lock(tx, actor.name)
+    case = await _lock_resolvable(tx, id_or_reference, finding.outcome)
+    transaction = case.transaction
+    require_patience(case, finding)
+    require_debt(case, finding)
+    earlier = await cases.lock_proposal(tx, transaction)
+    if earlier is not None:
+        proposed = proposed_resolution(earlier)
+        if not is_stale(proposed, transaction):
+            raise Conflict(f"It is already proposed as {proposed.outcome}; approve that, or reject it.")
+        await decide.end_by_system(tx, earlier, now=now)
+    act, amount = act_of(case, finding.outcome), moved_by(case, finding.outcome)
+    terms = ResolutionTerms(
+        merchant_id=transaction.merchant_id,
+        outcome=finding.outcome,
+        provider_reference=finding.provider_reference,
+        is_of_contradiction=transaction.status.is_final,
+        is_despite_waiting=finding.is_despite_waiting,
+        is_waived=finding.is_waived,
+    )
+    proposal = Proposal(
+        id=ids.mint("res_", now),
+        action=act,
+        subject=transaction.id,
+        amount=amount,
+        terms=decide.encode(terms),
+        reason=finding.evidence,
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    resolution = proposed_resolution(proposal)
+    deciders = await moved_alone.deciders_of(
+        tx,
+        act,
+        amount,
+        operator=actor.name,
+        subject=transaction.id,
+        approval_amount=approval_amount,
+        now=now,
+        is_single_operator=is_single_operator,
+    )
+    if deciders is Deciders.TWO:
+        details = audit_details(transaction, resolution)
+        await decide.propose(tx, proposal, "payment.resolution_proposed", details, actor=actor)
+        return Resolved(transaction, finding.outcome, is_done=False)
+    is_alone = deciders is Deciders.ONLY
+    return await apply(
+        tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_alone
+    )
+
+
+async def approve(
+    tx: Tx,
+    id_or_reference: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float = FOLLOW_UP_SECONDS,
+    seen: str | None = None,
+    expected: str | None = None,
+    is_single_operator: bool = False,
+) -> Resolved:
+    """Approve what another operator has proposed, and apply it; `seen` is the code of what they were shown, and
+    `expected` the fingerprint of what was proposed together with it elsewhere."""
+    transaction = (await lock_case(tx, id_or_reference)).transaction
+    proposal = await cases.lock_proposal(tx, transaction)
+    resolution = None if proposal is None else proposed_resolution(proposal)
+    if resolution is not None and is_stale(resolution, transaction):
+        resolution = None
+    outcome = None if resolution is None else ResolvedOutcome(resolution.outcome)
+    case = await _lock_resolvable(tx, id_or_reference, outcome)
+    if proposal is None or resolution is None:
+        raise NothingProposed(_NOTHING_PROPOSED)
+    decide.require_seen(expected, _fingerprint(resolution))
+    decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
+    if seen is not None:
+        decide.require_seen(seen, await find_code(tx, proposal))
+    return await apply(
+        tx,
+        case,
+        resolution,
+        actor=actor,
+        now=now,
+        follow_up_seconds=follow_up_seconds,
+        is_alone=decided.is_single_operator,
+    )
+
+
+async def find_code(connection: Conn, proposal: Proposal) -> str:
+    """Of what an approver is shown: the proposal, and the payment as it is now."""
+    return decide.code_of(proposal, await find_shown(connection, proposed_resolution(proposal), proposal.subject))
+
+
+async def find_shown(connection: Conn, resolution: ProposedResolution, payment_id: str) -> object:
+    """What an approver is shown of the payment. It only reads."""
+    case = await cases.get(connection, resolution.merchant_id, payment_id)
+    heard = await network_answers.find(connection, resolution.merchant_id, payment_id)
+    wallet, _ = await wallets.get(connection, resolution.merchant_id)
+    return shown_of(case, resolution, heard, available=wallet.available)
+
+
+def fingerprint_of(requested_by: str, finding: Finding) -> str:
+    """Of all that is proposed about a payment."""
+    return msgspec.json.encode((requested_by, finding)).decode()
+
+
+def _fingerprint(resolution: ProposedResolution) -> str:
+    finding = Finding(
+        ResolvedOutcome(resolution.outcome),
+        resolution.evidence,
+        provider_reference=resolution.provider_reference,
+        is_despite_waiting=resolution.is_despite_waiting,
+        is_waived=resolution.is_waived,
+    )
+    return fingerprint_of(resolution.requested_by, finding)
+
+
+async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, expected: str | None = None) -> Resolved:
+    """Reject another operator's proposal, or withdraw one's own."""
+    transaction = (await lock_case(tx, id_or_reference)).transaction
+    proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, _NOTHING_PROPOSED)
+    resolution = proposed_resolution(proposal)
+    decide.require_seen(expected, _fingerprint(resolution))
+    details = audit_details(transaction, resolution)
+    await decide.reject(tx, proposal, "payment.resolution_rejected", details, actor=actor, now=now)
+    return Resolved(transaction, ResolvedOutcome(resolution.outcome), is_done=False)
+
+
+async def lock_case(tx: Tx, id_or_reference: str) -> Case:
+    case = await cases.lock(tx, id_or_reference)
+    if case is None:
+        raise NoSuchCase(id_or_reference)
+    return case
+
+
+async def _require_another_than_adopted(tx: Tx, transaction: Transaction) -> None:
+    """The line that operators have before them may be the one that was adopted."""
+    if await adopted_payments.find_receipts_like(tx, transaction):
+        raise ResemblesAdopted
+
+
+async def _is_undone_adoption(tx: Tx, transaction: Transaction) -> bool:
+    """Its line is another's, or waits for operators. Called paid, the money of one movement would be booked twice."""
+    adopted = await adopted_payments.find(tx, transaction.merchant_id, transaction.id)
+    return adopted is not None and adopted.is_undone
+
+
+class ResemblesAdopted(Conflict):
+    """A collection that operators would credit, like one that they have adopted."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A payment from the same number, with the same amount, was adopted from the statement. If this one is its "
+            "repeat, it has failed. If the customer has paid twice, the statement has another line: match that with it."
+        )
+
+
+async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
+    """A case that operators may resolve now, held until the commit."""
+    case = await lock_case(tx, id_or_reference)
+    transaction = case.transaction
+    if outcome is ResolvedOutcome.CANCEL:
+        await require_cancellable(tx, case)
+        return case
+    if case.is_sending:
+        raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
+    if transaction.status is Status.PENDING and not may_have_been_sent(case):
+        raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
+    if outcome is ResolvedOutcome.SEND and not may_be_sent(case):
+        raise Conflict("Only a payment that waits because it resembles an adopted one can be sent by a decision.")
+    if outcome is ResolvedOutcome.COMPLETED and is_held_for_adopted(case):
+        raise Conflict(
+            "If it is the repeat of the adopted payment, it has failed. If it is another one, and nothing was sent of "
+            "it, it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
+        )
+    if outcome is ResolvedOutcome.COMPLETED and not transaction.status.is_final:
+        await _require_another_than_adopted(tx, transaction)
+    if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):
+        raise Conflict("It was adopted from a line of a statement, and that was undone. Adopt the line again.")
+    is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
+    if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
+        # It was never sent, unless the database was restored and has lost that.
+        is_doubtful |= (await installation.get(tx)).epoch > 1
+    if transaction.status.is_final and not is_doubtful:
+        raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
+    return case
+
+
+# What a resolution does once it is decided: it ends an open payment, or corrects one that has ended.
+
+
+async def apply(
+    tx: Tx,
+    case: Case,
+    proposal: ProposedResolution,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float,
+    is_alone: bool = False,  # the only operator has said so: --alone
+) -> Resolved:
+    outcome = ResolvedOutcome(proposal.outcome)
+    if outcome is ResolvedOutcome.SEND:
+        await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
+        await adopted_payments.end_hold(
+            tx, case.transaction, adopted_before=now - adopted_payments.REPEATED_WITHIN, now=now
+        )
+        await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
+        resolved = Resolved(case.transaction, outcome, is_done=True)
+    elif outcome is ResolvedOutcome.CANCEL:
+        transaction = await withdraw(tx, case.transaction, now=now)
+        await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
+        resolved = Resolved(transaction, outcome, is_done=True)
+    elif case.transaction.status.is_final:
+        resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
+    else:
+        transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)
+        await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
+        resolved = Resolved(transaction, outcome, is_done=True)
+    details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
+    await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
+    return replace(resolved, is_alone=is_alone)
+
+
+async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
+    """End a payment of which nothing was sent: the wallet gets back what was set aside."""
+    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
+    [outcome] = await status_writer.advance(tx, [change], now=now)
+    assert outcome is not None
+    return outcome.transaction
+
+
+async def _end(
+    tx: Tx,
+    case: Case,
+    proposal: ProposedResolution,
+    outcome: ResolvedOutcome,
+    *,
+    now: datetime,
+    follow_up_seconds: float,
+) -> Transaction:
+    """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
+    is_paid = outcome is ResolvedOutcome.COMPLETED
+    failure = None if is_paid else FailureCode.REJECTED
+    change = Change(
+        merchant_id=case.transaction.merchant_id,
+        transaction_id=case.transaction.id,
+        cause=outcome.cause,
+        # What was not paid has no receipt: one that an operator names would match a line, and credit it.
+        provider_reference=proposal.provider_reference if is_paid else None,
+        failure_code=failure,
+        failure_reason=None if failure is None else failure_reason_of(failure),
+    )
+    submitted = Change(
+        merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
+    )
+    changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
+    ended = (await status_writer.advance(tx, changes, now=now))[-1]
+    assert ended is not None
+    assert ended.has_moved
+    is_unsent = case.transaction.status is Status.PENDING
+    if failure is not None and is_held_for_adopted(case) and is_unsent and ended.transaction.refund_of is None:
+        await adopted_payments.give_up_key_of_repeat(tx, ended.transaction)
+        await adopted_payments.end_hold(tx, ended.transaction, adopted_before=now, now=now)
+    if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
+        queries = follow_up(None, case.dispatch.connector)
+        await dispatches.follow_up(tx, [(ended.transaction, queries, follow_up_seconds)])
+    return ended.transaction
+
+
+async def _correct(
+    tx: Tx, case: Case, proposal: ProposedResolution, outcome: ResolvedOutcome, *, actor: Actor, now: datetime
+) -> Resolved:
+    """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
+    transaction = case.transaction
+    before = case.correction or correction_moves.begin(transaction)
+    corrected: list[Corrected] = []
+    after = before
+    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        received = correction_moves.with_notice(
+            correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None), now
+        )
+        corrected.append(Corrected(transaction, received, before.owed))
+        after = received.correction
+    wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
+    decided = correction_moves.decide(
+        transaction, after, is_paid=outcome.is_paid, available=wallet.available, is_waived=proposal.is_waived
+    )
+    if decided.moves:
+        decided = correction_moves.with_notice(decided, now)
+        corrected.append(Corrected(transaction, decided, after.owed))
+    elif not corrected and correction_moves.is_open(transaction, after):
+        held = money.display(wallet.available)
+        raise WalletTooLow(
+            f"The wallet holds {held}, so nothing can be taken from it now. Try again when there is more."
+        )
+    await status_writer.write(tx, {}, [], corrected, now=now)
+    change = corrected[-1].change if corrected else None
+    await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
+    await cases.insert_resolution(tx, transaction, proposal, change, decided_by=actor.name, now=now)
+    left = change.correction.owed if change is not None else after.owed
+    return Resolved(
+        transaction,
+        outcome,
+        is_done=True,
+        is_of_contradiction=True,
+        credited=decided.credited if decided.moves else 0,
+        borne=decided.borne if decided.moves else 0,
+        owed=left,
+    )
+
+
+def audit_details(transaction: Transaction, proposal: ProposedResolution) -> dict[str, Any]:
+    return {
+        "merchant_id": transaction.merchant_id,
+        "transaction": transaction.id,
+        "amount": transaction.amount,
+        "outcome": proposal.outcome,
+        "evidence": proposal.evidence,
+        **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
+    }

@@ -1,0 +1,56 @@
+"""The payout limits of API keys, for batches: those of the key that made it, and of the key that approves it.
+
+At its creation a batch that could never be approved is refused. At its approval the payouts count for both keys, in the
+commit that opens them.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from malipo.db import Tx
+from malipo.errors import Forbidden
+from malipo.merchants.api_keys import PayoutLimits
+from malipo.merchants.store import api_keys
+from malipo.payments.batches.batch import Batch, Item, Requester
+from malipo.payments.limits.key_limits import DailySums, PayoutSums
+
+
+def refusal_at_creation(requester: Requester, items: Sequence[Item]) -> Forbidden | None:
+    """Why the key that makes it could never pay this out."""
+    limits = requester.payout_limits
+    if limits is None:
+        return None
+    nothing_yet = DailySums({limits.key_id: (date.min, 0)}, date.min)
+    for item in items:
+        if (refusal := nothing_yet.refusal_of(limits, item.amount)) is not None:
+            return refusal
+        nothing_yet.add(limits, item.amount)
+    return None
+
+
+class UsedLimits:
+    """The limits that hold for one approval."""
+
+    def __init__(self, limits: Sequence[PayoutLimits], sums: PayoutSums) -> None:
+        self._limits = limits
+        self._sums = sums
+
+    def take(self, items: Sequence[Item]) -> Forbidden | None:
+        """Count these payouts; or why they may not be made, and nothing must be saved."""
+        for limits in self._limits:
+            for item in items:
+                if (refusal := self._sums.refusal_of(limits, item.amount)) is not None:
+                    return refusal
+                self._sums.add(limits, item.amount)
+        return None
+
+    async def save(self, tx: Tx) -> None:
+        await self._sums.save(tx)
+
+
+async def find(tx: Tx, batch: Batch, requester: Requester, *, now: datetime) -> UsedLimits:
+    """The caller has locked the wallet."""
+    makers = await api_keys.find_payout_limits(tx, batch.merchant_id, batch.created_by)
+    both = {each.key_id: each for each in (makers, requester.payout_limits) if each is not None}
+    limits = list(both.values())
+    return UsedLimits(limits, await PayoutSums.find(tx, limits, now=now))

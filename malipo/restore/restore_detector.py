@@ -1,0 +1,198 @@
+"""Detects a restored database: each worker compares it with its high-water mark before it sends.
+
+Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch is sent. Each
+look is counted too, about once a second and whenever events get numbers, so that a restore is noticed although nothing
+was sent since the backup. A primary with fewer batches or looks than the mark was restored from a backup. A host
+without a mark that finds no other worker running cannot know what was sent, so it fences the database too.
+"""
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from malipo import ids, log
+from malipo.db import Database, Tx
+from malipo.db.schema import migrations
+from malipo.restore.high_water_mark import Counted, HighWaterMark
+from malipo.restore.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
+from malipo.restore.store import installation, send_counts
+
+# How long other workers have time to compare. Running ones compare every second.
+PATIENCE_SECONDS = 10.0
+
+
+class NotCompared(Exception):  # noqa: N818
+    """This worker has not compared the database yet, or must do so again. Its next look does."""
+
+
+class Fence(Protocol):
+    """Fences the installation if its epoch is still this one; the new epoch, which is later than `beyond`."""
+
+    async def __call__(self, reason: str, *, epoch: int, beyond: int) -> int: ...
+
+
+class RestoreDetector:
+    """Without a `state_dir` nothing is compared: the operator has switched it off."""
+
+    def __init__(
+        self,
+        database: Database,
+        state_dir: Path | None,
+        *,
+        fence: Fence,
+        patience_seconds: float = PATIENCE_SECONDS,
+        routes: Sequence[str] | None = None,
+    ) -> None:
+        self._database = database
+        self._state_dir = state_dir
+        self._fence = fence
+        self._patience_seconds = patience_seconds
+        self._routes = routes  # what this worker carries, which each look reports
+        self._high_water_mark: HighWaterMark | None = None
+        self._first: DatabaseState | None = None  # of the server that we look at
+        self._first_at = 0.0
+        self._may_send = False
+        self._is_seen = False
+        self.worker_id = ids.random("wrk_")
+
+    @property
+    def may_send(self) -> bool:
+        """Whether this worker has compared the server, and so have the workers that ran beside it."""
+        return self._may_send
+
+    @property
+    def counted(self) -> Counted | None:
+        return self._high_water_mark.counted if self._high_water_mark is not None else None
+
+    async def look(self) -> bool:
+        """Compare, and note that this worker runs. On a standby there is nothing to compare, and nothing to send."""
+        if self._state_dir is not None and self._high_water_mark is None:
+            self._high_water_mark = await self._open_mark(self._state_dir)
+            self.worker_id = self._high_water_mark.worker_id
+        # As they were before the database is read: what is sent or numbered meanwhile is in the marks, and not in that.
+        marks = {} if self._high_water_mark is None else dict(self._high_water_mark.found)
+        standing = await self._find_database_state()
+        if standing.is_standby:
+            self._may_send = False
+            return False
+        first = self._first
+        if first is None and self._high_water_mark is None:
+            log.warning(
+                "restore_detection.off",
+                message="MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice.",
+            )
+        if first is None or first.server_id != standing.server_id:
+            first, self._may_send = standing, False
+            self._first, self._first_at = standing, asyncio.get_running_loop().time()
+        is_time_up = asyncio.get_running_loop().time() - self._first_at >= self._patience_seconds
+        if self._high_water_mark is not None and not await self._agrees(
+            self._high_water_mark, marks, first, standing, is_time_up=is_time_up
+        ):
+            return False
+        awaited = first.at_work_beside(self.worker_id)
+        have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
+        may_send = is_time_up or awaited <= have_looked
+        async with self._database.begin() as tx:
+            looks = await send_counts.note_running(
+                tx,
+                self.worker_id,
+                socket.gethostname(),
+                self._routes,
+                server_id=standing.server_id,
+                is_waiting=not may_send,
+            )
+        if looks is None:  # The server was exchanged since it was read. The next look compares the new one.
+            self._may_send = False
+            return False
+        self._is_seen, self._may_send = True, may_send
+        if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
+            await asyncio.to_thread(self._high_water_mark.write, counted._replace(looks=looks))
+        return False
+
+    async def _open_mark(self, folder: Path) -> HighWaterMark:
+        async with self._database.read() as connection:
+            found = await installation.get(connection)
+        return await asyncio.to_thread(HighWaterMark, folder, found.id)
+
+    async def _find_database_state(self) -> DatabaseState:
+        async with self._database.read() as connection:
+            return await send_counts.find_database_state(connection)
+
+    async def _agrees(
+        self,
+        mark: HighWaterMark,
+        marks: Mapping[str, Counted],
+        first: DatabaseState,
+        standing: DatabaseState,
+        *,
+        is_time_up: bool,
+    ) -> bool:
+        """Whether this is the database that the marks know. Then the mark follows it."""
+        reason = why_restored(marks, standing)
+        if not marks:
+            verdict = judge_newcomer(first, standing, is_time_up=is_time_up)
+            if verdict is Newcomer.WAITS:
+                return False
+            if verdict is Newcomer.FENCES:
+                reason = f"The host {socket.gethostname()} has no mark of this installation, and no other worker lives."
+        if reason is not None:
+            beyond = max((each.epoch for each in marks.values()), default=0)
+            epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
+            # The mark follows, so that what operators release is not fenced again at the next look.
+            await asyncio.to_thread(mark.write, Counted(epoch, 0, 0))
+            return False
+        counted = Counted(
+            standing.epoch, standing.total, standing.batches_of(self.worker_id), standing.looks_of(self.worker_id)
+        )
+        await asyncio.to_thread(mark.write, counted)
+        return True
+
+    async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: Counted | None) -> bool:
+        """Whether a claimed batch may be sent; it is written to the mark first. `before` is the mark before the claim.
+
+        Not on a server or in an epoch that this worker has not compared: other workers may have sent more. And not on a
+        schema that no longer serves this version: what it has just written may mean something else there.
+        """
+        if batch is not None and batch.serves > migrations()[-1].number:
+            return False
+        if batch is None or self._first is None or batch.server_id != self._first.server_id:
+            return False
+        if self._high_water_mark is None:
+            return True
+        if before is None or batch.counted.epoch != before.epoch:
+            return False
+        if (reason := why_exchanged(before, batch.counted)) is not None:
+            await self._fence(reason, epoch=before.epoch, beyond=before.epoch)
+            return False
+        await asyncio.to_thread(self._high_water_mark.write, batch.counted)
+        return True
+
+    async def count_numbering(self, tx: Tx) -> Counted | None:
+        """Events are numbered in this transaction: count it as a look. Give the count to `note_numbering` afterwards.
+
+        A database that was restored unnoticed would give these numbers to other events, which readers of the feed would
+        then miss. So a worker numbers only what it has looked at, and not if the database has lost looks of its own;
+        nor in an epoch that its mark does not know, where the mark would show no restore.
+        """
+        if self._state_dir is None:
+            return None
+        counted = self.counted
+        now = await send_counts.count_look(tx, self.worker_id) if self._is_seen else None
+        if now is None or counted is None or now.epoch != counted.epoch or now.looks <= counted.looks:
+            raise NotCompared
+        return now
+
+    async def note_numbering(self, counted: Counted | None) -> None:
+        """After the commit. In a mark that is of a later epoch by now it is not noted."""
+        if counted is not None and self._high_water_mark is not None:
+            await asyncio.to_thread(self._high_water_mark.write, counted)
+
+    async def leave(self) -> None:
+        """Note that this worker has ended, and close its mark."""
+        if self._is_seen:
+            async with self._database.begin() as tx:
+                await send_counts.note_ended(tx, self.worker_id, comes_back=self._high_water_mark is not None)
+        if self._high_water_mark is not None:
+            self._high_water_mark.close()

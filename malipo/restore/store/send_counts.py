@@ -1,0 +1,143 @@
+"""The SQL of worker_send_counts: the batches that each worker has sent, its looks, and the server that it looked at."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.db.schema import SERVES
+from malipo.restore.high_water_mark import Counted
+from malipo.restore.mark_comparison import DatabaseState, Worker
+from malipo.restore.worker_reports import REMEMBERED, RUNNING, WorkerReport
+
+# Which server and database this is. A restart, a fail-over and a restore each give it another id.
+_SERVER_ID = """
+    (SELECT floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '-' || oid
+     FROM pg_database WHERE datname = current_database())
+"""
+# Follows the server's id in the row of a worker that has compared it and waits for the others to do so.
+_WAITS = " waits"
+# Whether the workers have compared this server with their marks, as a condition: one of them has, and has waited for
+# those that ran beside it. Before that, what the database calls unsent may have been sent and paid, and the next number
+# of a feed may be another event's: nothing is sent, lapses, is cancelled or gets a number. A database that no worker
+# has ever seen has sent nothing.
+IS_COMPARED = f"""
+    (NOT EXISTS (SELECT FROM worker_send_counts)
+     OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER_ID}))
+"""
+# A database that is younger, and that no worker has seen, is new: payments may wait in it for the first worker.
+_NEW = timedelta(days=1)
+
+
+async def find_database_state(connection: Conn) -> DatabaseState:
+    row = await connection.fetchrow(
+        f"""
+        SELECT pg_is_in_recovery(), {_SERVER_ID}, epoch, EXISTS (SELECT FROM transactions),
+               epoch = 1 AND epoch_began_at > now() - interval '{_NEW.total_seconds():.0f} seconds'
+        FROM installation
+        """
+    )
+    assert row is not None
+    is_standby, server_id, epoch, has_payments, is_new = row.values()
+    rows = await connection.fetch(
+        "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count FROM worker_send_counts"
+    )
+    workers = {
+        worker_id: Worker(batches, seen_at, compared.removesuffix(_WAITS), looks)
+        for worker_id, batches, seen_at, compared, looks in (each.values() for each in rows)
+    }
+    return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
+
+
+async def note_running(
+    tx: Tx, worker_id: str, host: str, routes: Sequence[str] | None = None, *, server_id: str, is_waiting: bool
+) -> int | None:
+    """Note that a worker has compared this server, whether it waits for others to do so, and what it carries; None: it
+    does not report that. How often it has looked; None: this is another server, which it has not compared."""
+    looks: int | None = await tx.fetchval(
+        f"""
+        INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count, routes, routes_at)
+        SELECT $1, $2, $4, 1, $5::text[], CASE WHEN $5::text[] IS NOT NULL THEN now() END WHERE {_SERVER_ID} = $3
+        ON CONFLICT (worker_id) DO UPDATE
+        SET seen_at = now(), host = excluded.host, server_id = excluded.server_id, look_count = w.look_count + 1,
+            routes = excluded.routes, routes_at = excluded.routes_at
+        RETURNING look_count
+        """,
+        worker_id,
+        host,
+        server_id,
+        server_id + _WAITS if is_waiting else server_id,
+        None if routes is None else list(routes),
+    )
+    return looks
+
+
+async def find_reports(connection: Conn) -> list[WorkerReport]:
+    """What workers have reported that they carry, also those that have ended since a short time."""
+    rows = await connection.fetch(
+        """
+        SELECT routes, routes_at > now() - $1::interval AND seen_at > '-infinity' FROM worker_send_counts
+        WHERE routes_at > now() - $2::interval
+        """,
+        RUNNING,
+        REMEMBERED,
+    )
+    return [WorkerReport(frozenset(routes), is_running) for routes, is_running in (row.values() for row in rows)]
+
+
+async def count_look(tx: Tx, worker_id: str) -> Counted | None:
+    """Count a look of a worker that has compared this database before. The epoch, and how often it has looked; None:
+    the database does not know the worker."""
+    row = await tx.fetchrow(
+        """
+        UPDATE worker_send_counts SET look_count = look_count + 1 WHERE worker_id = $1
+        RETURNING (SELECT epoch FROM installation), look_count
+        """,
+        worker_id,
+    )
+    return None if row is None else Counted(row[0], total=0, own=0, looks=row[1])
+
+
+async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
+    """Note that a worker has ended. One without a mark never comes back under its id: its count is added to that of
+    all workers that ended so."""
+    if comes_back:
+        await tx.execute("UPDATE worker_send_counts SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
+        return
+    await tx.execute(
+        """
+        WITH gone AS (DELETE FROM worker_send_counts WHERE worker_id = $1 RETURNING batch_count, server_id)
+        INSERT INTO worker_send_counts (worker_id, host, batch_count, seen_at, server_id)
+        SELECT 'wrk_ended', '', batch_count, '-infinity', server_id FROM gone
+        ON CONFLICT (worker_id) DO UPDATE
+        SET batch_count = worker_send_counts.batch_count + excluded.batch_count, server_id = excluded.server_id
+        """,
+        worker_id,
+    )
+
+
+class CountedBatch(NamedTuple):
+    """The counts after the commit that claimed a batch, and the server that committed it."""
+
+    counted: Counted
+    server_id: str
+    serves: int  # the last migration of the oldest version that the schema served then
+
+
+def counting(worker_id: str) -> str:
+    """A part of the statement that claims a batch of sends: it counts the batch. The total may miss what other workers
+    count at the same moment; the worker's own count is exact."""
+    return f"""
+        UPDATE worker_send_counts SET batch_count = batch_count + 1, seen_at = now() WHERE worker_id = {worker_id}
+        RETURNING (SELECT epoch FROM installation) AS epoch,
+                  (SELECT coalesce(sum(batch_count), 0) FROM worker_send_counts)::bigint + 1 AS total,
+                  batch_count AS own, {_SERVER_ID} AS server_id, {SERVES} AS serves
+    """
+
+
+async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
+    """The counts of a batch that an earlier try has counted."""
+    standing = await find_database_state(connection)
+    counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
+    serves: int = await connection.fetchval(f"SELECT {SERVES}")
+    return CountedBatch(counted, standing.server_id, serves) if worker_id in standing.workers else None

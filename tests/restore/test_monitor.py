@@ -1,0 +1,90 @@
+"""A database that comes between two looks, and is not migrated yet, is no error of malipo."""
+
+import io
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from malipo import clock, log
+from malipo.api import health
+from malipo.app.service import Service
+from malipo.db import Database
+from malipo.db.schema import SchemaMonitor
+from malipo.metrics import Metrics
+from malipo.monitoring.collector import Collector
+from malipo.restore.monitor import InstallationMonitor
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS, _create
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    """What is logged."""
+    stream = io.StringIO()
+    before = log._Output.stream, log._Output.threshold
+    handlers, level = logging.root.handlers[:], logging.root.level
+    log.configure(level="info", stream=stream)
+    yield stream
+    log._Output.stream, log._Output.threshold = before
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+
+
+def logged(stream: io.StringIO) -> list[dict[str, Any]]:
+    log.flush()
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+async def empty(postgres: str, tmp_path: Path) -> AsyncIterator[Database]:
+    """A database that lets malipo in, and has no table."""
+    async with Database.opened(await _create(postgres, f"empty_{tmp_path.name[-20:]}"), size=2) as database:
+        yield database
+
+
+@pytest.fixture
+async def unseen(tmp_path: Path) -> AsyncIterator[SchemaMonitor]:
+    """It has looked while no database was there."""
+    async with Database.opened(f"postgresql://malipo@/malipo?host={tmp_path}", size=1) as away:
+        yield SchemaMonitor(away)
+
+
+async def test_a_database_that_comes_after_the_look_at_its_schema_is_looked_at_again(
+    empty: Database, unseen: SchemaMonitor, stream: io.StringIO
+) -> None:
+    monitor = InstallationMonitor(empty)
+    seen, monitor.schema = monitor.schema, unseen
+    await monitor.look()
+    assert logged(stream) == []
+
+    monitor.schema = seen
+    await monitor.look()
+    [line] = logged(stream)
+    assert (line["event"], line["reason"]) == (
+        "schema.not_served",
+        "The database has no schema yet: run malipo migrate.",
+    )
+
+
+async def test_a_process_is_not_ready_before_it_has_seen_the_schema(
+    empty: Database, unseen: SchemaMonitor, stream: io.StringIO
+) -> None:
+    service = Service.assemble(Settings(**NO_LIMITS), empty)
+    service.standing.schema = unseen
+    scope = {"type": "http", "method": "GET", "path": "/readyz", "headers": [], "query_string": b""}
+    answer = await health.readyz(service, Request(scope))
+    assert answer.status_code == 503
+    assert "The schema of the database was not seen yet." in bytes(answer.body).decode()
+    assert logged(stream) == []
+
+
+async def test_gauges_of_a_database_that_is_not_migrated_are_no_error(empty: Database, stream: io.StringIO) -> None:
+    schema = SchemaMonitor(empty)
+    collector = Collector(empty, Metrics().money, Settings(**NO_LIMITS), clock.now, schema)
+    await collector.look()
+    assert [line["event"] for line in logged(stream)] == ["schema.not_served"]
