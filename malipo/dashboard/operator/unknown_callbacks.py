@@ -10,5 +10,5 @@ _MOST_SHOWN = 200
 
 
 async def show(request: OperatorRequest) -> Response:
-    found = await request.service.read(lambda connection: unknown_callbacks.find(connection, most=_MOST_SHOWN))
+    found = await request.parts.queries.read(lambda connection: unknown_callbacks.find(connection, most=_MOST_SHOWN))
     return render.page(request, "operator/callbacks.html", callbacks=found, is_cut=len(found) == _MOST_SHOWN)
