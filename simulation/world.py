@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from malipo import clock, log, randomness
 from malipo.api.app import App
 from malipo.api.http.protocol import Protocol
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
@@ -208,7 +208,7 @@ class World:
             resolver=_NoNames(),
             open_socket=socket_factory,
         )
-        service = Service.assemble(settings, database, clock=self.clock_of(process), webhook_client=client)
+        service = assemble(settings, database, clock=self.clock_of(process), webhook_client=client)
         self.services[process] = service
         return service
 

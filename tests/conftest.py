@@ -22,7 +22,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.embedded import server
@@ -225,7 +225,7 @@ def settings() -> Settings:
 
 @pytest.fixture
 async def service(database: Database, settings: Settings) -> AsyncIterator[Service]:
-    service = Service.assemble(settings, database)
+    service = assemble(settings, database)
     yield service
     await service.finish()
 

@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.build import build_id
 from malipo.cli import parser
 from malipo.dashboard.language import catalogue
@@ -243,7 +243,7 @@ def _main() -> None:
     client_context()  # reads the machine's authorities, for a twentieth of a second
     make_ahead(3)  # of M-Pesa, Airtel Money and AzamPay: all simulators of a run have the same
     # Compiles the patterns of two hundred routes, which Python then knows.
-    WebApplication(Service.assemble(Settings(), Database("postgresql://nobody@/none")), most_pages=1)
+    WebApplication(assemble(Settings(), Database("postgresql://nobody@/none")), most_pages=1)
     assert threading.active_count() == 1, "a thread would not be forked"
     gc.collect()
     gc.freeze()

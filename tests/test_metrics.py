@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.metrics import Metrics
 from malipo.restore.store import installation
 from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
@@ -99,7 +99,7 @@ async def test_a_process_learns_without_a_restart_that_nothing_is_sent(running: 
     await until_shown(fenced=0, held=0, epoch=1)
     epoch = await service.fence("A test says that it was restored.", epoch=1)
     await until_shown(fenced=1, held=0, epoch=epoch)
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await installation.end_fence(tx)
         await installation.set_hold(tx, held_by="operator asha", reason="Counting")
     await until_shown(fenced=0, held=1, epoch=epoch)

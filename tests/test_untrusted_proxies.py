@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api.health import readyz
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.http.client_address import UntrustedProxies
 from malipo.http_server.app import WebApplication
@@ -64,9 +64,9 @@ def test_nothing_is_said_of_a_proxy_that_is_trusted_nor_of_a_client_of_its_own()
 
 
 async def test_readyz_is_ready_and_warns(database: Database) -> None:
-    service = Service.assemble(Settings(), database)
+    service = assemble(Settings(), database)
     assert b"warnings" not in (await readyz(service, request())).body
-    service.untrusted_proxies.look(request(x_forwarded_for="196.41.7.9"))
+    service.health.untrusted_proxies.look(request(x_forwarded_for="196.41.7.9"))
     answer = await readyz(service, request())
     assert answer.status_code == 200
     (warning,) = json.loads(bytes(answer.body))["warnings"]
@@ -90,10 +90,10 @@ async def test_it_is_noticed_in_the_requests_of_whoever_is_known_and_no_stranger
 ) -> None:
     """Whoever did could have an operator trust an address of theirs."""
     cookie = await logged_in(service, database, merchant)
-    session_id = service.cookies.session_of(cookie.partition(b"=")[2].decode())
+    session_id = service.accounts.cookies.session_of(cookie.partition(b"=")[2].decode())
     assert session_id is not None
     async with database.begin() as tx:
-        granted = await service.sessions.grant(tx, session_id, clock.now())
+        granted = await service.accounts.sessions.grant(tx, session_id, clock.now())
     path, header = {
         "key": ("/v1/wallet", b"x-api-key: " + merchant.key.encode()),
         "cookie": ("/dashboard/wallet", cookie),
@@ -103,10 +103,10 @@ async def test_it_is_noticed_in_the_requests_of_whoever_is_known_and_no_stranger
     for path_of_stranger in (path, "/dashboard/login", "/operator/login"):
         await line.say(get(path_of_stranger, FORWARDED))
         assert (await line.hear()).status in (200, 303, 401)
-    assert service.untrusted_proxies.warning is None
+    assert service.health.untrusted_proxies.warning is None
     await line.say(get(path, header, FORWARDED))
     assert (await line.hear()).status == 200
-    assert "127.0.0.1" in str(service.untrusted_proxies.warning)
+    assert "127.0.0.1" in str(service.health.untrusted_proxies.warning)
 
 
 async def test_at_the_start_it_is_said_if_no_proxy_is_named(start: Callable[..., Running], database_url: str) -> None:

@@ -11,7 +11,7 @@ import asyncpg
 from benchmarks import database
 from benchmarks.load import CannotMeasure
 from benchmarks.systems import Postmaster
-from malipo.app.service import EVENTS_TOPIC
+from malipo.outbox.event import EVENTS_TOPIC
 
 _EVERY_SECONDS = 0.02
 _LOOK_SECONDS = 0.2

@@ -7,10 +7,10 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.auth import actor_of
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
-from malipo.app.service import Service
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
 from malipo.merchants.store import api_keys
@@ -19,14 +19,14 @@ from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
 
 
-async def list_(service: Service, session: Session, request: Request) -> Response:
-    found = await service.read(lambda connection: api_keys.find_all(connection, session.person.merchant_id))
+async def list_(parts: ApiParts, session: Session, request: Request) -> Response:
+    found = await parts.queries.read(lambda connection: api_keys.find_all(connection, session.person.merchant_id))
     return success({"apiKeys": [_listed(key) for key in found]})
 
 
-async def create(service: Service, session: Session, request: Request) -> Response:
+async def create(parts: ApiParts, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
-    now = service.clock()
+    now = parts.clock()
     name = fields.required_text("name", most=100, is_line=True)
     permissions = fields.choices("permissions", Permission)
     environment = fields.choice("environment", Environment) or Environment.LIVE
@@ -36,15 +36,15 @@ async def create(service: Service, session: Session, request: Request) -> Respon
     if expires_at is not None and expires_at <= now:
         fields.wrong("expiresAt", "date_invalid", "expiresAt must be in the future.")
     fields.check()
-    key = await service.write(
+    key = await parts.queries.write(
         lambda tx: issue_api_keys.create_key(
             tx,
             session.person.merchant_id,
             name=name,
             permissions=permissions,
             environment=environment,
-            brand=service.settings.key_prefix,
-            actor=actor_of(service, session, request),
+            brand=parts.settings.key_prefix,
+            actor=actor_of(parts, session, request),
             now=now,
             expires_at=expires_at,
             ip_allowlist=ip_allowlist,
@@ -56,11 +56,11 @@ async def create(service: Service, session: Session, request: Request) -> Respon
     return success({"apiKey": _shown(key) | {"key": key.text}, "message": message}, status=201)
 
 
-async def revoke(service: Service, session: Session, request: Request) -> Response:
+async def revoke(parts: ApiParts, session: Session, request: Request) -> Response:
     key_id = id_in(request, issue_api_keys.NoSuchKey)
-    actor = actor_of(service, session, request)
-    await service.write(
-        lambda tx: issue_api_keys.revoke_key(tx, session.person.merchant_id, key_id, actor=actor, now=service.clock())
+    actor = actor_of(parts, session, request)
+    await parts.queries.write(
+        lambda tx: issue_api_keys.revoke_key(tx, session.person.merchant_id, key_id, actor=actor, now=parts.clock())
     )
     return success({"message": "The key is revoked."})
 

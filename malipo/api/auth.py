@@ -3,7 +3,7 @@
 from starlette.requests import Request
 
 from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct, is_confirmed_by_token
-from malipo.app.service import Service
+from malipo.api.parts import ApiParts
 from malipo.audit_log.actor import Actor, key_at
 from malipo.errors import Forbidden, Unauthorized
 from malipo.http.client_address import address_of
@@ -15,14 +15,14 @@ from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass
 
 
-async def authenticate(service: Service, request: Request, rate_class: RateClass) -> Caller:
+async def authenticate(parts: ApiParts, request: Request, rate_class: RateClass) -> Caller:
     """The caller, or why not: key, merchant, address, rate limit, in this order."""
     key = header_of(request, "x-api-key")
     if not key:
         raise Unauthorized("The API key is missing or not valid.")
-    address = address_of(request, service.settings.trusted_proxies)
-    caller = await service.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
-    service.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
+    address = address_of(request, parts.settings.trusted_proxies)
+    caller = await parts.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
+    parts.health.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
     return caller
 
 
@@ -37,13 +37,13 @@ def require(caller: Caller, permission: Permission) -> None:
         raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
 
 
-async def session_of(service: Service, request: Request) -> Session:
+async def session_of(parts: ApiParts, request: Request) -> Session:
     """The session of a person who is logged in. An API key is not accepted here."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise SessionOver
-    session = await service.sessions.session_of(token.strip(), now=service.clock())
-    service.untrusted_proxies.look(request)
+    session = await parts.accounts.sessions.session_of(token.strip(), now=parts.clock())
+    parts.health.untrusted_proxies.look(request)
     return session
 
 
@@ -52,8 +52,8 @@ def require_right(session: Session, right: Right) -> None:
         raise Forbidden(f"Your role ({session.person.role}) does not allow this.", code="role_insufficient")
 
 
-def require_confirmation(service: Service, session: Session, act: SensitiveAct | None) -> None:
-    if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=service.clock()):
+def require_confirmation(parts: ApiParts, session: Session, act: SensitiveAct | None) -> None:
+    if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=parts.clock()):
         raise ConfirmationRequired
 
 
@@ -65,7 +65,7 @@ def merchant_of(party: Party) -> str:
     return party.merchant_id if isinstance(party, Caller) else party.person.merchant_id
 
 
-def actor_of(service: Service, party: Party, request: Request) -> Actor:
+def actor_of(parts: ApiParts, party: Party, request: Request) -> Actor:
     """Who acts, for the audit log."""
-    address = str(address_of(request, service.settings.trusted_proxies))
+    address = str(address_of(request, parts.settings.trusted_proxies))
     return key_at(party.key_id, address) if isinstance(party, Caller) else Actor(party.person.email, address)

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from malipo.api.auth import actor_of, header_of
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import Form, pagination, success
 from malipo.api.urls import id_in
-from malipo.app.service import Service
 from malipo.http.body_limit import MOST_BATCH_BYTES
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency
@@ -28,17 +28,17 @@ from malipo.validation.fields import Fields
 _MOST_READ_AT_ONCE = 200
 
 
-async def create(service: Service, caller: Caller, request: Request) -> Response:
+async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(await object_of(request, most_bytes=MOST_BATCH_BYTES))
-    service.queries.begin_waiting()  # A long body takes its time: that is not the database's.
-    key, requester, now = header_of(request, idempotency.HEADER), _requester(caller), service.clock()
+    parts.queries.begin_waiting()  # A long body takes its time: that is not the database's.
+    key, requester, now = header_of(request, idempotency.HEADER), _requester(caller), parts.clock()
 
     def read() -> BatchOrder:
         return batch_order_of(
             fields,
             caller.merchant_id,
             key=key,
-            terms=service.terms,
+            terms=parts.payments.terms,
             now=now,
             requester=requester,
             is_key_required=caller.requires_idempotency_key,
@@ -46,68 +46,70 @@ async def create(service: Service, caller: Caller, request: Request) -> Response
 
     items = fields.raw("items")
     is_long = isinstance(items, list) and len(items) > _MOST_READ_AT_ONCE
-    made = await service.batches.create(await asyncio.to_thread(read) if is_long else read())
+    made = await parts.batches.create(await asyncio.to_thread(read) if is_long else read())
     headers = {"Idempotency-Replayed": "true"} if made.is_replay else None
     return success({"batch": views.created(made.batch)}, status=201, headers=headers)
 
 
-async def list_(service: Service, caller: Caller, request: Request) -> Response:
+async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     status = fields.choice("status", BatchStatus)
     page, limit = fields.page(), fields.limit()
     fields.check()
-    total, found = await service.read_snapshot(
+    total, found = await parts.queries.read_snapshot(
         lambda connection: batches.find_page(connection, caller.merchant_id, status=status, page=page, limit=limit)
     )
     shown = [views.listed(each) for each in found]
     return success({"batches": shown, "pagination": pagination(total, page=page, limit=limit)})
 
 
-async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
-    return await _shown(service, caller, id_in(request, NoSuchBatch))
+async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
+    return await _shown(parts, caller, id_in(request, NoSuchBatch))
 
 
-async def list_items(service: Service, caller: Caller, request: Request) -> Response:
+async def list_items(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     form = fields.choice("format", Form) or Form.JSON
     page, limit = fields.page(), fields.limit()
     fields.check()
-    batch = (await _find(service, caller, id_in(request, NoSuchBatch))).batch
+    batch = (await _find(parts, caller, id_in(request, NoSuchBatch))).batch
     if form is Form.CSV:
-        pieces = progress.stream(service.queries.read_part, batch)
+        pieces = progress.stream(parts.queries.read_part, batch)
         headers = {"Content-Disposition": f'attachment; filename="{batch.id}.csv"'}
         return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
     first = (page - 1) * limit
     lines: list[BatchLine] = []
     if first < batch.item_count:
-        lines = await service.read_snapshot(
+        lines = await parts.queries.read_snapshot(
             lambda connection: progress.find_lines(connection, batch, first=first, limit=limit)
         )
     shown = [views.item(each) for each in lines]
     return success({"items": shown, "pagination": pagination(batch.item_count, page=page, limit=limit)})
 
 
-async def approve(service: Service, caller: Caller, request: Request) -> Response:
+async def approve(parts: ApiParts, caller: Caller, request: Request) -> Response:
     # It stands in the audit log as that of a person does: it sends the money.
-    requester = replace(_requester(caller), actor=actor_of(service, caller, request))
+    requester = replace(_requester(caller), actor=actor_of(parts, caller, request))
     approval = Approval(caller.merchant_id, id_in(request, NoSuchBatch), requester)
-    approved = await service.batches.approve(approval)
-    return await _shown(service, caller, approved.id)
+    approved = await parts.batches.approve(approval)
+    return await _shown(parts, caller, approved.id)
 
 
-async def cancel(service: Service, caller: Caller, request: Request) -> Response:
+async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
     cancellation = BatchCancellation(caller.merchant_id, id_in(request, NoSuchBatch), _requester(caller))
-    cancelled = await service.batches.cancel(cancellation)
-    return await _shown(service, caller, cancelled.id)
+    cancelled = await parts.batches.cancel(cancellation)
+    return await _shown(parts, caller, cancelled.id)
 
 
-async def _shown(service: Service, caller: Caller, batch_id: str) -> Response:
-    found = await _find(service, caller, batch_id)
+async def _shown(parts: ApiParts, caller: Caller, batch_id: str) -> Response:
+    found = await _find(parts, caller, batch_id)
     return success({"batch": views.retrieved(found.batch, found.counts)})
 
 
-async def _find(service: Service, caller: Caller, batch_id: str) -> Progress:
-    found = await service.read_snapshot(lambda connection: progress.find(connection, caller.merchant_id, batch_id))
+async def _find(parts: ApiParts, caller: Caller, batch_id: str) -> Progress:
+    found = await parts.queries.read_snapshot(
+        lambda connection: progress.find(connection, caller.merchant_id, batch_id)
+    )
     if found is None:
         raise NoSuchBatch
     return found

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import ids, log, tracing
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import body_of
-from malipo.app.service import Service
 from malipo.errors import Forbidden, Missing
 from malipo.http.client_address import address_of
 from malipo.http.request_ids import note_transaction
@@ -21,13 +21,13 @@ from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 
 
-async def receive(service: Service, request: Request) -> Response:
+async def receive(parts: ApiParts, request: Request) -> Response:
     route = request.path_params["route"]
-    access = service.networks.callback_access.get(route)
+    access = parts.networks.callback_access.get(route)
     if access is None or not hmac.compare_digest(access.token.encode(), request.path_params["token"].encode()):
         raise Missing("There is nothing at this address.")
-    _require_address(service, access, request)
-    connector = service.networks.connectors[route]
+    _require_address(parts, access, request)
+    connector = parts.networks.connectors[route]
     callback = Callback(dict(request.headers), await body_of(request))
     news = connector.read(callback)
     if news is None:
@@ -35,23 +35,23 @@ async def receive(service: Service, request: Request) -> Response:
     else:
         if news.answer.alert is not None:
             log.error("network.alert", route=route, alert=news.answer.alert)
-        await _take_in(service, route, news)
+        await _take_in(parts, route, news)
     answer = connector.acknowledge(callback, news)
     return Response(answer.body, answer.status, media_type=answer.media_type)
 
 
-def _require_address(service: Service, access: CallbackAccess, request: Request) -> None:
-    address = address_of(request, service.settings.trusted_proxies)
+def _require_address(parts: ApiParts, access: CallbackAccess, request: Request) -> None:
+    address = address_of(request, parts.settings.trusted_proxies)
     if access.allowed and not any(address in network for network in access.allowed):
         raise Forbidden("This address may not send callbacks.", code="address_not_allowed")
 
 
-async def _take_in(service: Service, route: str, news: News) -> None:
+async def _take_in(parts: ApiParts, route: str, news: News) -> None:
     """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
-    access = service.networks.callback_access[route]
+    access = parts.networks.callback_access[route]
     report = Report(
-        id=ids.mint("hrg_", service.clock()),
-        channels=service.networks.reach[route],
+        id=ids.mint("hrg_", parts.clock()),
+        channels=parts.networks.reach[route],
         key=news.key,
         received=ReceivedAnswer(
             connector=route,
@@ -60,10 +60,10 @@ async def _take_in(service: Service, route: str, news: News) -> None:
             is_trusted=news.is_signed,
             is_listed=bool(access.allowed),
             review_amount=access.review_amount,
-            cannot_query=cannot_query(service.networks.connectors[route]),
+            cannot_query=cannot_query(parts.networks.connectors[route]),
         ),
     )
-    settled = await service.settle(report)
+    settled = await parts.network_work.settle(report)
     if settled is None:
         answer = news.answer
         log.warning("callback.unknown_payment", route=route, verdict=answer.verdict, key=news.key, amount=answer.amount)
@@ -72,4 +72,4 @@ async def _take_in(service: Service, route: str, news: News) -> None:
     if tracing.active is not None:
         tracing.active.note_callback(settled.transaction.id, route, news.answer.verdict)
     if not (news.is_signed and settled.transaction.status.is_final):
-        service.notifier.notify(route)  # It may have made a status query due.
+        parts.network_work.wake_querier(route)

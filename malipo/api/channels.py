@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.api.parts import ApiParts
 from malipo.api.responses import success
-from malipo.app.service import Service
 from malipo.merchants.authenticate import Caller
 from malipo.networks import circuit_store
 from malipo.networks.channels import PROFILES, channel_of
@@ -13,7 +13,7 @@ from malipo.payments.fees import MIN_AMOUNT
 from malipo.validation.fields import Fields
 
 
-async def list_(service: Service, caller: Caller, request: Request) -> Response:
+async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     query = dict(request.query_params)
     if query.get("phone", "").startswith(" "):
         query["phone"] = "+" + query["phone"][1:]  # A plus that was not percent-encoded: what is meant is plain.
@@ -21,11 +21,11 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     phone = fields.phone("phone") if fields.raw("phone") is not None else None
     fields.check()
     suggested = None if phone is None else channel_of(phone)
-    down = await service.read(circuit_store.find_down)
+    down = await parts.queries.read(circuit_store.find_down)
 
     def is_up(channel: Channel) -> bool:
         """Whether payments of both types are sent at once: each has a connector, and none is known to be down."""
-        ways = [service.networks.routes.get((channel, type_)) for type_ in Type]
+        ways = [parts.networks.routes.get((channel, type_)) for type_ in Type]
         return all(way is not None and way not in down for way in ways)
 
     channels = [
@@ -33,7 +33,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
             "channel": channel,
             "name": profile.name,
             "minAmount": MIN_AMOUNT,
-            "maxAmount": service.terms.max_amounts[channel],
+            "maxAmount": parts.payments.terms.max_amounts[channel],
             "prefixes": profile.prefixes,
             "isUp": is_up(channel),
         }

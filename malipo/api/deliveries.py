@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.auth import Party, actor_of, merchant_of
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.api.webhooks import endpoint_in, get
-from malipo.app.service import Service
 from malipo.validation.fields import Fields
 from malipo.webhooks import resend
 from malipo.webhooks.delivery_state import State
@@ -20,14 +20,14 @@ from malipo.webhooks.store import delivery_history
 from malipo.webhooks.store.delivery_history import Attempt, DeliveryHistory
 
 
-async def list_(service: Service, party: Party, request: Request) -> Response:
+async def list_(parts: ApiParts, party: Party, request: Request) -> Response:
     fields = Fields(request.query_params)
     state = fields.choice("state", State)
     before = fields.text("before", most=64) or None
     limit = fields.limit()
     fields.check()
-    endpoint = await get(service, party, request)
-    found = await service.read_snapshot(
+    endpoint = await get(parts, party, request)
+    found = await parts.queries.read_snapshot(
         lambda connection: delivery_history.page(connection, endpoint.id, state=state, before=before, limit=limit + 1)
     )
     shown: dict[str, Any] = {"deliveries": [_shown(each) for each in found[:limit]]}
@@ -36,42 +36,46 @@ async def list_(service: Service, party: Party, request: Request) -> Response:
     return success(shown)
 
 
-async def retrieve(service: Service, party: Party, request: Request) -> Response:
-    endpoint = await get(service, party, request)
-    return success({"delivery": _shown(await _get(service, endpoint.id, _delivery_in(request)))})
+async def retrieve(parts: ApiParts, party: Party, request: Request) -> Response:
+    endpoint = await get(parts, party, request)
+    return success({"delivery": _shown(await _get(parts, endpoint.id, _delivery_in(request)))})
 
 
-async def test(service: Service, party: Party, request: Request) -> Response:
+async def test(parts: ApiParts, party: Party, request: Request) -> Response:
     """The response has the receiver's answer, as soon as a worker has sent the test."""
     endpoint_id = endpoint_in(request)
-    event_id = await service.test_endpoint(merchant_of(party), endpoint_id, actor=actor_of(service, party, request))
-    return success({"delivery": _shown(await _get(service, endpoint_id, event_id))})
+    event_id = await parts.webhooks.test_endpoint(
+        parts.queries, merchant_of(party), endpoint_id, actor=actor_of(parts, party, request)
+    )
+    return success({"delivery": _shown(await _get(parts, endpoint_id, event_id))})
 
 
-async def redeliver(service: Service, party: Party, request: Request) -> Response:
-    actor, now, endpoint_id = actor_of(service, party, request), service.clock(), endpoint_in(request)
+async def redeliver(parts: ApiParts, party: Party, request: Request) -> Response:
+    actor, now, endpoint_id = actor_of(parts, party, request), parts.clock(), endpoint_in(request)
     event_id = _delivery_in(request)
-    await service.write(
+    await parts.queries.write(
         lambda tx: resend.redeliver(tx, merchant_of(party), endpoint_id, event_id, actor=actor, now=now)
     )
-    service.wake_deliveries()
-    return success({"delivery": _shown(await _get(service, endpoint_id, event_id))}, status=202)
+    parts.webhooks.wake_sender()
+    return success({"delivery": _shown(await _get(parts, endpoint_id, event_id))}, status=202)
 
 
-async def recover(service: Service, party: Party, request: Request) -> Response:
+async def recover(parts: ApiParts, party: Party, request: Request) -> Response:
     fields = Fields(await object_of(request))
     fields.required("since")
     since = fields.moment("since")
     fields.check()
     assert since is not None
-    recovered = await service.recover(
-        merchant_of(party), endpoint_in(request), since=since, actor=actor_of(service, party, request)
+    recovered = await parts.webhooks.recover(
+        parts.queries, merchant_of(party), endpoint_in(request), since=since, actor=actor_of(parts, party, request)
     )
     return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)
 
 
-async def _get(service: Service, endpoint_id: str, event_id: str) -> DeliveryHistory:
-    found = await service.read_snapshot(lambda connection: delivery_history.get(connection, endpoint_id, event_id))
+async def _get(parts: ApiParts, endpoint_id: str, event_id: str) -> DeliveryHistory:
+    found = await parts.queries.read_snapshot(
+        lambda connection: delivery_history.get(connection, endpoint_id, event_id)
+    )
     if found is None:
         raise NoSuchDelivery
     return found

@@ -4,8 +4,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
+from malipo.api.parts import ApiParts
 from malipo.api.responses import success
-from malipo.app.service import Service
 from malipo.db import Conn
 from malipo.http.client_disconnect import while_connected
 from malipo.merchants.authenticate import Caller
@@ -19,7 +19,7 @@ _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"
 
 
-async def list_(service: Service, caller: Caller, request: Request) -> Response:
+async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     limit = fields.limit()
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
@@ -27,14 +27,14 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     if after is not None and after != _LATEST and feed_cursors.parse(after) is None:
         fields.wrong("after", CursorUnknown.code, CursorUnknown.sentence)
     fields.check()
-    epoch, place = await _place(service, caller.merchant_id, after)
-    page = await _page(service, caller.merchant_id, place, limit)
+    epoch, place = await _place(parts, caller.merchant_id, after)
+    page = await _page(parts, caller.merchant_id, place, limit)
     if wait_seconds and not page.entries:
         # The page is empty, so `next` is the end of the feed.
-        change = service.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
+        change = parts.long_polls.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
         await while_connected(request, change)
-        service.queries.begin_waiting()
-        page = await _page(service, caller.merchant_id, page.next, limit)
+        parts.queries.begin_waiting()
+        page = await _page(parts, caller.merchant_id, page.next, limit)
     entries = [
         {"id": each.id, "event": each.event, "createdAt": clock.iso(each.created_at), "transaction": each.transaction}
         for each in page.entries
@@ -42,7 +42,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     return success({"events": entries, "next": cursor_of(epoch, page.next)})
 
 
-async def _place(service: Service, merchant_id: str, after: str | None) -> tuple[int, int | None]:
+async def _place(parts: ApiParts, merchant_id: str, after: str | None) -> tuple[int, int | None]:
     """The epoch that it is, and the number to read on after."""
 
     async def find(connection: Conn) -> tuple[int, int | None]:
@@ -56,8 +56,10 @@ async def _place(service: Service, merchant_id: str, after: str | None) -> tuple
         await feed_cursors.require_kept(connection, merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
         return epoch, number
 
-    return await service.read(find)
+    return await parts.queries.read(find)
 
 
-async def _page(service: Service, merchant_id: str, place: int | None, limit: int) -> Page:
-    return await service.read_snapshot(lambda connection: feed.page(connection, merchant_id, after=place, limit=limit))
+async def _page(parts: ApiParts, merchant_id: str, place: int | None, limit: int) -> Page:
+    return await parts.queries.read_snapshot(
+        lambda connection: feed.page(connection, merchant_id, after=place, limit=limit)
+    )

@@ -5,20 +5,25 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.app.service import Service
+from malipo.api.parts import ApiParts
 from malipo.errors import Forbidden
 from malipo.http.client_address import is_of_this_machine
+from malipo.metrics import Metrics
+from malipo.settings import Settings
 
 
-async def expose(service: Service, request: Request) -> Response:
-    if not may_read(service, request):
+async def expose(parts: ApiParts, request: Request) -> Response:
+    return exposition(parts.metrics, parts.settings, request)
+
+
+def exposition(metrics: Metrics, settings: Settings, request: Request) -> Response:
+    if not may_read(settings, request):
         raise Forbidden("Metrics are for this machine, or for whoever has the token.", code="metrics_forbidden")
-    return Response(service.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def may_read(service: Service, request: Request) -> bool:
+def may_read(settings: Settings, request: Request) -> bool:
     """Whether it comes from this machine, or has the token. `/readyz` asks too, before it repeats operators."""
-    settings = service.settings
     is_local = is_of_this_machine(request, settings.trusted_proxies)
     return is_local or _has_token(request, settings.metrics_token)
 

@@ -14,7 +14,7 @@ import yaml
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.app.service import Service
+from malipo.api.parts import ApiParts
 from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
 
@@ -77,7 +77,7 @@ def _made(max_amount: int) -> bytes:
     return msgspec.json.encode(served(max_amount))
 
 
-async def for_programs(service: Service, request: Request) -> Response:
-    content = await asyncio.to_thread(_made, service.terms.max_amount(None))
-    await service.wait_with_large_answer()
+async def for_programs(parts: ApiParts, request: Request) -> Response:
+    content = await asyncio.to_thread(_made, parts.payments.terms.max_amount(None))
+    await parts.large_answers.wait()
     return Response(content, media_type="application/json")

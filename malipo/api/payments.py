@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.auth import header_of
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of, optional_object_of
 from malipo.api.responses import pagination, success
-from malipo.app.service import Service
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.http.accept_language import Language, preferred
@@ -37,50 +37,50 @@ class View(StrEnum):
     FULL = "full"
 
 
-async def collect(service: Service, caller: Caller, request: Request) -> Response:
-    return await _initiate(service, caller, request, Type.COLLECTION)
+async def collect(parts: ApiParts, caller: Caller, request: Request) -> Response:
+    return await _initiate(parts, caller, request, Type.COLLECTION)
 
 
-async def disburse(service: Service, caller: Caller, request: Request) -> Response:
-    return await _initiate(service, caller, request, Type.DISBURSEMENT)
+async def disburse(parts: ApiParts, caller: Caller, request: Request) -> Response:
+    return await _initiate(parts, caller, request, Type.DISBURSEMENT)
 
 
-async def refund(service: Service, caller: Caller, request: Request) -> Response:
+async def refund(parts: ApiParts, caller: Caller, request: Request) -> Response:
     body = await optional_object_of(request)
-    collection = await _get(service, caller, request)
+    collection = await _get(parts, caller, request)
     order = refund_order_of(
         Fields(body),
         collection,
         key=header_of(request, idempotency.HEADER),
-        terms=service.terms,
-        now=service.clock(),
+        terms=parts.payments.terms,
+        now=parts.clock(),
         created_by=caller.key_id,
         payout_limits=caller.payout_limits,
         is_key_required=caller.requires_idempotency_key,
     )
-    return await _create(service, order)
+    return await _create(parts, order)
 
 
-async def _initiate(service: Service, caller: Caller, request: Request, type_: Type) -> Response:
+async def _initiate(parts: ApiParts, caller: Caller, request: Request, type_: Type) -> Response:
     order = order_of(
         Fields(await object_of(request)),
         type_,
         caller.merchant_id,
         key=header_of(request, idempotency.HEADER),
-        terms=service.terms,
-        now=service.clock(),
+        terms=parts.payments.terms,
+        now=parts.clock(),
         created_by=caller.key_id,
         payout_limits=caller.payout_limits,
         is_key_required=caller.requires_idempotency_key,
     )
-    return await _create(service, order)
+    return await _create(parts, order)
 
 
-async def _create(service: Service, order: Order) -> Response:
+async def _create(parts: ApiParts, order: Order) -> Response:
     if order.draft is not None:
         enter_payment(order.draft.id)
     try:
-        initiated = await service.initiate(order)
+        initiated = await parts.payments.initiate(order)
     except OutcomeUnknown:
         if order.draft is not None:
             note_transaction(order.draft.id)  # It may exist: whoever looks into it must know where.
@@ -90,7 +90,7 @@ async def _create(service: Service, order: Order) -> Response:
     return success({"transaction": views.created(initiated.transaction)}, status=201, headers=headers)
 
 
-async def list_(service: Service, caller: Caller, request: Request) -> Response:
+async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wanted = filter_in(fields)
     page, limit, view = fields.page(), fields.limit(), fields.choice("view", View)
@@ -102,7 +102,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
         total, found = await transaction_list.page(connection, merchant_id, wanted, page=page, limit=limit)
         return total, found if view is None else await transaction_list.with_corrections(connection, merchant_id, found)
 
-    total, found = await service.read_snapshot(find, is_search=wanted.may_be_costly)
+    total, found = await parts.queries.read_snapshot(find, is_search=wanted.may_be_costly)
     body = {"pagination": pagination(total, page=page, limit=limit)}
     if view is None:
         return success({"transactions": [views.listed(each) for each in found]} | body)
@@ -111,17 +111,17 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     return success({"transactions": lines} | body, headers=_headers_of(language))
 
 
-async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
+async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
     fields.check()
-    transaction = await _get(service, caller, request)
+    transaction = await _get(parts, caller, request)
     if wait_seconds and not transaction.status.is_final:
         key = (transaction.merchant_id, transaction.id)
-        change = service.statuses.until_changed(key, transaction.status, seconds=wait_seconds)
+        change = parts.long_polls.statuses.until_changed(key, transaction.status, seconds=wait_seconds)
         await while_connected(request, change)
-        service.queries.begin_waiting()
-        transaction = await _get(service, caller, request)
+        parts.queries.begin_waiting()
+        transaction = await _get(parts, caller, request)
     language = _language_of(request)
     return success({"transaction": views.retrieved(transaction, language)}, headers=_headers_of(language))
 
@@ -135,9 +135,9 @@ def _headers_of(language: Language) -> dict[str, str]:
     return {"Content-Language": language, "Vary": "Accept-Language"}
 
 
-async def _get(service: Service, caller: Caller, request: Request) -> Transaction:
+async def _get(parts: ApiParts, caller: Caller, request: Request) -> Transaction:
     name = _name_in(request)
-    transaction = await service.read(lambda connection: transactions.get(connection, caller.merchant_id, name))
+    transaction = await parts.queries.read(lambda connection: transactions.get(connection, caller.merchant_id, name))
     if transaction is None:
         raise NoSuchTransaction
     note_transaction(transaction.id)
@@ -152,7 +152,7 @@ def _name_in(request: Request) -> str:
     return name
 
 
-async def cancel(service: Service, caller: Caller, request: Request) -> Response:
-    transaction = await service.cancel(Cancellation(caller.merchant_id, _name_in(request)))
+async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
+    transaction = await parts.payments.cancel(Cancellation(caller.merchant_id, _name_in(request)))
     note_transaction(transaction.id)
     return success({"transaction": views.retrieved(transaction)})

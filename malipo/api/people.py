@@ -7,10 +7,10 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.auth import actor_of
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
-from malipo.app.service import Service
 from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.merchants import manage_people
@@ -28,44 +28,46 @@ class NoSuchPerson(Missing):
         super().__init__("There is no person with this id.")
 
 
-async def list_(service: Service, session: Session, request: Request) -> Response:
-    found = await service.read(lambda connection: people.find_all(connection, session.person.merchant_id))
+async def list_(parts: ApiParts, session: Session, request: Request) -> Response:
+    found = await parts.queries.read(lambda connection: people.find_all(connection, session.person.merchant_id))
     return success({"people": [_listed(person, session.person) for person in found]})
 
 
-async def add(service: Service, session: Session, request: Request) -> Response:
+async def add(parts: ApiParts, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
     email = fields.email("email")
     name = fields.text("name", most=100, is_line=True).strip()
     role = fields.choice("role", Role, is_required=True) or Role.VIEWER
     fields.check()
-    actor, now = actor_of(service, session, request), service.clock()
-    person, link = await service.invitations.invite(session, email=email, name=name, role=role, actor=actor, now=now)
+    actor, now = actor_of(parts, session, request), parts.clock()
+    person, link = await parts.accounts.invitations.invite(
+        session, email=email, name=name, role=role, actor=actor, now=now
+    )
     message = "Hand over the token: it lets the person choose a password once, within 24 hours."
     return success({"person": _shown(person), "passwordToken": link, "message": message}, status=201)
 
 
-async def change(service: Service, session: Session, request: Request) -> Response:
+async def change(parts: ApiParts, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
     role = fields.choice("role", Role, is_required=True) or Role.VIEWER
     fields.check()
-    actor = actor_of(service, session, request)
+    actor = actor_of(parts, session, request)
 
     async def act(tx: Tx) -> Person:
         person = await _get(tx, session, request)
-        await manage_people.change_role(tx, person, role, actor=actor, now=service.clock())
+        await manage_people.change_role(tx, person, role, actor=actor, now=parts.clock())
         return await _get(tx, session, request)
 
-    return success({"person": _shown(await service.write(act))})
+    return success({"person": _shown(await parts.queries.write(act))})
 
 
-async def remove(service: Service, session: Session, request: Request) -> Response:
-    actor = actor_of(service, session, request)
+async def remove(parts: ApiParts, session: Session, request: Request) -> Response:
+    actor = actor_of(parts, session, request)
 
     async def act(tx: Tx) -> None:
-        await manage_people.remove_person(tx, await _get(tx, session, request), actor=actor, now=service.clock())
+        await manage_people.remove_person(tx, await _get(tx, session, request), actor=actor, now=parts.clock())
 
-    await service.write(act)
+    await parts.queries.write(act)
     return success({"message": "The person is removed, and their sessions have ended."})
 
 

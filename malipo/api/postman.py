@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from malipo.api import openapi
 from malipo.api.docs import postman
+from malipo.api.parts import ApiParts
 from malipo.api.urls import base_url
-from malipo.app.service import Service
 
 FILE_NAME = "malipo.postman_collection.json"
 _HEADERS = {
@@ -22,10 +22,10 @@ _HEADERS = {
 }
 
 
-async def download(service: Service, request: Request) -> Response:
-    made = await asyncio.to_thread(_made, service.terms.max_amount(None))
-    content = msgspec.json.encode(postman.at(made, base_url(service, request)))
-    await service.wait_with_large_answer()
+async def download(parts: ApiParts, request: Request) -> Response:
+    made = await asyncio.to_thread(_made, parts.payments.terms.max_amount(None))
+    content = msgspec.json.encode(postman.at(made, base_url(parts.settings, request)))
+    await parts.large_answers.wait()
     return Response(content, media_type="application/json", headers=_HEADERS)
 
 

@@ -3,9 +3,9 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
-from malipo.app.service import Service
 from malipo.merchants.authenticate import Caller
 from malipo.networks.connector import Channel
 from malipo.payments.fees import MIN_AMOUNT, fee_of
@@ -14,16 +14,16 @@ from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
 
 
-async def preview(service: Service, caller: Caller, request: Request) -> Response:
+async def preview(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(await object_of(request))
     type_ = fields.choice("type", Type, is_required=True)
     channel = fields.choice("channel", Channel, is_required=True)
-    amount = fields.amount("amount", least=MIN_AMOUNT, most=service.terms.max_amount(channel))
+    amount = fields.amount("amount", least=MIN_AMOUNT, most=parts.payments.terms.max_amount(channel))
     fields.currency()
     fields.check()
     assert type_ is not None
     assert channel is not None
-    bands = await service.read(lambda connection: tariffs.find(connection, [caller.merchant_id]))
+    bands = await parts.queries.read(lambda connection: tariffs.find(connection, [caller.merchant_id]))
     fee = fee_of(amount, bands.get((caller.merchant_id, type_, channel), ()))
     is_payout = type_ is Type.DISBURSEMENT
     quote = {

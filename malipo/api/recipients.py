@@ -5,23 +5,23 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.auth import actor_of
+from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
-from malipo.app.service import Service
 from malipo.merchants.authenticate import Caller
 from malipo.networks.connector import Channel
-from malipo.recipients.look_up import Line, look_up
+from malipo.recipients.look_up import Line
 from malipo.validation.fields import Fields
 
 
-async def look_up_one(service: Service, caller: Caller, request: Request) -> Response:
+async def look_up_one(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(await object_of(request))
     channel = fields.choice("channel", Channel, is_required=True)
     phone = fields.phone("phone")
     fields.check()
     assert channel is not None
-    actor = actor_of(service, caller, request)
-    found = await look_up(service, caller.merchant_id, Line(channel, phone), actor=actor)
+    actor = actor_of(parts, caller, request)
+    found = await parts.recipients.look_up(caller.merchant_id, Line(channel, phone), actor=actor)
     recipient = {
         "channel": channel,
         "phone": phone,

@@ -28,17 +28,17 @@ from malipo.api import (
 )
 from malipo.api.auth import Party
 from malipo.api.docs import site as docs
-from malipo.app.service import Service
+from malipo.api.parts import ApiParts
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass
 
-OpenHandler = Callable[[Service, Request], Awaitable[Response]]
-TokenHandler = Callable[[Service, Session, Request], Awaitable[Response]]
-KeyHandler = Callable[[Service, Caller, Request], Awaitable[Response]]
-PartyHandler = Callable[[Service, Party, Request], Awaitable[Response]]
+OpenHandler = Callable[[ApiParts, Request], Awaitable[Response]]
+TokenHandler = Callable[[ApiParts, Session, Request], Awaitable[Response]]
+KeyHandler = Callable[[ApiParts, Caller, Request], Awaitable[Response]]
+PartyHandler = Callable[[ApiParts, Party, Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)

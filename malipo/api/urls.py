@@ -4,8 +4,8 @@ import re
 
 from starlette.requests import Request
 
-from malipo.app.service import Service
 from malipo.errors import Missing
+from malipo.settings import Settings
 
 
 def id_in(request: Request, missing: type[Missing], name: str = "id") -> str:
@@ -24,18 +24,18 @@ _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\]
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 
-def base_url(service: Service, request: Request) -> str:
+def base_url(settings: Settings, request: Request) -> str:
     """The base URL as the reader sees it. Only they see it, so it is trusted."""
     is_secure = "https" in (request.headers.get("x-forwarded-proto"), request.url.scheme)
-    return f"{'https' if is_secure else 'http'}://{_host(service, request)}"
+    return f"{'https' if is_secure else 'http'}://{_host(settings, request)}"
 
 
-def simulator_url(service: Service, request: Request) -> str:
+def simulator_url(settings: Settings, request: Request) -> str:
     """Where the reader finds the simulated phones: on the same host. The simulator speaks HTTP without TLS."""
-    host = _PORT.sub("", _host(service, request))
-    return f"http://{host}:{service.settings.simulator_port}"
+    host = _PORT.sub("", _host(settings, request))
+    return f"http://{host}:{settings.simulator_port}"
 
 
-def _host(service: Service, request: Request) -> str:
+def _host(settings: Settings, request: Request) -> str:
     host = request.headers.get("host", "")
-    return host if _HOST.fullmatch(host) else f"{service.settings.host}:{service.settings.port}"
+    return host if _HOST.fullmatch(host) else f"{settings.host}:{settings.port}"

@@ -4,16 +4,16 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
+from malipo.api.parts import ApiParts
 from malipo.api.responses import Form, pagination, success
-from malipo.app.service import Service
 from malipo.ledger.statement import COLUMNS, Filter, Kind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.authenticate import Caller
 from malipo.validation.fields import Fields
 
 
-async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
-    wallet, updated_at = await service.read(lambda connection: wallets.get(connection, caller.merchant_id))
+async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
+    wallet, updated_at = await parts.queries.read(lambda connection: wallets.get(connection, caller.merchant_id))
     shown = {
         "currency": money.CURRENCY,
         "available": wallet.available,
@@ -24,7 +24,7 @@ async def retrieve(service: Service, caller: Caller, request: Request) -> Respon
     return success({"wallet": shown})
 
 
-async def list_entries(service: Service, caller: Caller, request: Request) -> Response:
+async def list_entries(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wanted = Filter(
         first=fields.moment("from"), last=fields.moment("to", is_end=True), kind=fields.choice("kind", Kind)
@@ -34,10 +34,10 @@ async def list_entries(service: Service, caller: Caller, request: Request) -> Re
     fields.check_range(wanted.first, wanted.last)
     fields.check()
     if form is Form.CSV:
-        pieces = statement.stream(service.queries.read_part, caller.merchant_id, wanted)
+        pieces = statement.stream(parts.queries.read_part, caller.merchant_id, wanted)
         headers = {"Content-Disposition": 'attachment; filename="statement.csv"'}
         return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)
-    total, lines = await service.queries.read_snapshot(
+    total, lines = await parts.queries.read_snapshot(
         lambda connection: statement.page(connection, caller.merchant_id, wanted, page=page, limit=limit), may_lag=True
     )
     entries = [dict(zip(COLUMNS, row_of(line), strict=True)) for line in lines]

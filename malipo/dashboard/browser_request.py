@@ -13,11 +13,11 @@ from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.second_factor.check_code import Typed
 from malipo.accounts.store.login_places import Alert
-from malipo.app.service import Service
 from malipo.dashboard import cookies, csrf, redirects
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form, read_form
 from malipo.dashboard.language import Words
+from malipo.dashboard.parts import PageParts
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class BrowserRequest:
     root: ClassVar[str]  # where their pages begin, and as far as their cookies go
     browser_cookie: ClassVar[SessionCookie]
 
-    service: Service
+    parts: PageParts
     http: Request
     words: Words
     address: str
@@ -88,7 +88,7 @@ class BrowserRequest:
     def browser(self) -> Browser:
         """What the browser is known by, and will be after a log-in."""
         cookie = self.http.cookies.get(self.browser_cookie.name, "")
-        token = self.service.cookies.browser_of(cookie)
+        token = self.parts.accounts.cookies.browser_of(cookie)
         return known_browsers.with_next_token(token, self.http.headers.get("user-agent", ""))
 
     @property
@@ -99,13 +99,13 @@ class BrowserRequest:
 
     @property
     def form_token(self) -> str:
-        return csrf.token_of(self.service.cookies, self.session_id)
+        return csrf.token_of(self.parts.accounts.cookies, self.session_id)
 
     async def form(self) -> Form:
         """The form's fields, after the CSRF check."""
         if self._form is None:
             form = await read_form(self.http)
-            csrf.check_token(self.service.cookies, self.session_id, form.text("token"))
+            csrf.check_token(self.parts.accounts.cookies, self.session_id, form.text("token"))
             self._form = form
         return self._form
 

@@ -59,7 +59,7 @@ def _form(pairs: list[tuple[str, bytearray]]) -> Form:
 
 
 def _check_token(request: BrowserRequest, form: Form) -> None:
-    csrf.check_token(request.service.cookies, request.session_id, form.text("token"))
+    csrf.check_token(request.parts.accounts.cookies, request.session_id, form.text("token"))
 
 
 # Forms with a file in them (multipart/form-data), read part by part: no more than a chunk is in memory.

@@ -95,7 +95,7 @@ class LoginPages(ABC, Generic[SomeRequest]):
     async def _logged_in(self, request: SomeRequest, session_id: str, next_: str, browser: Browser) -> Response:
         await self._end(request)
         response = request.go(next_)
-        signed, is_over_tls = request.service.cookies, self._is_over_tls(request)
+        signed, is_over_tls = request.parts.accounts.cookies, self._is_over_tls(request)
         self.cookie.set(response, signed.make(session_id), is_secure=is_over_tls)
         request.browser_cookie.set(response, signed.make_browser(browser.next_token or ""), is_secure=is_over_tls)
         return response
@@ -104,7 +104,7 @@ class LoginPages(ABC, Generic[SomeRequest]):
         return request.http.cookies.get(self.pending.name, "")
 
     def _is_over_tls(self, request: SomeRequest) -> bool:
-        return is_secure(request.http, request.service.settings.trusted_proxies)
+        return is_secure(request.http, request.parts.settings.trusted_proxies)
 
     def _code(
         self, request: SomeRequest, next_: str, refusal: Refusal | None = None, *, is_recovery: bool = False

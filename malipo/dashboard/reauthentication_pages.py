@@ -58,7 +58,7 @@ async def ask(request: BrowserRequest, act: SensitiveAct | None) -> Response | N
 
 def is_confirmed(request: BrowserRequest, act: SensitiveAct | None) -> bool:
     confirmed_at, last_used_at = request.confirmed_at, request.last_used_at
-    now = request.service.clock()
+    now = request.parts.clock()
     return is_confirmed_in_browser(act, confirmed_at=confirmed_at, last_used_at=last_used_at, now=now)
 
 

@@ -51,7 +51,7 @@ def render(request: BrowserRequest, template: str, **values: Any) -> str:
                 "here": request.http.url.path,
                 "place": request.place,
                 "root": request.root,
-                "is_simulated": request.service.settings.simulated,
+                "is_simulated": request.parts.settings.simulated,
             }
             | request.frame
         )

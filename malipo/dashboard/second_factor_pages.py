@@ -38,19 +38,19 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
 
     async def enrol(self, request: SomeRequest) -> Response:
         form = await request.form()
-        service, owner, now = request.service, request.owner, request.service.clock()
+        parts, owner, now = request.parts, request.owner, request.parts.clock()
         try:
-            secret = enrol.secret_in(service.encryption, owner.id, form.text("enrolment"))
+            secret = enrol.secret_in(parts.encryption, owner.id, form.text("enrolment"))
         except Refusal as refusal:
             return self._enrolment(request, totp.new_secret(), refusal)
 
         async def act(tx: Tx) -> list[str]:
-            codes = await enrol.enrol(tx, owner, secret, form.text("code"), encryption=service.encryption, now=now)
+            codes = await enrol.enrol(tx, owner, secret, form.text("code"), encryption=parts.encryption, now=now)
             await self._changed(tx, request, now)
             return codes
 
         try:
-            codes = await service.write(act)
+            codes = await parts.queries.write(act)
         except enrol.AlreadyEnrolled as refusal:
             return await self._page(request, refusal)
         except Refusal as refusal:
@@ -59,9 +59,9 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
 
     async def make_codes(self, request: SomeRequest) -> Response:
         await request.form()
-        owner, now = request.owner, request.service.clock()
+        owner, now = request.owner, request.parts.clock()
         try:
-            codes = await request.service.write(lambda tx: enrol.make_recovery_codes(tx, owner, now=now))
+            codes = await request.parts.queries.write(lambda tx: enrol.make_recovery_codes(tx, owner, now=now))
         except Refusal as refusal:
             return await self._page(request, refusal)
         return self._codes(request, codes, is_new=False)
@@ -72,7 +72,7 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
     async def remove(self, request: SomeRequest) -> Response:
         """The password and a code, both typed now: a session that was left open is not enough."""
         form = await request.form()
-        owner, now = request.owner, request.service.clock()
+        owner, now = request.owner, request.parts.clock()
 
         async def act(tx: Tx) -> None:
             await enrol.remove(tx, owner, now=now)
@@ -80,14 +80,14 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
 
         try:
             await request.confirm(form.secret("password"), typed_in(form.text("code")))
-            await request.service.write(act)
+            await request.parts.queries.write(act)
         except Refusal as refusal:
             return self._removal(request, refusal)
         return request.go(self.back, "second-factor-removed")
 
     async def _page(self, request: SomeRequest, refusal: Refusal | None = None) -> Response:
         owner = request.owner
-        found = await request.service.read(lambda connection: second_factors.find(connection, owner.id))
+        found = await request.parts.queries.read(lambda connection: second_factors.find(connection, owner.id))
         if found is None:
             asked = await reauthentication_pages.ask(request, SensitiveAct.SECOND_FACTOR)
             return asked or self._enrolment(request, totp.new_secret(), refusal)
@@ -110,7 +110,7 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
             status=_status(refusal),
             picture=qr_code(uri),
             key=totp.in_groups(secret),
-            enrolment=enrol.carried(request.service.encryption, owner.id, secret),
+            enrolment=enrol.carried(request.parts.encryption, owner.id, secret),
             is_required=request.must_enrol,
             problem=_problem(request, refusal),
             path=self.path,

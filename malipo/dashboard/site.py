@@ -18,11 +18,12 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from malipo import clock, log, tracing
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.language import Words
 from malipo.dashboard.language_choice import language_of
+from malipo.dashboard.parts import PageParts
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http import methods as http_methods
 from malipo.http.client_address import HSTS, address_of, is_secure
@@ -37,7 +38,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
     root: str
 
     def __init__(self, service: Service, pages: Iterable[SomePage], more: Iterable[Route] = ()) -> None:
-        self._service = service.for_people
+        self._parts = PageParts.of(service)
         by_path = http_methods.by_path(pages)
         routes = [
             Route(f"{self.root}/", self._home),
@@ -61,12 +62,12 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        begin_request(scope, self._service.clock())
-        self._service.queries.begin_waiting()
+        begin_request(scope, self._parts.clock())
+        self._parts.queries.begin_waiting()
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
-        sent = _Sent(send, is_secure=is_secure(request, self._service.settings.trusted_proxies))
+        sent = _Sent(send, is_secure=is_secure(request, self._parts.settings.trusted_proxies))
         try:
             await self._router(scope, receive, sent)
         except ClientDisconnect:
@@ -75,11 +76,11 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
             if sent.has_begun:
                 raise  # A file breaks off: the client must not take it for complete.
             if not isinstance(error, HTTPException):
-                error = await self._service.standing.schema.explain(error)
+                error = await self._parts.health.monitor.schema.explain(error)
             await error_pages.page_for(await self._request_in_trouble(request), error)(scope, receive, sent)
         finally:
             self._log_request(request, sent)
-            self._service.queries.end_waiting()
+            self._parts.queries.end_waiting()
 
     def _log_request(self, request: Request, sent: "_Sent") -> None:
         """A line in the log, and a count. The path itself is left out: it may hold a key or a number."""
@@ -88,7 +89,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         path = self._paths.get(request.scope.get("endpoint"), "unknown")
         route = path if path == f"{self.root}/live" else self.root
         method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
-        self._service.metrics.count_request(method, route, sent.status or 0, seconds)
+        self._parts.metrics.count_request(method, route, sent.status or 0, seconds)
         if tracing.active is not None:
             tracing.active.end_request(method, path, sent.status, "https" if sent.is_secure else "http")
         log.info(
@@ -101,7 +102,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def _request_in_trouble(self, request: Request) -> SomeRequest:
         """For whom the error page is; without a user if the database is away, or of another version."""
-        if self._service.standing.schema.problem is not None:
+        if self._parts.health.monitor.schema.problem is not None:
             return await self._browser_request(request, with_session=False)
         try:
             return await self._browser_request(request)
@@ -117,20 +118,22 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def _serve(self, page: SomePage, request: Request) -> Response:
         csrf.check_origin(request)
-        self._service.standing.schema.require()
+        self._parts.health.monitor.schema.require()
         browser_request = await self._browser_request(request)
         if browser_request.session_id is not None and browser_request.person_id is not None:
-            self._service.admit_person(browser_request.session_id, browser_request.person_id)
+            self._parts.accounts.requests.admit(browser_request.session_id, browser_request.person_id)
         return await self._open(page, browser_request)
 
     async def _browser_request(self, request: Request, *, with_session: bool = True) -> SomeRequest:
-        address = str(address_of(request, self._service.settings.trusted_proxies))
+        address = str(address_of(request, self._parts.settings.trusted_proxies))
         browser_request = self._new_request(request, Words(language_of(request)), address)
         browser_request.notice = request.cookies.get(cookies.NOTICE)
         if with_session:
             await self._recognise(browser_request)
         if browser_request.session_id is not None:
-            self._service.untrusted_proxies.look(request)  # Not before: no stranger makes us warn of their address.
+            self._parts.health.untrusted_proxies.look(
+                request
+            )  # Not before: no stranger makes us warn of their address.
         return browser_request
 
     async def _home(self, request: Request) -> Response:

@@ -17,8 +17,8 @@ from malipo.errors import Missing
 
 
 async def find_browsers(request: BrowserRequest) -> list[tuple[TrustedBrowser, Device]]:
-    now, account_id = request.service.clock(), request.owner.id
-    found = await request.service.read(lambda connection: browsers.find_trusted(connection, account_id, now=now))
+    now, account_id = request.parts.clock(), request.owner.id
+    found = await request.parts.queries.read(lambda connection: browsers.find_trusted(connection, account_id, now=now))
     return [(each, device_of(each.user_agent)) for each in found]
 
 
@@ -27,14 +27,14 @@ def ending_trust(back: str) -> Callable[[BrowserRequest], Awaitable[Response]]:
 
     async def end(request: BrowserRequest) -> Response:
         await request.form()
-        browser_id, owner, now = id_in(request), request.owner, request.service.clock()
+        browser_id, owner, now = id_in(request), request.owner, request.parts.clock()
 
         async def act(tx: Tx) -> None:
             if not await browsers.end_trust(tx, owner.id, browser_id):
                 raise Missing("There is no trusted browser with this id.")
             await audit_log.append(tx, owner.actor, "browser.trust_ended", now=now, merchant_id=owner.merchant_id)
 
-        await request.service.write(act)
+        await request.parts.queries.write(act)
         return request.go(back, "trust-ended")
 
     return end
@@ -42,8 +42,8 @@ def ending_trust(back: str) -> Callable[[BrowserRequest], Awaitable[Response]]:
 
 async def find_alerts(request: BrowserRequest) -> list[Alert]:
     """Those that the user has not answered. Sessions that began after the log-in do not see it in a new browser."""
-    account_id, asking, since = request.owner.id, _asking(request), request.service.clock() - ALERT_LIFE
-    return await request.service.read(
+    account_id, asking, since = request.owner.id, _asking(request), request.parts.clock() - ALERT_LIFE
+    return await request.parts.queries.read(
         lambda connection: login_places.find_unread(connection, account_id, asking, since=since)
     )
 
@@ -52,13 +52,13 @@ async def read_alert(request: BrowserRequest) -> Response:
     """It was them. What was answered already in another window is not an error."""
     await request.form()
     session_id, owner, asking = id_in(request), request.owner, _asking(request)
-    now = request.service.clock()
+    now = request.parts.clock()
 
     async def act(tx: Tx) -> None:
         if await login_places.read_alert(tx, owner.id, session_id, asking, now=now):
             await audit_log.append(tx, owner.actor, "session.new_place_known", now=now, merchant_id=owner.merchant_id)
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(request.root)
 
 

@@ -34,5 +34,5 @@ def number_in(request: BrowserRequest, name: str, default: int) -> int:
 
 def base_url(request: MerchantRequest) -> str:
     """The base URL of the service, as this browser sees it."""
-    scheme = "https" if is_secure(request.http, request.service.settings.trusted_proxies) else "http"
+    scheme = "https" if is_secure(request.http, request.parts.settings.trusted_proxies) else "http"
     return f"{scheme}://{request.http.headers.get('host', '')}"

@@ -7,7 +7,7 @@ An act may run more than once for the same callers, so it must be safe to repeat
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
 its answer lost (in doubt).
 
-While the database is away, each caller waits until its own deadline (`patience.py`). A batch goes on for those who
+While the database is away, each caller waits until its own deadline (`retry.py`). A batch goes on for those who
 still wait; whoever's time is over is answered, and rides no further.
 """
 
@@ -15,11 +15,12 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from malipo import clock, log, randomness, tracing
 from malipo.db import ConnectionLost, Contention, Database, Tx, retry
-from malipo.errors import OutcomeUnknown, Unavailable
+from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.metrics import Metrics
 
 if TYPE_CHECKING:
     from malipo.tracing.work import Work
@@ -28,7 +29,10 @@ Ask = TypeVar("Ask", contravariant=True)
 Answer = TypeVar("Answer", covariant=True)
 _Ask = TypeVar("_Ask")
 _Answer = TypeVar("_Answer")
+_Granted = TypeVar("_Granted")
 
+# How many callers share a transaction at most.
+MOST_CALLERS = 256
 # How often it is looked whose time is over of those who wait behind a batch that does not end.
 _SWEEP_SECONDS = 0.5
 # A queue that moves is not swept: to wait behind others is no outage.
@@ -72,7 +76,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         *,
         patience_seconds: float,
         lanes: int = 1,
-        most: int = 256,
+        most: int = MOST_CALLERS,
         needs_transaction: bool = True,
         name: str = "",
         observe: Callable[[int, float], None] | None = None,
@@ -239,3 +243,48 @@ class GroupCommit(Generic[_Ask, _Answer]):
         if over:
             log.error("group.gave_up", callers=over, reason=reason)
         return waiting
+
+
+class GroupCommits:
+    """Makes the groups of a process, each with its metrics."""
+
+    def __init__(self, database: Database, metrics: Metrics, *, patience_seconds: float) -> None:
+        self.database = database
+        self._metrics = metrics
+        self._patience = patience_seconds
+        self._made: list[GroupCommit[Any, Any]] = []
+
+    def group(
+        self,
+        name: str,
+        act: Act[_Ask, _Answer],
+        *,
+        lanes: int = 1,
+        most: int = MOST_CALLERS,
+        least_patience_seconds: float = 0.0,
+        needs_transaction: bool = True,
+    ) -> GroupCommit[_Ask, _Answer]:
+        made = GroupCommit(
+            self.database,
+            act,
+            patience_seconds=max(self._patience, least_patience_seconds),
+            lanes=lanes,
+            most=most,
+            needs_transaction=needs_transaction,
+            name=name,
+            observe=self._metrics.observer_of(name),
+        )
+        self._metrics.watch_queue(name, lambda: made.depth)
+        self._made.append(made)
+        return made
+
+    async def finish(self) -> None:
+        """Return when every request that waits has its answer."""
+        await asyncio.gather(*(each.finish() for each in self._made))
+
+
+def granted(answer: _Granted | Refusal | Unavailable) -> _Granted:
+    """Raise a refusal, which is a return value inside a group."""
+    if isinstance(answer, Refusal | Unavailable):
+        raise answer
+    return answer

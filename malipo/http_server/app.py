@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo.api.app import App
 from malipo.api.errors import answer_to
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard.merchant.app import Dashboard
 from malipo.dashboard.operator.app import OperatorDashboard
 from malipo.errors import Unavailable

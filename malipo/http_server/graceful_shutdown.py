@@ -8,20 +8,20 @@ from typing import Any
 import uvicorn
 
 from malipo import __version__, log, process_tuning
-from malipo.app.service import Service
+from malipo.app.long_polls import LongPolls
 from malipo.build import build_id
 
 
 class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, service: Service, on_ready: Callable[[], None], url: str) -> None:
+    def __init__(self, config: uvicorn.Config, long_polls: LongPolls, on_ready: Callable[[], None], url: str) -> None:
         super().__init__(config)
         self._url = url
-        self._service = service
+        self._long_polls = long_polls
         self._on_ready = on_ready
 
     def stop(self) -> None:
         # Long polls are answered first, or the stop would wait for them.
-        self._service.release_readers()
+        self._long_polls.release()
         self.should_exit = True
 
     async def stop_at(self, event: asyncio.Event) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from malipo import log
 from malipo.api.http.connection_limits import ConnectionLimits, most_connections
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
+from malipo.approvals import limits
 from malipo.db import Database
 from malipo.db.readiness import wait_for_database
 from malipo.db.standby import Standby
@@ -50,21 +51,22 @@ async def serve(
         standby = Standby(
             standby_database, primary=people_database, most_lag_seconds=settings.database_read_lag_seconds
         )
-    service = Service.assemble(settings, database, people_database=people_database, standby=standby)
-    collector = Collector(database, service.metrics.money, settings, service.clock, service.standing.schema)
+    service = assemble(settings, database, people_database=people_database, standby=standby)
+    schema = service.health.monitor.schema
+    collector = Collector(database, service.metrics.money, settings, service.clock, schema)
     server = Server(
         config_of(WebApplication(service, most_pages=most // 2)),
-        service,
+        service.long_polls,
         on_ready,
         f"http://{settings.host}:{settings.port}",
     )
     limit_connections(ConnectionLimits.of(server.server_state), settings, most=most)
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
-    watched = (service.clock_skew, service.standing, collector, standby)
+    watched = (service.health.clock_skew, service.health.monitor, collector, standby)
     watches = [asyncio.ensure_future(each.watch()) for each in watched if each is not None]
     watches.append(asyncio.ensure_future(wait_for_database(database_url)))
-    watches.append(asyncio.ensure_future(service.note_limits()))
+    watches.append(asyncio.ensure_future(limits.note_at_start(database, settings, schema, clock=service.clock)))
     if stop is not None:
         watches.append(asyncio.ensure_future(server.stop_at(stop)))
     try:

@@ -12,17 +12,22 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from malipo import __version__, log
-from malipo.api import errors, metrics, responses
-from malipo.app.service import Service
+from malipo.api import errors, responses
+from malipo.api.metrics import exposition
 from malipo.build import build_id
+from malipo.db.readiness import ReadinessCheck
 from malipo.http_server.listen import listen
 from malipo.http_server.uvicorn_config import config_of
+from malipo.metrics import Metrics
+from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 
 
 class WorkerApplication:
-    def __init__(self, service: Service, loops: LoopHealth) -> None:
-        self._service = service
+    def __init__(self, settings: Settings, metrics: Metrics, readiness: ReadinessCheck, loops: LoopHealth) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._readiness_check = readiness
         self._loops = loops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,7 +47,7 @@ class WorkerApplication:
             case "/readyz":
                 return await self._readiness()
             case "/metrics":
-                return await metrics.expose(self._service, request)
+                return exposition(self._metrics, self._settings, request)
         raise HTTPException(HTTPStatus.NOT_FOUND)
 
     def _health(self) -> Response:
@@ -57,7 +62,7 @@ class WorkerApplication:
         does not help if not: somebody has to change something."""
         if blocked := self._loops.blocked:
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", " ".join(blocked))
-        readiness = await self._service.readiness.look(_nothing_is_missing)
+        readiness = await self._readiness_check.look(_nothing_is_missing)
         if readiness.reason is not None:
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", readiness.reason)
         warnings = [readiness.warning] if readiness.warning is not None else []
@@ -76,15 +81,16 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def exposed(service: Service, loops: LoopHealth) -> AsyncIterator[None]:
+async def exposed(
+    settings: Settings, metrics: Metrics, readiness: ReadinessCheck, loops: LoopHealth
+) -> AsyncIterator[None]:
     """For as long as the worker works."""
-    settings = service.settings
     if settings.worker_metrics_port is None:
         yield
         return
     host, port = settings.worker_metrics_host, settings.worker_metrics_port
     listener = listen(host, port, setting="MALIPO_WORKER_METRICS_PORT", host_setting="MALIPO_WORKER_METRICS_HOST")
-    server = _Server(config_of(WorkerApplication(service, loops)))
+    server = _Server(config_of(WorkerApplication(settings, metrics, readiness, loops)))
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     log.info("worker.listening", url=f"http://{host}:{port}")
     try:

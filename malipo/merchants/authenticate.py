@@ -13,7 +13,8 @@ import msgspec
 
 from malipo.clock import Clock
 from malipo.db import Conn, Contention
-from malipo.errors import Forbidden, Refusal, Unauthorized
+from malipo.db.group_commit import GroupCommits, granted
+from malipo.errors import Forbidden, OutcomeUnknown, Refusal, Unauthorized, Unavailable
 from malipo.merchants.api_keys import KnownKey, PayoutLimits
 from malipo.merchants.store import api_keys
 from malipo.rate_limit import store as rate_limits
@@ -102,6 +103,22 @@ class Authenticate:
                 for (_, its_class), count in counts.items():
                     count.is_lost |= its_class is rate_class and count.key_id in lost
         return counts
+
+
+class Authentication:
+    """Requests that arrive together share one query."""
+
+    def __init__(self, commits: GroupCommits, *, limits: Mapping[RateClass, int], clock: Clock) -> None:
+        self._authenticate = commits.group(
+            "authenticate", Authenticate(limits=limits, clock=clock), needs_transaction=False
+        )
+
+    async def __call__(self, request: AccessRequest) -> Caller:
+        try:
+            return granted(await self._authenticate(request))
+        except OutcomeUnknown:
+            # It does not matter whether it was counted: the request itself has not begun.
+            raise Unavailable from None
 
 
 class _Count(msgspec.Struct):

@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+# The topic of notifications that there is a new event.
+EVENTS_TOPIC = "events"
+
 
 class Event(StrEnum):
     PAYMENT_PENDING = "payment.pending"

@@ -1,11 +1,8 @@
 """How many of something may be under way at once: for one person, and in all. Each process counts for itself."""
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-
-from malipo.errors import Unavailable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class ConcurrencyLimit:
@@ -31,23 +28,3 @@ class ConcurrencyLimit:
             self._open[whose] -= 1
             if not self._open[whose]:
                 del self._open[whose]
-
-
-class Turns:
-    """So many at once; whoever comes later waits."""
-
-    def __init__(self, number: int) -> None:
-        self._free = asyncio.Semaphore(number)
-
-    @asynccontextmanager
-    async def taken(self, *, seconds: float) -> AsyncIterator[None]:
-        """A turn for as long as the block lasts. Unavailable if none comes in time."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._free.acquire()
-        except TimeoutError:
-            raise Unavailable from None
-        try:
-            yield
-        finally:
-            self._free.release()

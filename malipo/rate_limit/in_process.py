@@ -5,6 +5,7 @@ costs no further statement. With several processes somebody gets through as many
 key that would break a promise, and so its windows are stored (`store.py`).
 """
 
+from malipo.clock import Clock, milliseconds
 from malipo.rate_limit.refusal import RateLimited
 from malipo.rate_limit.sliding_window import SPAN_MS, Window
 
@@ -42,3 +43,21 @@ class InProcessLimits:
             return
         self._swept_ms = now_ms
         self._windows = {whose: window for whose, window in self._windows.items() if window.last_ms > now_ms - SPAN_MS}
+
+
+class RequestsOfPeople:
+    """Requests of people who are logged in, counted by session and by person."""
+
+    def __init__(self, *, limit_session: int, limit_person: int, clock: Clock) -> None:
+        self._limits = InProcessLimits()
+        self._limit_session = limit_session
+        self._limit_person = limit_person
+        self._clock = clock
+
+    def admit(self, session_id: str, person_id: str) -> None:
+        """Count a request. RateLimited if there were too many."""
+        self._limits.admit(
+            (session_id, self._limit_session),
+            (person_id, self._limit_person),
+            now_ms=milliseconds(self._clock()),
+        )

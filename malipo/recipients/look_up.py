@@ -8,14 +8,17 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
 from malipo.db import ConnectionLost, Contention
+from malipo.db.queries import Queries
 from malipo.errors import Conflict, OutcomeUnknown, Unavailable
 from malipo.networks.connector import Channel
-from malipo.networks.name_lookup import Looked
+from malipo.networks.name_lookup import Looked, NameLookup
+from malipo.networks.routing import Networks
 from malipo.recipients.daily_limit import LookupsUsedUp, admit
 from malipo.recipients.name_comparison import Comparison, compare
+from malipo.settings import Settings
 
 MANY_SECONDS = 20.0
 
@@ -51,52 +54,72 @@ class NameCheck(msgspec.Struct, frozen=True, kw_only=True):
     is_over_limit: bool = False  # nobody was asked, because the merchant's look-ups of today are used up
 
 
-async def look_up(service: Service, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck:
-    """LookupUnavailable if no connector can, LookupsUsedUp above the daily limit."""
-    if not service.networks.names.can_look_up(line.channel):
-        raise LookupUnavailable(line.channel)
-    now = service.clock()
-    most, numbers = service.settings.recipient_lookups_daily, [(line.channel, line.phone)]
-    try:
-        admitted = await service.write(lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now))
-    except OutcomeUnknown:
-        raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
-    if not admitted:
-        raise LookupsUsedUp(most, now)
-    asker = whose(merchant_id, actor)
-    return _check(line, await service.networks.names.look_up(asker, line.channel, line.phone, now=now))
+class RecipientNames:
+    """Counted in the audit log and in the daily limit of the merchant, on the connections of whoever asks."""
 
+    def __init__(self, names: NameLookup, queries: Queries, *, most_daily: int, clock: Clock) -> None:
+        self._names = names
+        self._queries = queries
+        self._most_daily = most_daily
+        self._clock = clock
 
-def recall(service: Service, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck | None:
-    """What the same person or key was told of this number within the last minute. It counts no second time."""
-    looked = service.networks.names.recall(whose(merchant_id, actor), line.channel, line.phone)
-    return None if looked is None else _check(line, looked)
+    @classmethod
+    def of(cls, settings: Settings, networks: Networks, queries: Queries, clock: Clock) -> "RecipientNames":
+        return cls(networks.names, queries, most_daily=settings.recipient_lookups_daily, clock=clock)
 
+    def can_look_up(self, channel: Channel) -> bool:
+        """Whether a network that is connected tells the names of a channel."""
+        return self._names.can_look_up(channel)
 
-async def look_up_many(
-    service: Service, merchant_id: str, lines: Sequence[Line], *, actor: Actor, seconds: float = MANY_SECONDS
-) -> list[NameCheck]:
-    """One for each line, in their order. It raises nothing, and takes hardly longer than `seconds`.
-
-    A number that occurs twice is looked up once. What is above the daily limit, or not answered in time, is unknown.
-    """
-    names, now = service.networks.names, service.clock()
-    numbers = list(dict.fromkeys((line.channel, line.phone) for line in lines if names.can_look_up(line.channel)))
-    most = service.settings.recipient_lookups_daily
-    admitted = 0
-    if numbers:
+    async def look_up(self, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck:
+        """LookupUnavailable if no connector can, LookupsUsedUp above the daily limit."""
+        if not self._names.can_look_up(line.channel):
+            raise LookupUnavailable(line.channel)
+        now = self._clock()
+        most, numbers = self._most_daily, [(line.channel, line.phone)]
         try:
-            admitted = await service.write(lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now))
-        except (Unavailable, ConnectionLost, Contention):
-            return [NameCheck() for _ in lines]  # What cannot be counted is not asked.
-    found = await names.look_up_many(whose(merchant_id, actor), numbers[:admitted], seconds=seconds, now=now)
-    over = set(numbers[admitted:])
-    return [
-        NameCheck(is_over_limit=True)
-        if (line.channel, line.phone) in over
-        else _check(line, found.get((line.channel, line.phone)))
-        for line in lines
-    ]
+            admitted = await self._queries.write(
+                lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now)
+            )
+        except OutcomeUnknown:
+            raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
+        if not admitted:
+            raise LookupsUsedUp(most, now)
+        asker = whose(merchant_id, actor)
+        return _check(line, await self._names.look_up(asker, line.channel, line.phone, now=now))
+
+    def recall(self, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck | None:
+        """What the same person or key was told of this number within the last minute. It counts no second time."""
+        looked = self._names.recall(whose(merchant_id, actor), line.channel, line.phone)
+        return None if looked is None else _check(line, looked)
+
+    async def look_up_many(
+        self, merchant_id: str, lines: Sequence[Line], *, actor: Actor, seconds: float = MANY_SECONDS
+    ) -> list[NameCheck]:
+        """One for each line, in their order. It raises nothing, and takes hardly longer than `seconds`.
+
+        A number that occurs twice is looked up once. What is above the daily limit, or is not answered in time, is
+        unknown.
+        """
+        names, now = self._names, self._clock()
+        numbers = list(dict.fromkeys((line.channel, line.phone) for line in lines if names.can_look_up(line.channel)))
+        most = self._most_daily
+        admitted = 0
+        if numbers:
+            try:
+                admitted = await self._queries.write(
+                    lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now)
+                )
+            except (Unavailable, ConnectionLost, Contention):
+                return [NameCheck() for _ in lines]  # What cannot be counted is not asked.
+        found = await names.look_up_many(whose(merchant_id, actor), numbers[:admitted], seconds=seconds, now=now)
+        over = set(numbers[admitted:])
+        return [
+            NameCheck(is_over_limit=True)
+            if (line.channel, line.phone) in over
+            else _check(line, found.get((line.channel, line.phone)))
+            for line in lines
+        ]
 
 
 def _check(line: Line, looked: Looked | None) -> NameCheck:

@@ -3,18 +3,24 @@
 No lock and no database connection is held meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Tx
+from malipo.db.group_commit import GroupCommits
 from malipo.encryption import Encryption
+from malipo.metrics import Metrics
+from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery, Key, WebhookMessage
 from malipo.webhooks.disable_endpoint import note_health
 from malipo.webhooks.http_client import Answered, WebhookClient
 from malipo.webhooks.signature import headers_of
 from malipo.webhooks.store import delivery_queue
+
+# All attempts that a worker may have under way can be recorded at once.
+_MOST_ATTEMPTS = 4096
 
 
 async def send_attempt(
@@ -67,3 +73,32 @@ class RecordAttempts:
         await delivery_queue.update(tx, [each for key, each in current.items() if each != found[key]])
         await note_health(tx, counted, now=self._clock())
         return [current.get(attempt.key) for attempt in attempts]
+
+
+class Attempts:
+    """Attempts as a worker sends and records them: those that end together are recorded in one commit."""
+
+    def __init__(
+        self,
+        commits: GroupCommits,
+        client: WebhookClient,
+        encryption: Encryption,
+        metrics: Metrics,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._encryption = encryption
+        self._metrics = metrics
+        self._word = settings.header_word
+        self._clock = clock
+        act = RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds)
+        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS)
+
+    def send(self, message: WebhookMessage) -> Awaitable[Attempt]:
+        return send_attempt(message, self._client, self._encryption, word=self._word, clock=self._clock)
+
+    async def record(self, attempt: Attempt) -> Delivery | None:
+        delivery = await self._record(attempt)
+        self._metrics.count_attempt(attempt.http_status, attempt.duration_ms / 1000)
+        return delivery

@@ -3,13 +3,13 @@
 It is looked for once a second, and not decided when a payout ends: that would lock the row of the batch for each.
 """
 
-from malipo.app.service import Service
+from malipo.db import Database
 from malipo.payments.batches.store import batches
 
 _MOST = 100
 
 
-async def complete_batches(service: Service) -> bool:
+async def complete_batches(database: Database) -> bool:
     """Whether more may be waiting."""
-    async with service.database.begin() as tx:
+    async with database.begin() as tx:
         return await batches.complete_ended(tx, most=_MOST) == _MOST

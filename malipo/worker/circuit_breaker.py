@@ -7,8 +7,10 @@ report it, and one worker at a time probes.
 from collections.abc import Awaitable
 
 from malipo import log
-from malipo.app.service import Service
+from malipo.clock import Clock
 from malipo.db import Tx
+from malipo.db.queries import Queries
+from malipo.metrics import Metrics
 from malipo.networks import circuit_store
 from malipo.networks.connector import Answer, Connector
 from malipo.worker.loop_health import LoopHealth
@@ -20,13 +22,14 @@ _MARGIN_SECONDS = 30.0
 
 
 class CircuitBreaker:
-    def __init__(self, service: Service, connector: Connector) -> None:
-        self._service = service
+    def __init__(self, connector: Connector, queries: Queries, metrics: Metrics, clock: Clock) -> None:
         self._connector = connector
+        self._queries = queries
+        self._clock = clock
         self._faults = 0
         self._reason: str | None = None  # why we have just opened it, until that is written down
         self.is_open = False
-        service.metrics.watch_circuit(connector.name, lambda: self.is_open)
+        metrics.watch_circuit(connector.name, lambda: self.is_open)
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
@@ -45,7 +48,7 @@ class CircuitBreaker:
         if self._reason is not None:
             await self._open(self._reason)
             self._reason = None
-        down = (await self._service.read(circuit_store.find_down)).get(self._connector.name)
+        down = (await self._queries.read(circuit_store.find_down)).get(self._connector.name)
         self.is_open = down is not None or self._reason is not None
         if down is not None and down.is_due and await self._is_ours_to_probe():
             await self._probe(down.probe_count)
@@ -53,17 +56,17 @@ class CircuitBreaker:
 
     async def _open(self, reason: str) -> None:
         def act(tx: Tx) -> Awaitable[bool]:
-            now = self._service.clock()
+            now = self._clock()
             return circuit_store.open_circuit(
                 tx, self._connector.name, reason, probe_seconds=_PROBE_SECONDS[0], now=now
             )
 
-        if await self._service.write(act):
+        if await self._queries.write(act):
             log.error("network.down", route=self._connector.name, reason=reason)
 
     async def _is_ours_to_probe(self) -> bool:
         lease = self._connector.timeout_seconds + _MARGIN_SECONDS
-        return await self._service.write(
+        return await self._queries.write(
             lambda tx: circuit_store.claim_probe(tx, self._connector.name, lease_seconds=lease)
         )
 
@@ -71,11 +74,11 @@ class CircuitBreaker:
         answer = await self._connector.probe()
         if not _is_trouble(answer):
             self.is_open = False
-            if await self._service.write(lambda tx: circuit_store.close_circuit(tx, self._connector.name)):
+            if await self._queries.write(lambda tx: circuit_store.close_circuit(tx, self._connector.name)):
                 log.info("network.up", route=self._connector.name)
             return
         pause = _PROBE_SECONDS[min(probe_count + 1, len(_PROBE_SECONDS) - 1)]
-        await self._service.write(
+        await self._queries.write(
             lambda tx: circuit_store.put_off(tx, self._connector.name, _reason_of(answer), probe_seconds=pause)
         )
 

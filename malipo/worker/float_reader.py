@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from malipo import clock as clocks
 from malipo import log
-from malipo.app.service import Service
+from malipo.clock import Clock
 from malipo.db import Conn, Tx
+from malipo.db.queries import Queries
 from malipo.floats import store
 from malipo.floats.position import Reading, Source
 from malipo.networks.connector import Balance, Channel, Connector, ReadsBalance, Type
 from malipo.networks.routing import Networks
+from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever, step_seconds
 
@@ -36,28 +38,32 @@ def paying_accounts(networks: Networks, name: str) -> list[PayingAccount]:
     return [PayingAccount(each, networks.account_name(name, each), len(channels) > 1) for each in channels]
 
 
-def float_readers(service: Service) -> list["FloatReader"]:
+def float_readers(networks: Networks, queries: Queries, settings: Settings, clock: Clock) -> list["FloatReader"]:
     """One for each network that has a call for it, and that pays out."""
-    if not service.settings.float_reading_seconds:
+    if not settings.float_reading_seconds:
         return []
-    readers = [FloatReader(service, connector) for connector in service.networks.connectors.values()]
+    readers = [FloatReader(each, networks, queries, settings, clock) for each in networks.connectors.values()]
     return [each for each in readers if each.accounts]
 
 
 class FloatReader:
-    def __init__(self, service: Service, connector: Connector) -> None:
+    def __init__(
+        self, connector: Connector, networks: Networks, queries: Queries, settings: Settings, clock: Clock
+    ) -> None:
         self.name = connector.name
-        self._service = service
         self._connector = connector
-        self._every_seconds = service.settings.float_reading_seconds
+        self._queries = queries
+        self._step_seconds = step_seconds(settings)
+        self._clock = clock
+        self._every_seconds = settings.float_reading_seconds
         self._due_at = 0.0  # by the monotonic clock: at once
         self.accounts: list[PayingAccount] = []
         if isinstance(connector, ReadsBalance):
-            self.accounts = paying_accounts(service.networks, connector.name)
+            self.accounts = paying_accounts(networks, connector.name)
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
-        seconds = self._connector.timeout_seconds + _MARGIN_SECONDS + step_seconds(self._service.settings)
+        seconds = self._connector.timeout_seconds + _MARGIN_SECONDS + self._step_seconds
         await run_forever("float_reading", self.step, seconds=seconds, loops=loops, route=self.name)
 
     async def step(self) -> bool:
@@ -65,13 +71,13 @@ class FloatReader:
         if clocks.monotonic() < self._due_at:
             return False
         self._due_at = clocks.monotonic() + self._every_seconds
-        since = self._service.clock() - timedelta(seconds=self._every_seconds * _RECENT_SHARE)
+        since = self._clock() - timedelta(seconds=self._every_seconds * _RECENT_SHARE)
         first = self.accounts[0]
 
         async def is_read(connection: Conn) -> bool:
             return await store.is_read_since(connection, first.channel, first.account, since)
 
-        if not await self._service.read(is_read):
+        if not await self._queries.read(is_read):
             await self.read()
         return False
 
@@ -81,7 +87,7 @@ class FloatReader:
         if amount is None:
             log.warning("float.not_read", route=self.name, code=balance.code, detail=balance.detail)
             return
-        now, by = self._service.clock(), f"network {self.name}"
+        now, by = self._clock(), f"network {self.name}"
 
         async def note(tx: Tx) -> None:
             readings = [
@@ -90,7 +96,7 @@ class FloatReader:
             ]
             await store.insert(tx, readings)
 
-        await self._service.write(note)
+        await self._queries.write(note)
 
     async def _ask(self) -> Balance:
         assert isinstance(self._connector, ReadsBalance)

@@ -8,10 +8,13 @@ from collections.abc import Awaitable, Callable
 
 from malipo import clock as clocks
 from malipo import ids, log, tracing
-from malipo.app.service import Service
+from malipo.clock import Clock
 from malipo.errors import Unavailable
+from malipo.metrics import Metrics
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_query
+from malipo.networks.routing import Networks
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
+from malipo.payments.network_work import NetworkWork
 from malipo.payments.settle import Report
 from malipo.payments.transaction import Transaction
 from malipo.worker.circuit_breaker import CircuitBreaker
@@ -29,16 +32,23 @@ class NetworkCalls:
 
     def __init__(
         self,
-        service: Service,
         connector: Connector,
         circuit: CircuitBreaker,
+        networks: Networks,
+        network_work: NetworkWork,
+        metrics: Metrics,
+        clock: Clock,
         *,
         lease_seconds: float | None,
         mark: Mark,
     ) -> None:
-        self._service = service
-        self._connector = connector
-        self._circuit = circuit
+        self.connector = connector
+        self.circuit = circuit
+        self.pairs = networks.carried_by(connector.name)
+        self._networks = networks
+        self._network_work = network_work
+        self._metrics = metrics
+        self._clock = clock
         self._call_seconds = connector.timeout_seconds + 5
         self._tasks: set[asyncio.Task[None]] = set()
         self.lease_seconds = lease_seconds or self._call_seconds + START_SECONDS + _MARGIN_SECONDS
@@ -47,7 +57,7 @@ class NetworkCalls:
     @property
     def free(self) -> int:
         """How many more calls may begin now."""
-        return self._connector.concurrency - len(self._tasks)
+        return self.connector.concurrency - len(self._tasks)
 
     def spawn(self, work: Awaitable[None], transaction: Transaction, *, when_free: asyncio.Event) -> None:
         async def watched() -> None:
@@ -56,7 +66,7 @@ class NetworkCalls:
             try:
                 await work
             except Exception as error:
-                log.error("worker.payment_broke", error, route=self._connector.name)
+                log.error("worker.payment_broke", error, route=self.connector.name)
             finally:
                 if tracing.active is not None:
                     tracing.active.end()
@@ -82,7 +92,7 @@ class NetworkCalls:
         if tracing.active is not None:
             tracing.active.begin_call(
                 transaction.id,
-                connector=self._connector.name,
+                connector=self.connector.name,
                 channel=transaction.channel,
                 type_=transaction.type,
                 act=source,
@@ -94,16 +104,16 @@ class NetworkCalls:
             answer = Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)
         except Exception as error:
             # A bug in a connector: the outcome of the payment is unknown.
-            log.error("network.connector_broke", error, route=self._connector.name)
+            log.error("network.connector_broke", error, route=self.connector.name)
             answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
         if tracing.active is not None:
             tracing.active.end_call(verdict=answer.verdict, code=answer.code, is_fault=answer.is_fault)
-        self._circuit.note(answer)
+        self.circuit.note(answer)
         seconds = clocks.monotonic() - began
-        self._service.metrics.count_call(self._connector.name, source, answer.verdict, seconds)
+        self._metrics.count_call(self.connector.name, source, answer.verdict, seconds)
         log.debug(
             "network.answered",
-            route=self._connector.name,
+            route=self.connector.name,
             act=source,
             verdict=answer.verdict,
             code=answer.code,
@@ -116,28 +126,28 @@ class NetworkCalls:
     ) -> None:
         """Record an answer, however long the database is away: a network does not repeat it."""
         if answer.alert is not None:
-            log.error("network.alert", route=self._connector.name, transaction=transaction.id, alert=answer.alert)
+            log.error("network.alert", route=self.connector.name, transaction=transaction.id, alert=answer.alert)
         report = Report(
-            id=ids.mint("hrg_", self._service.clock()),
+            id=ids.mint("hrg_", self._clock()),
             channels=[transaction.channel],
             key=transaction.network_key,
             received=ReceivedAnswer(
-                connector=self._connector.name,
+                connector=self.connector.name,
                 source=source,
                 answer=answer,
-                cannot_query=cannot_query(self._connector),
-                resubmit=self._connector.resubmit(transaction.type),
-                routed_to=self._service.networks.routes.get((transaction.channel, transaction.type)),
-                connected=frozenset(self._service.networks.connectors),
+                cannot_query=cannot_query(self.connector),
+                resubmit=self.connector.resubmit(transaction.type),
+                routed_to=self._networks.routes.get((transaction.channel, transaction.type)),
+                connected=frozenset(self._networks.connectors),
             ),
             asked_at=asked_at,
         )
         self.mark("recording")
         while True:
             try:
-                await self._service.settle(report)
+                await self._network_work.settle(report)
             except Unavailable as error:
-                log.warning("worker.database_away", route=self._connector.name, reason=str(error))
+                log.warning("worker.database_away", route=self.connector.name, reason=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:
                 return

@@ -5,14 +5,13 @@ First open payments, then those that are queried before they are sent after a re
 
 import asyncio
 
-from malipo.app.service import Service
-from malipo.networks.connector import Connector
+from malipo.db import Database
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Transaction
-from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.network_calls import Mark, NetworkCalls
+from malipo.worker.network_calls import NetworkCalls
 from malipo.worker.poll_loop import run_forever, step_seconds
 
 _FOLLOW_UP_SHARE = 4
@@ -21,18 +20,15 @@ _FOLLOW_UP_SHARE = 4
 class NetworkQuerier:
     def __init__(
         self,
-        service: Service,
-        connector: Connector,
-        circuit: CircuitBreaker,
-        *,
-        lease_seconds: float | None,
-        mark: Mark,
+        calls: NetworkCalls,
+        database: Database,
+        settings: Settings,
     ) -> None:
-        self._service = service
-        self._connector = connector
-        self._circuit = circuit
-        self._calls = NetworkCalls(service, connector, circuit, lease_seconds=lease_seconds, mark=mark)
-        self._pairs = service.networks.carried_by(connector.name)
+        self._calls = calls
+        self._connector = calls.connector
+        self._circuit = calls.circuit
+        self._database = database
+        self._settings = settings
         self._to_query = asyncio.Event()
 
     def wake(self, topic: str) -> None:
@@ -42,7 +38,7 @@ class NetworkQuerier:
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled. After an error it is tried again: a querier never ends by itself."""
-        seconds = step_seconds(self._service.settings)
+        seconds = step_seconds(self._settings)
         await run_forever(
             "ask", self._query_due, self._to_query, seconds=seconds, loops=loops, route=self._connector.name
         )
@@ -56,10 +52,12 @@ class NetworkQuerier:
         if self._circuit.is_open or free <= 0:
             return False
         name, lease_seconds = self._connector.name, self._calls.lease_seconds
-        async with self._service.database.begin() as tx:
+        async with self._database.begin() as tx:
             due = await dispatches.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
             if (left := free - len(due)) > 0:
-                due += await dispatches.claim_asked_first(tx, name, self._pairs, lease_seconds=lease_seconds, most=left)
+                due += await dispatches.claim_asked_first(
+                    tx, name, self._calls.pairs, lease_seconds=lease_seconds, most=left
+                )
             # Payments that have ended are queried with the slots that are left, and never with all of them.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:

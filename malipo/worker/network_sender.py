@@ -8,37 +8,35 @@ import asyncio
 
 from malipo import clock as clocks
 from malipo import ids, log
-from malipo.app.service import Service
 from malipo.clock import Clock
-from malipo.networks.connector import Connector
 from malipo.payments.claim_for_sending import Claim
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
 from malipo.restore.restore_detector import RestoreDetector
-from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.network_calls import START_SECONDS, Mark, NetworkCalls
+from malipo.worker.network_calls import START_SECONDS, NetworkCalls
 from malipo.worker.poll_loop import run_forever, step_seconds
 
 
 class NetworkSender:
     def __init__(
         self,
-        service: Service,
-        connector: Connector,
+        calls: NetworkCalls,
         detector: RestoreDetector,
-        circuit: CircuitBreaker,
-        *,
-        lease_seconds: float | None,
-        mark: Mark,
+        network_work: NetworkWork,
+        settings: Settings,
+        clock: Clock,
     ) -> None:
-        self._service = service
-        self._connector = connector
+        self._calls = calls
+        self._connector = calls.connector
+        self._circuit = calls.circuit
         self._detector = detector
-        self._circuit = circuit
-        self._calls = NetworkCalls(service, connector, circuit, lease_seconds=lease_seconds, mark=mark)
-        self._pairs = service.networks.carried_by(connector.name)
-        self._channels = list(dict.fromkeys(channel for channel, _ in self._pairs))
+        self._network_work = network_work
+        self._settings = settings
+        self._clock = clock
+        self._channels = list(dict.fromkeys(channel for channel, _ in calls.pairs))
         self._to_send = asyncio.Event()
 
     def wake(self, topic: str) -> None:
@@ -48,7 +46,7 @@ class NetworkSender:
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled. After an error it is tried again: a sender never ends by itself."""
-        seconds = step_seconds(self._service.settings)
+        seconds = step_seconds(self._settings)
         await run_forever(
             "send", self._send_due, self._to_send, seconds=seconds, loops=loops, route=self._connector.name
         )
@@ -60,28 +58,28 @@ class NetworkSender:
         """Send waiting payments, as far as the concurrency limit allows. Whether more may be waiting."""
         if self._circuit.is_open:
             if self._detector.may_send:
-                await self._service.lapse(self._channels, connector=self._connector.name)
+                await self._network_work.lapse(self._channels, connector=self._connector.name)
             return False
         free = self._calls.free
         if free <= 0 or not self._detector.may_send:
             return False
         before = self._detector.counted
-        age = _Age(self._service.clock)
+        age = _Age(self._clock)
         claim = Claim(
-            id=ids.mint("clm_", self._service.clock()),
+            id=ids.mint("clm_", self._clock()),
             connector=self._connector.name,
-            pairs=self._pairs,
+            pairs=self._calls.pairs,
             most=free,
             lease_seconds=self._calls.lease_seconds,
-            lapse_seconds=self._service.settings.lapse_seconds,
+            lapse_seconds=self._settings.lapse_seconds,
             worker_id=self._detector.worker_id,
         )
         self._calls.mark("claiming")
-        taken = await self._service.claim_for_sending(claim)
+        taken = await self._network_work.claim_for_sending(claim)
         if taken.to_send:
             self._calls.mark("claimed")
             if not await self._detector.may_leave(taken.batch, before=before):
-                await self._service.take_back(claim)
+                await self._network_work.take_back(claim)
                 return False
         for transaction in taken.to_send:
             self._calls.spawn(self._send(transaction, age), transaction, when_free=self._to_send)

@@ -9,10 +9,13 @@ from datetime import timedelta
 from malipo import log
 from malipo.accounts import failed_logins
 from malipo.accounts.store import pruning
-from malipo.app.service import Service
+from malipo.clock import Clock
+from malipo.db import Database
 from malipo.floats import store as floats
 from malipo.outbox import feed
+from malipo.settings import Settings
 from malipo.webhooks.store import delivery_history
+from malipo.worker import rollups
 
 _EVERY_SECONDS = 3600.0
 _PAUSE_SECONDS = 0.1
@@ -20,56 +23,56 @@ _MOST = 1000
 _KEPT_READINGS_DAYS = 90
 
 
-async def prune_hourly(service: Service) -> None:
+async def prune_hourly(database: Database, settings: Settings, clock: Clock) -> None:
     """Until cancelled."""
     while True:
         try:
-            await prune(service)
+            await prune(database, settings, clock)
         except Exception as error:
             log.warning("worker.pruning_failed", reason=str(error))
         await asyncio.sleep(_EVERY_SECONDS)
 
 
-async def prune(service: Service) -> None:
-    await _prune_access(service)
-    await _prune_readings(service)
-    before = service.clock() - timedelta(days=service.settings.events_keep_days)
+async def prune(database: Database, settings: Settings, clock: Clock) -> None:
+    await _prune_access(database, clock)
+    await _prune_readings(database, clock)
+    before = clock() - timedelta(days=settings.events_keep_days)
     while True:
-        async with service.database.begin() as tx:
+        async with database.begin() as tx:
             if not await delivery_history.prune(tx, before=before, most=_MOST):
                 break
         await asyncio.sleep(_PAUSE_SECONDS)
     is_more = True
     while is_more:
-        is_more = await service.count(least=1)
+        is_more = await rollups.count(database, least=1)
         await asyncio.sleep(_PAUSE_SECONDS)
-    async with service.database.read() as connection:
+    async with database.read() as connection:
         merchant_ids = await feed.find_prunable(connection, before=before)
     for merchant_id in merchant_ids:
         while True:
-            async with service.database.begin() as tx:
+            async with database.begin() as tx:
                 if not await feed.prune(tx, merchant_id, before=before, most=_MOST):
                     break
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def _prune_readings(service: Service) -> None:
-    before = service.clock() - timedelta(days=_KEPT_READINGS_DAYS)
+async def _prune_readings(database: Database, clock: Clock) -> None:
+    before = clock() - timedelta(days=_KEPT_READINGS_DAYS)
     while True:
-        async with service.database.begin() as tx:
+        async with database.begin() as tx:
             if not await floats.prune(tx, before=before, most=_MOST):
                 break
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def _prune_access(service: Service) -> None:
-    now = service.clock()
+async def _prune_access(database: Database, clock: Clock) -> None:
+    now = clock()
     is_more = True
     while is_more:
-        is_more = await failed_logins.report(service.database, now=now, most=_MOST) == _MOST
+        is_more = await failed_logins.report(database, now=now, most=_MOST) == _MOST
         await asyncio.sleep(_PAUSE_SECONDS)
     while True:
-        async with service.database.begin() as tx:
+        async with database.begin() as tx:
             if not await pruning.prune(tx, now=now, most=_MOST):
                 break
         await asyncio.sleep(_PAUSE_SECONDS)

@@ -9,24 +9,27 @@ from functools import partial
 from typing import Any, Protocol
 
 from malipo import __version__, log, process_tuning
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
+from malipo.approvals import limits
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
-from malipo.db.readiness import wait_for_database
+from malipo.db.readiness import ReadinessCheck, wait_for_database
+from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
 from malipo.process_tuning import raise_file_limit
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.worker_reports import route_of
 from malipo.settings import Settings, state_folder
+from malipo.worker import rollups
 from malipo.worker.batch_completer import complete_batches
 from malipo.worker.circuit_breaker import CircuitBreaker
 from malipo.worker.float_reader import float_readers
 from malipo.worker.lapse_unconnected import lapse_unconnected
 from malipo.worker.ledger_checker import LedgerChecker
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.network_calls import Mark
+from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import run_forever, step_seconds
@@ -48,7 +51,7 @@ def _nothing(_: str) -> None:
 
 
 # Answers for a worker over HTTP, for as long as it lasts.
-Exposed = Callable[[Service, LoopHealth], AbstractAsyncContextManager[None]]
+Exposed = Callable[[Settings, Metrics, ReadinessCheck, LoopHealth], AbstractAsyncContextManager[None]]
 
 
 async def serve(
@@ -69,15 +72,17 @@ async def serve(
         Database.opened(database_url, size=settings.database_pool, finds_by_key=True) as database,
         Database.opened(database_url, size=2) as slow_database,
     ):
-        service = Service.assemble(settings, database)
-        loops = LoopHealth(service.metrics)
-        collector = Collector(database, service.metrics.money, settings, service.clock, service.standing.schema)
+        service = assemble(settings, database)
+        metrics, clock, schema = service.metrics, service.clock, service.health.monitor.schema
+        loops = LoopHealth(metrics)
+        collector = Collector(database, metrics.money, settings, clock, schema)
         checker = LedgerChecker(slow_database, settings)
-        fetcher = StatementFetcher(service, slow_database)
+        fetcher = StatementFetcher(slow_database, service.networks, settings, clock)
+        readers = float_readers(service.networks, service.queries, settings, clock)
         process_tuning.collect_rarely()
-        noting = asyncio.ensure_future(service.note_limits())
+        noting = asyncio.ensure_future(limits.note_at_start(database, settings, schema, clock=clock))
         try:
-            async with exposed(service, loops):
+            async with exposed(settings, metrics, service.health.readiness, loops):
                 await work(
                     service,
                     database_url,
@@ -88,7 +93,7 @@ async def serve(
                         lambda _: collector.watch(),
                         checker.run,
                         *([fetcher.run] if settings.statement_fetch else []),
-                        *(each.run for each in float_readers(service)),
+                        *(each.run for each in readers),
                     ],
                     on_started=on_started,
                 )
@@ -126,8 +131,8 @@ async def work(
 
     While the schema is one that this version cannot serve, nothing runs but the look at it: nothing is claimed or sent.
     """
-    schema = service.standing.schema
-    monitoring = asyncio.ensure_future(service.standing.watch())
+    schema = service.health.monitor.schema
+    monitoring = asyncio.ensure_future(service.health.monitor.watch())
     monitoring.add_done_callback(_log_end)
     try:
         while not stop.is_set():
@@ -172,16 +177,24 @@ async def _work_on_served_schema(
     beside: Sequence[Callable[[LoopHealth], Coroutine[Any, Any, None]]],
     on_started: Callable[[], None],
 ) -> None:
-    seconds = step_seconds(service.settings)
-    routes = [route_of(channel, type_) for channel, type_ in service.networks.routes]
-    detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence, routes=routes)
+    settings, clock, metrics, networks = service.settings, service.clock, service.metrics, service.networks
+    database, network_work = service.queries.database, service.network_work
+    seconds = step_seconds(settings)
+    routes = [route_of(channel, type_) for channel, type_ in networks.routes]
+    detector = RestoreDetector(database, state_folder(settings), fence=service.fence, routes=routes)
     circuits: list[CircuitBreaker] = []
     parts: list[_Part] = []
-    for connector in service.networks.connectors.values():
-        circuits.append(circuit := CircuitBreaker(service, connector))
-        parts.append(NetworkSender(service, connector, detector, circuit, lease_seconds=lease_seconds, mark=mark))
-        parts.append(NetworkQuerier(service, connector, circuit, lease_seconds=lease_seconds, mark=mark))
-    parts.append(WebhookSender(service, detector, lease_seconds=lease_seconds, mark=mark))
+    for connector in networks.connectors.values():
+        circuits.append(circuit := CircuitBreaker(connector, service.queries, metrics, clock))
+        calls = partial(NetworkCalls, connector, circuit, networks, network_work, metrics, clock)
+        sends, queries = (calls(lease_seconds=lease_seconds, mark=mark) for _ in range(2))
+        parts.append(NetworkSender(sends, detector, network_work, settings, clock))
+        parts.append(NetworkQuerier(queries, database, settings))
+    parts.append(
+        WebhookSender(
+            database, service.attempts, detector, metrics, settings, clock, lease_seconds=lease_seconds, mark=mark
+        )
+    )
 
     def wake(topic: str) -> None:
         for part in parts:
@@ -194,24 +207,25 @@ async def _work_on_served_schema(
             wake("")  # What has waited for this comparison need not wait for the next poll.
         return is_more
 
+    count = partial(rollups.count, database)
     tasks = [asyncio.ensure_future(each.run(loops)) for each in circuits]
     tasks += [asyncio.ensure_future(each.run(loops)) for each in parts]
-    tasks.append(asyncio.ensure_future(run_forever("count", service.count, seconds=seconds, loops=loops)))
+    tasks.append(asyncio.ensure_future(run_forever("count", count, seconds=seconds, loops=loops)))
     tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=seconds, loops=loops)))
-    complete = partial(complete_batches, service)
+    complete = partial(complete_batches, database)
     tasks.append(asyncio.ensure_future(run_forever("batches", complete, seconds=seconds, loops=loops)))
     tasks += [asyncio.ensure_future(each(loops)) for each in beside]
-    tasks.append(asyncio.ensure_future(prune_hourly(service)))
-    tasks.append(asyncio.ensure_future(service.clock_skew.watch()))
+    tasks.append(asyncio.ensure_future(prune_hourly(database, settings, clock)))
+    tasks.append(asyncio.ensure_future(service.health.clock_skew.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, wake)))
-    if unconnected := unconnected_routes(service.networks.routes):
-        tasks.append(asyncio.ensure_future(lapse_unconnected(service, unconnected, detector)))
-    log.info("worker.started", routes=list(service.networks.connectors), version=__version__, build=build_id())
+    if unconnected := unconnected_routes(networks.routes):
+        tasks.append(asyncio.ensure_future(lapse_unconnected(network_work, unconnected, detector)))
+    log.info("worker.started", routes=list(networks.connectors), version=__version__, build=build_id())
     on_started()
     for task in tasks:
         task.add_done_callback(_log_end)
     try:
-        await _either(stop.wait(), service.standing.schema.until(is_served=False))
+        await _either(stop.wait(), service.health.monitor.schema.until(is_served=False))
     finally:
         for task in tasks:
             task.cancel()

@@ -12,10 +12,11 @@ import msgspec
 
 from malipo import clock as clocks
 from malipo import log
-from malipo.app.service import Service
 from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
 from malipo.db import Database
 from malipo.errors import Refusal
+from malipo.networks.routing import Networks
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.matching.matching_summary import match_and_note
@@ -28,6 +29,7 @@ from malipo.reconciliation.statements.fetch_statement import (
 from malipo.reconciliation.statements.import_statement import Imported, import_statement
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
@@ -42,10 +44,18 @@ class StatementFetcher:
     """It has connections of its own: those of payments are set for short statements."""
 
     def __init__(
-        self, service: Service, database: Database, *, monotonic: Callable[[], float] = clocks.monotonic
+        self,
+        database: Database,
+        networks: Networks,
+        settings: Settings,
+        clock: Clock,
+        *,
+        monotonic: Callable[[], float] = clocks.monotonic,
     ) -> None:
-        self._service = service
         self._database = database
+        self._networks = networks
+        self._settings = settings
+        self._clock = clock
         self._monotonic = monotonic
         self._due_at = 0.0  # by the monotonic clock: at once
 
@@ -55,14 +65,14 @@ class StatementFetcher:
 
     async def step(self) -> bool:
         """Fetch what of yesterday is not there yet, if it is time."""
-        now = self._service.clock()
+        now = self._clock()
         if self._monotonic() < self._due_at or now.astimezone(clocks.ZONE).time() < _NOT_BEFORE:
             return False
         self._due_at = self._monotonic() + _AGAIN_SECONDS
         day = clocks.day_of(now) - timedelta(days=1)
-        done = [await self._fetch(account, day, now) for account in fetchable_accounts(self._service.networks)]
+        done = [await self._fetch(account, day, now) for account in fetchable_accounts(self._networks)]
         if any(done):
-            settings, clock = self._service.settings, self._service.clock
+            settings, clock = self._settings, self._clock
             settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
             limit = settings.booking_approval_amount
             _, summary = await match_and_note(self._database, settle, approval_amount=limit, clock=clock, actor=_ACTOR)

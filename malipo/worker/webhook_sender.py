@@ -10,14 +10,19 @@ from datetime import datetime
 from itertools import chain
 
 from malipo import ids, log, tracing
-from malipo.app.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
+from malipo.clock import Clock
+from malipo.db import Database
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
+from malipo.metrics import Metrics
+from malipo.outbox.event import EVENTS_TOPIC
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
+from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
-from malipo.webhooks.send_attempt import send_attempt
+from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
+from malipo.webhooks.webhooks import WEBHOOKS_TOPIC
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
@@ -38,18 +43,33 @@ _LOOK_SHARE = 0.05
 class WebhookSender:
     """`mark` is called at each named point of a delivery's way, so that a test can stop the process there."""
 
-    def __init__(self, service: Service, detector: RestoreDetector, *, lease_seconds: float | None, mark: Mark) -> None:
-        self._service = service
+    def __init__(
+        self,
+        database: Database,
+        attempts: Attempts,
+        detector: RestoreDetector,
+        metrics: Metrics,
+        settings: Settings,
+        clock: Clock,
+        *,
+        lease_seconds: float | None,
+        mark: Mark,
+    ) -> None:
+        self._database = database
+        self._attempts = attempts
         self._detector = detector
+        self._metrics = metrics
+        self._step_seconds = step_seconds(settings)
+        self._clock = clock
         self._mark = mark
-        self._lease_seconds = lease_seconds or service.settings.webhook_timeout_seconds + _MARGIN_SECONDS
+        self._lease_seconds = lease_seconds or settings.webhook_timeout_seconds + _MARGIN_SECONDS
         self._concurrency = WebhookConcurrency(fast=_FAST, slow=_SLOW)
         self._waiting: dict[str, None] = {}  # endpoints for which something is due, in turn
         self._to_fan_out = asyncio.Event()
         self._due = asyncio.Event()
         self._look_at = 0.0
         self._under_way: set[asyncio.Task[None]] = set()
-        service.metrics.watch_deliveries(lambda: self._concurrency.under_way)
+        metrics.watch_deliveries(lambda: self._concurrency.under_way)
 
     def wake(self, topic: str) -> None:
         """A notification came."""
@@ -60,7 +80,7 @@ class WebhookSender:
             self._due.set()
 
     async def run(self, loops: LoopHealth) -> None:
-        seconds = step_seconds(self._service.settings)
+        seconds = self._step_seconds
         async with asyncio.TaskGroup() as group:
             group.create_task(run_forever("fan_out", self._fan_out, self._to_fan_out, seconds=seconds, loops=loops))
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds, loops=loops))
@@ -83,9 +103,9 @@ class WebhookSender:
             slots.append(self._concurrency.begin(endpoint_id))
             return True
 
-        now = self._service.clock()
+        now = self._clock()
         try:
-            async with self._service.database.begin() as tx:
+            async with self._database.begin() as tx:
                 done = await fan_out(
                     tx,
                     most=_MOST_FACTS,
@@ -114,14 +134,14 @@ class WebhookSender:
 
     async def _take_due(self) -> bool:
         """Claim what is due, as far as there is room. Whether more may be waiting."""
-        now = self._service.clock()
+        now = self._clock()
         await self._look(now)
         slots = self._take_slots()
         if not slots:
             return False
         room = {endpoint_id: len(places) for endpoint_id, places in slots.items()}
         try:
-            async with self._service.database.begin() as tx:
+            async with self._database.begin() as tx:
                 messages = await delivery_queue.claim(
                     tx, room, ids.mint("clm_", now), lease_seconds=self._lease_seconds, now=now
                 )
@@ -145,7 +165,7 @@ class WebhookSender:
             return
         began = loop.time()
         self._look_at = began + LOOK_SECONDS
-        async with self._service.database.read() as connection:
+        async with self._database.read() as connection:
             self._waiting |= dict.fromkeys(await delivery_queue.find_waiting(connection, now=now))
         took = loop.time() - began
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
@@ -193,13 +213,7 @@ class WebhookSender:
             )
         try:
             self._mark("sending")
-            attempt = await send_attempt(
-                message,
-                self._service.webhook_client,
-                self._service.encryption,
-                word=self._service.settings.header_word,
-                clock=self._service.clock,
-            )
+            attempt = await self._attempts.send(message)
             self._mark("answered")
             log.debug(
                 "webhook.attempted",
@@ -228,7 +242,7 @@ class WebhookSender:
         """Record the attempt, however long the database is away."""
         while True:
             try:
-                delivery = await self._service.record_attempt(attempt)
+                delivery = await self._attempts.record(attempt)
             except Unavailable as error:
                 log.warning("worker.database_away", step="record", reason=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -240,7 +254,7 @@ class WebhookSender:
         if tracing.active is not None and delivery is not None:
             tracing.active.note_attempt(delivery.attempt_count)
         if delivery is not None and delivery.state is State.EXHAUSTED:
-            self._service.metrics.count_given_up()
+            self._metrics.count_given_up()
             log.warning(
                 "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count
             )

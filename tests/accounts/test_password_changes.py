@@ -15,7 +15,7 @@ from malipo.accounts.known_browsers import Browser
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import Proof, WrongPassword
 from malipo.accounts.second_factor.check_code import Codes
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import manage_people
@@ -82,11 +82,11 @@ def held() -> HeldPasswords:
 
 @pytest.fixture
 def login(service: Service, database: Database, held: HeldPasswords) -> Login:
-    return Login(database, service.sessions, held, Codes(database, Encryption(SECRET_KEY)))
+    return Login(database, service.accounts.sessions, held, Codes(database, Encryption(SECRET_KEY)))
 
 
 async def _change(service: Service, person: Person) -> None:
-    await service.login.change_password(person, OLD, NEW, address=ADDRESS, now=clock.now())
+    await service.accounts.login.change_password(person, OLD, NEW, address=ADDRESS, now=clock.now())
 
 
 async def _sessions(database: Database, person: Person) -> int:
@@ -120,7 +120,7 @@ async def test_a_log_in_of_somebody_who_was_removed_meanwhile_makes_no_session(
 async def test_a_password_that_has_changed_meanwhile_confirms_nothing(
     service: Service, database: Database, login: Login, held: HeldPasswords, person: Person
 ) -> None:
-    begun = await service.login.begin(person.email, OLD, address=ADDRESS, browser=Browser(), now=clock.now())
+    begun = await service.accounts.login.begin(person.email, OLD, address=ADDRESS, browser=Browser(), now=clock.now())
     assert begun.session_id is not None
     async with database.read() as connection:
         session = await sessions.get_live(connection, begun.session_id, now=clock.now())
@@ -138,7 +138,7 @@ async def test_of_two_changes_of_a_password_at_once_one_counts(
     with pytest.raises(WrongCurrentPassword):
         await _around(held, waiting, _change(service, person))
 
-    begun = await service.login.begin(person.email, NEW, address=ADDRESS, browser=Browser(), now=clock.now())
+    begun = await service.accounts.login.begin(person.email, NEW, address=ADDRESS, browser=Browser(), now=clock.now())
     assert begun.session_id is not None
 
 
@@ -151,7 +151,7 @@ async def test_a_link_that_has_died_meanwhile_chooses_no_password(
     with pytest.raises(LinkNotGood):
         await _around(held, waiting, _change(service, person))
 
-    begun = await service.login.begin(person.email, NEW, address=ADDRESS, browser=Browser(), now=clock.now())
+    begun = await service.accounts.login.begin(person.email, NEW, address=ADDRESS, browser=Browser(), now=clock.now())
     assert begun.session_id is not None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import clock
 from malipo.accounts.tokens import hash_of
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants import manage_people, password_links
@@ -52,8 +52,8 @@ async def test_a_link_that_is_used_while_the_password_is_changed(
     used, changed = await _behind(
         database,
         link,
-        service.login.use_link(link, OTHER, address=ADDRESS, now=clock.now()),
-        service.login.change_password(person, OLD, NEW, address=ADDRESS, now=clock.now()),
+        service.accounts.login.use_link(link, OTHER, address=ADDRESS, now=clock.now()),
+        service.accounts.login.change_password(person, OLD, NEW, address=ADDRESS, now=clock.now()),
     )
     assert (used, type(changed)) == (None, WrongCurrentPassword)
 

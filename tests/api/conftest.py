@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from malipo import ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.initiate import Order
@@ -52,7 +52,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="package")
 async def service(database: Database) -> AsyncIterator[Service]:
     """The parts on the same database, to do what a network would."""
-    service = Service.assemble(Settings(**NO_LIMITS), database)
+    service = assemble(Settings(**NO_LIMITS), database)
     yield service
     await service.finish()
 
@@ -147,7 +147,7 @@ async def place(
     draft = Transaction(
         merchant_id=merchant.id,
         id=ids.mint("txn_", at),
-        reference=service.terms.reference_of(suffix),
+        reference=service.payments.terms.reference_of(suffix),
         network_key=suffix,
         type=type_,
         channel=channel,
@@ -162,7 +162,7 @@ async def place(
         order_reference=order_reference,
     )
     order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=key, request_hash=b"")
-    return (await service.initiate(order)).transaction
+    return (await service.payments.initiate(order)).transaction
 
 
 async def created(api: Client, body: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from schemathesis import Case
 
 from malipo import clock
 from malipo.accounts.passwords import Passwords
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
@@ -181,7 +181,7 @@ async def _furnish(running: Any, database_url: str) -> World:
                 )
                 await people.set_password(tx, person.id, password_hash)
                 ids[name] = person.id
-        service = Service.assemble(Settings(**NO_LIMITS, **HOOKS), database)
+        service = assemble(Settings(**NO_LIMITS, **HOOKS), database)
         payments = await _payments(running.url, service, merchant)
         batches = await _batches(running.url, service, merchant)
         endpoint, deliveries = await _tell(service, merchant, database_url)
@@ -202,7 +202,7 @@ async def _furnish(running: Any, database_url: str) -> World:
 async def _tell(service: Service, merchant: Merchant, database_url: str) -> tuple[str, list[str]]:
     """An endpoint that was told of all that became of the payments; and the deliveries."""
     async with a_receiver() as shop:
-        async with service.database.begin() as tx:
+        async with service.queries.database.begin() as tx:
             endpoint, _ = await manage_endpoints.register(
                 tx,
                 merchant.id,
@@ -214,7 +214,7 @@ async def _tell(service: Service, merchant: Merchant, database_url: str) -> tupl
             )
 
         async def find_all() -> list[str] | None:
-            async with service.database.read() as connection:
+            async with service.queries.database.read() as connection:
                 found = await delivery_history.page(
                     connection, endpoint.id, state=State.DELIVERED, before=None, limit=100
                 )
@@ -227,7 +227,7 @@ async def _tell(service: Service, merchant: Merchant, database_url: str) -> tupl
 
 async def _batches(url: str, service: Service, merchant: Merchant) -> list[str]:
     """One that awaits approval, one that is running, and one that was cancelled. One person is enough to approve."""
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await approval_rules.save(tx, merchant.id, ApprovalRules(takes_two=False, above=None))
     async with aiohttp.ClientSession() as http:
         api = Client(http, url, merchant.key)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.payments.transaction import Status
 from tests.api.conftest import bring, created, shown, wallet
 from tests.api.response_fields import BODIES, BOTH, RETRIEVED

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.ledger.bookings import Kind, book

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.outbox import feed
 from malipo.payments.counts import counter

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from malipo.api.app import App
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
@@ -36,7 +36,7 @@ async def test_a_request_leaves_nothing_to_the_collector_of_cycles(database: Dat
 
 async def _main(url: str, key: str) -> None:
     async with Database.opened(url, size=20) as database:
-        service = Service.assemble(Settings(**NO_LIMITS), database)
+        service = assemble(Settings(**NO_LIMITS), database)
         app = App(service)
         await _collect(app, key)  # What is made once is no garbage.
         gc.disable()

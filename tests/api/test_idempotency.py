@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.transaction import Status
 from tests.api.conftest import bring, total, wallet

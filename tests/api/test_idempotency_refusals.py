@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
 from tests.api.conftest import bring, created, place

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.payments.transaction import Type
 from tests.api.conftest import created, place
 from tests.api.listing import DAY, found, is_found, wrong

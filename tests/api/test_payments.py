@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.payments.transaction import Cause, Status
 from tests.api.conftest import bring, created, shown, tell, total
 from tests.api.response_fields import (

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger.bookings import Kind, book
 from malipo.payments.status_writer import Change

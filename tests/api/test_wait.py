@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.payments.transaction import Cause, Status
 from tests.api.conftest import bring, created, tell
 from tests.conftest import COLLECTION, Client, Merchant

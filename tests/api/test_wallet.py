@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check

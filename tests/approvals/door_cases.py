@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
@@ -73,7 +73,7 @@ class Case:
 class Cases:
     def __init__(self, service: Service, folder: Path) -> None:
         self.service = service
-        self.database: Database = service.database
+        self.database: Database = service.queries.database
         self._folder = folder
 
     async def of(self, act: Act, form: str) -> Case:

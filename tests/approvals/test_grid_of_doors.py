@@ -17,7 +17,7 @@ import pytest
 from malipo import clock, ids
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import WITHOUT_CODE
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.approvals.acts import Act
 from malipo.cli.authority import DOES
 from malipo.dashboard.operator.routes import PAGES
@@ -228,7 +228,7 @@ async def desk(postgres: str, template: str, tmp_path_factory: pytest.TempPathFa
     url, folder = await create_database(postgres, template), tmp_path_factory.mktemp("grid")
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database.opened(url, size=10, connect_seconds=PATIENCE_SECONDS))
-        service = Service.assemble(Settings(**NO_LIMITS, booking_approval_amount=LIMIT), database)
+        service = assemble(Settings(**NO_LIMITS, booking_approval_amount=LIMIT), database)
         stack.push_async_callback(service.finish)
         start = stack.enter_context(starting(folder))
         running: Running = await until_ready(

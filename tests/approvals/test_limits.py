@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.approvals import limits
 from malipo.approvals.store import Limits
 from malipo.audit_log import store as audit_log
@@ -86,8 +86,8 @@ async def test_nobody_logs_in_without_a_code_because_their_environment_says_so(
 async def test_the_service_notes_its_limits_and_the_audit_log_keeps_a_change(
     service: Service, database: Database
 ) -> None:
-    await service.standing.look()
-    await service.note_limits()
+    await service.health.monitor.look()
+    await limits.note_at_start(database, service.settings, service.health.monitor.schema, clock=service.clock)
     async with database.read() as connection:
         settings = await limits.with_limits(connection, Settings(booking_approval_amount=10**15))
     assert settings.booking_approval_amount == service.settings.booking_approval_amount

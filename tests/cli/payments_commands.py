@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.networks.connector import Verdict
 from malipo.operators import store as operators
@@ -74,7 +74,7 @@ async def desk(service: Service, merchant: Merchant, database_url: str) -> Desk:
     """With two operators, and fees."""
     steps = PaymentSteps(service, merchant.id)
     await steps.charge_fees()
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         for name in ("asha", "juma"):
             now = clock.now()
             await operators.insert_operator(tx, ids.mint("opr_", now), name, now=now)

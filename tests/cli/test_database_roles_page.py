@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.encryption import Encryption
@@ -70,7 +70,7 @@ async def test_the_owner_migrates_the_app_works_and_the_reader_and_the_backup_re
         await migrate(database)
 
     async with Database.opened(roles.url("app"), size=4) as database:
-        service = Service.assemble(Settings(**NO_LIMITS), database)
+        service = assemble(Settings(**NO_LIMITS), database)
         merchant = await make_merchant(database, wallet=10_000)
         steps = PaymentSteps(service, merchant.id)
         assert (await steps.open(Type.DISBURSEMENT)).status is Status.PENDING
@@ -93,7 +93,7 @@ async def test_the_app_imports_matches_and_withdraws_statements_and_closes_days(
         await migrate(database)
 
     async with Database.opened(roles.url("app"), size=4) as database:
-        service = Service.assemble(Settings(**NO_LIMITS), database)
+        service = assemble(Settings(**NO_LIMITS), database)
         merchant = await make_merchant(database, wallet=10_000)
         steps = PaymentSteps(service, merchant.id)
         statements_of_it = Statements(steps, tmp_path)

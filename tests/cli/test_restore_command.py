@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE
 from malipo.payments.transaction import Type
 from malipo.restore.state import Installation
@@ -32,10 +32,10 @@ class Desk:
         return done.returncode, done.stdout, done.stderr
 
     async def standing(self) -> Installation:
-        return await self._service.read(installation.get)
+        return await self._service.queries.read(installation.get)
 
     async def holds(self) -> list[tuple[str, str]]:
-        found = await self._service.read(installation.find_channel_holds)
+        found = await self._service.queries.read(installation.find_channel_holds)
         return [(each.channel, each.type) for each in found]
 
 
@@ -101,7 +101,7 @@ async def test_a_proposed_release_is_rejected_or_taken_back(
 
 
 async def test_two_let_go_what_waits_on_a_channel(desk: Desk, service: Service, merchant: Merchant) -> None:
-    await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
+    await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
     await service.fence(REASON, epoch=1)
     release = ("restore", "release", "--channel", "MPESA", "--only", "payouts", "--evidence", EVIDENCE)
     assert (await desk(*release, by="asha"))[0] == 0
@@ -122,7 +122,7 @@ async def test_the_only_operator_releases_alone(service: Service, database_url: 
 async def test_an_operators_cancel_is_refused_in_words_while_it_is_fenced(
     desk: Desk, service: Service, merchant: Merchant
 ) -> None:
-    made = await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
+    made = await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
     await service.fence(REASON, epoch=1)
     code, _, said = await desk("payments", "cancel", made.transaction.id, by="asha")
     assert (code, "takes no payments until operators have looked" in said, "Traceback" in said) == (1, True, False)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api import health
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.db.database_clock import ClockSkew, Sample, sample_of, surest
 from malipo.settings import Settings
@@ -75,8 +75,8 @@ def _metric(service: Service) -> float:
 async def test_a_clock_that_is_wrong_is_said_everywhere_and_payments_are_still_taken(
     database: Database, logged: Logged, sign: int, side: str
 ) -> None:
-    service = Service.assemble(Settings(**NO_LIMITS), database, clock=ahead_by(sign * ELEVEN_MINUTES))
-    await service.clock_skew.look()
+    service = assemble(Settings(**NO_LIMITS), database, clock=ahead_by(sign * ELEVEN_MINUTES))
+    await service.health.clock_skew.look()
     sentence = f"This host's clock is 660.0 s {side} the database's."
     assert await _ready(service) == (200, {"success": True, "status": "ready", "warnings": [sentence]})
     assert _metric(service) == pytest.approx(sign * 660, abs=1)
@@ -86,8 +86,8 @@ async def test_a_clock_that_is_wrong_is_said_everywhere_and_payments_are_still_t
 
 
 async def test_clocks_that_agree_are_not_worth_a_word(database: Database, logged: Logged) -> None:
-    service = Service.assemble(Settings(**NO_LIMITS), database)
-    await service.clock_skew.look()
+    service = assemble(Settings(**NO_LIMITS), database)
+    await service.health.clock_skew.look()
     assert await _ready(service) == (200, {"success": True, "status": "ready"})
     assert abs(_metric(service)) < 2
     assert logged() == []
@@ -167,7 +167,7 @@ async def test_a_database_that_is_away_says_nothing_about_the_clock(logged: Logg
 
 
 async def test_a_worker_compares_at_its_start(database: Database, database_url: str, logged: Logged) -> None:
-    service = Service.assemble(Settings(**NO_LIMITS), database, clock=ahead_by(ELEVEN_MINUTES))
+    service = assemble(Settings(**NO_LIMITS), database, clock=ahead_by(ELEVEN_MINUTES))
     stop = asyncio.Event()
     working = asyncio.ensure_future(work(service, database_url, stop, finish_seconds=0))
 

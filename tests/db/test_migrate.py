@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
@@ -164,7 +164,7 @@ async def test_the_oldest_postgresql_we_promise_takes_the_schema_and_every_act(
             assert int(version) // 10_000 == 15
             await migrate(database)
             assert await _pending(database) == []
-            await _live_a_life(Service.assemble(Settings(**NO_LIMITS), database))
+            await _live_a_life(assemble(Settings(**NO_LIMITS), database))
             checked = await malipo("ledger", "check", database_url=url)
         finally:
             await database.close()
@@ -196,7 +196,7 @@ async def test_this_version_does_the_same_on_the_oldest_schema_that_it_says_it_s
             values = (each.number, each.name, each.checksum)
             await tx.execute("INSERT INTO schema_migrations (number, name, checksum) VALUES ($1, $2, $3)", *values)
 
-    service = Service.assemble(Settings(**NO_LIMITS), empty)
+    service = assemble(Settings(**NO_LIMITS), empty)
     await _live_a_life(service)
     await service.finish()
 
@@ -233,8 +233,8 @@ async def test_a_migration_that_waits_for_a_lock_lets_requests_pass_and_tries_ag
 
 async def _live_a_life(service: Service) -> None:
     """Everything that a payment can go through, through the service, so that every statement has run."""
-    merchant = await make_merchant(service.database, wallet=10_000)
-    async with service.database.begin() as tx:
+    merchant = await make_merchant(service.queries.database, wallet=10_000)
+    async with service.queries.database.begin() as tx:
         await tx.execute("INSERT INTO tariffs VALUES ($1, 'COLLECTION', 'MPESA', 0, 0, 100, 0, NULL)", merchant.id)
 
     def news(transaction_id: str, cause: Cause) -> Change:
@@ -242,16 +242,16 @@ async def _live_a_life(service: Service) -> None:
         return Change(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, failure_code=code)
 
     collections = await asyncio.gather(
-        *(service.initiate(order(merchant.id, Type.COLLECTION, 1000, key=f"order-{n}")) for n in range(3))
+        *(service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000, key=f"order-{n}")) for n in range(3))
     )
     payouts = await asyncio.gather(
-        *(service.initiate(order(merchant.id, Type.DISBURSEMENT, 2000, key=f"order-{n}")) for n in range(4))
+        *(service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 2000, key=f"order-{n}")) for n in range(4))
     )
-    again = await service.initiate(order(merchant.id, Type.DISBURSEMENT, 2000, key="order-0"))
+    again = await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 2000, key="order-0"))
     assert (again.is_replay, again.transaction.id) == (True, payouts[0].transaction.id)
     with pytest.raises(InsufficientBalance):
-        await service.initiate(order(merchant.id, Type.DISBURSEMENT, 5000, key="poor"))
-    cancelled = await service.cancel(Cancellation(merchant.id, payouts[0].transaction.reference))
+        await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 5000, key="poor"))
+    cancelled = await service.payments.cancel(Cancellation(merchant.id, payouts[0].transaction.reference))
     assert cancelled.status is Status.CANCELLED
     for paid in (collections[0], payouts[1]):
         assert await change_status(service, news(paid.transaction.id, Cause.SUBMITTED))
@@ -259,9 +259,9 @@ async def _live_a_life(service: Service) -> None:
     assert await change_status(service, news(payouts[2].transaction.id, Cause.SUBMITTED))
     assert await change_status(service, news(payouts[2].transaction.id, Cause.REFUSED))
     with pytest.raises(NotCancellable):
-        await service.cancel(Cancellation(merchant.id, payouts[1].transaction.id))
+        await service.payments.cancel(Cancellation(merchant.id, payouts[1].transaction.id))
 
-    total, listed = await service.read_snapshot(
+    total, listed = await service.queries.read_snapshot(
         lambda connection: transaction_list.page(
             connection,
             merchant.id,
@@ -271,15 +271,15 @@ async def _live_a_life(service: Service) -> None:
         )
     )
     assert (total, len(listed)) == (4, 3)
-    found = await service.read(
+    found = await service.queries.read(
         lambda connection: transactions.get(connection, merchant.id, collections[0].transaction.reference)
     )
     assert found is not None
     assert (found.status, found.net_amount) == (Status.COMPLETED, 990)
-    assert await database_facts.wallet(service.database, merchant.id) == (10_000 + 990 - 2000 - 2000, 2000)
-    desk = Desk(service.database, merchant)
+    assert await database_facts.wallet(service.queries.database, merchant.id) == (10_000 + 990 - 2000 - 2000, 2000)
+    desk = Desk(service.queries.database, merchant)
     for reference, decide in (("NMB-1", desk.approve), ("NMB-2", desk.reject)):
         assert (await desk.request(reference=reference)).proposal is not None
         await decide(reference)
     assert (await desk.available(), await desk.open()) == (6990 + LARGE, [])
-    await database_facts.assert_clean(service.database)
+    await database_facts.assert_clean(service.queries.database)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.api.health import readyz
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database, ReadOnly
 from malipo.restore import hold
 from malipo.settings import Settings
@@ -51,7 +51,7 @@ async def test_a_database_that_is_away_is_a_warning_at_first_and_the_process_is_
     by_proxy: tuple[PostgresProxy, Database],
 ) -> None:
     proxy, database = by_proxy
-    service = Service.assemble(GRACE, database)
+    service = assemble(GRACE, database)
     assert await look(service) == (200, "")
     proxy.go_away()
 
@@ -67,7 +67,7 @@ async def test_without_a_grace_or_after_it_the_process_is_not_ready(
     by_proxy: tuple[PostgresProxy, Database],
 ) -> None:
     proxy, database = by_proxy
-    service = Service.assemble(NO_GRACE, database)
+    service = assemble(NO_GRACE, database)
     assert await look(service) == (200, "")
     proxy.go_away()
 
@@ -79,7 +79,7 @@ async def test_without_a_grace_or_after_it_the_process_is_not_ready(
 async def test_a_process_that_was_never_ready_has_no_grace(by_proxy: tuple[PostgresProxy, Database]) -> None:
     proxy, database = by_proxy
     proxy.go_away()
-    service = Service.assemble(GRACE, database)
+    service = assemble(GRACE, database)
 
     assert await look(service) == (503, "The database does not answer.")
     assert await look(service) == (503, "The database does not answer.")
@@ -89,7 +89,7 @@ async def test_a_process_that_was_on_hold_when_the_database_went_has_no_grace(
     by_proxy: tuple[PostgresProxy, Database],
 ) -> None:
     proxy, database = by_proxy
-    service = Service.assemble(GRACE, database)
+    service = assemble(GRACE, database)
     assert await look(service) == (200, "")
     async with database.begin() as tx:
         await hold.hold(tx, [], "why", actor=NOBODY, now=clock.now())
@@ -103,7 +103,7 @@ async def test_a_process_that_was_on_hold_when_the_database_went_has_no_grace(
 async def test_a_read_only_database_is_named_so_and_is_not_ready_after_the_grace(
     database: Database, settings: Settings
 ) -> None:
-    service = Service.assemble(settings, database)
+    service = assemble(settings, database)
     assert await look(service) == (200, "")
     await make_read_only(database, is_read_only=True)
     read_only = "The database takes no writes: it is a standby, or set to read-only."
@@ -111,7 +111,7 @@ async def test_a_read_only_database_is_named_so_and_is_not_ready_after_the_grace
     status, said = await look(service)
     assert said.startswith(read_only)
     assert status == (200 if settings is GRACE else 503)
-    assert await look(Service.assemble(GRACE, database)) == (503, read_only), "a process that begins there"
+    assert await look(assemble(GRACE, database)) == (503, read_only), "a process that begins there"
 
     await make_read_only(database, is_read_only=False)
     assert await look(service) == (200, "")

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import aiohttp
 import pytest
 
-from malipo.app.queries import Queries
 from malipo.db import Conn, Database
 from malipo.db.migrate import migrate
+from malipo.db.queries import Queries
 from malipo.db.standby import Standby
 from malipo.errors import QueryTimeout
-from malipo.settings import Settings
+from malipo.turns import Turns
 from tests.conftest import NO_LIMITS, Client, Running, make_merchant, until_ready
 from tests.journeys.postgres_cluster import Cluster, a_cluster, a_standby
 
@@ -63,8 +63,14 @@ async def a_reader(
         Database.opened(read_url, size=4, statement_timeout_seconds=statement_seconds) as standby_database,
     ):
         standby = Standby(standby_database, primary=database, most_lag_seconds=most_lag_seconds)
-        settings = replace(Settings(), database_patience_seconds=10)
-        queries = Queries(settings, database, people_database=database, standby=standby)
+        queries = Queries(
+            database,
+            patience_seconds=10,
+            search_database=database,
+            search_seconds=3,
+            search_turns=Turns(1),
+            standby=standby,
+        )
         yield Reader(queries, standby, database)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.metrics import Metrics
@@ -65,8 +65,8 @@ async def test_a_full_disk_is_503_with_its_reason_and_ends_when_there_is_room(
     cluster, filling = small_disk
     async with Database.opened(cluster.url, size=4) as database:
         await migrate(database)
-        service, metrics = Service.assemble(GRACE, database), Metrics()
-        collector = Collector(database, metrics.money, service.settings, clock.now, service.standing.schema)
+        service, metrics = assemble(GRACE, database), Metrics()
+        collector = Collector(database, metrics.money, service.settings, clock.now, service.health.monitor.schema)
         assert await look(service) == (200, "")
         await collector.look()
         assert "malipo_database_writable 1.0" in metrics.exposition().decode()
@@ -88,7 +88,7 @@ async def temporary_files(database: Database, database_url: str, *, looks: int) 
     async with database.read() as connection:
         before: int = await connection.fetchval(count)
     async with Database.opened(database_url, size=2) as asked:
-        service = Service.assemble(GRACE, asked)
+        service = assemble(GRACE, asked)
         begun = asyncio.get_running_loop().time()
         for _ in range(looks):
             assert await look(service) == (200, "")

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.floats import store
@@ -45,6 +45,10 @@ def simulator() -> Iterator[Process]:
     process.stop()
 
 
+def _readers(service: Service) -> list[FloatReader]:
+    return float_readers(service.networks, service.queries, service.settings, service.clock)
+
+
 @pytest.fixture
 async def readers(simulator: Process, database: Database) -> AsyncIterator[Callable[..., dict[str, FloatReader]]]:
     """The readers of a new worker, by the names of their networks."""
@@ -52,8 +56,8 @@ async def readers(simulator: Process, database: Database) -> AsyncIterator[Calla
     services: list[Service] = []
 
     def make(**changes: Any) -> dict[str, FloatReader]:
-        services.append(Service.assemble(replace(read({**variables, **STATELESS}), **changes), database))
-        return {each.name: each for each in float_readers(services[-1])}
+        services.append(assemble(replace(read({**variables, **STATELESS}), **changes), database))
+        return {each.name: each for each in _readers(services[-1])}
 
     yield make
     for each in services:
@@ -127,7 +131,7 @@ async def test_the_ledgers_float_is_what_the_network_holds_after_payments_transf
         for channel in ("AIRTEL_MONEY", "HALOPESA"):
             await _transfer(database, channel, STARTING_BALANCE, Kind.FROM_BANK, "the contract's first money")
         for name in ("airtel_money", "clickpesa"):
-            await {each.name: each for each in float_readers(service)}[name].read()
+            await {each.name: each for each in _readers(service)}[name].read()
 
         # As the networks have it: 8 and 4 of a thousand, and 15.
         for channel, fee in ((Channel.AIRTEL_MONEY, 160 + 28), (Channel.HALOPESA, 45)):

@@ -13,7 +13,7 @@ import sys
 import uvloop
 
 from malipo import log
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.settings.environment import read
 from malipo.worker.run import work
@@ -32,7 +32,7 @@ async def _live(point: str, number: int, fate: signal.Signals, lease_seconds: fl
                 os.kill(os.getpid(), fate)
 
     async with Database.opened(settings.database_url, size=settings.database_pool) as database:
-        service = Service.assemble(settings, database)
+        service = assemble(settings, database)
         await work(service, settings.database_url, asyncio.Event(), lease_seconds=lease_seconds, mark=mark)
 
 

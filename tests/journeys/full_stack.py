@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.settings import Settings
@@ -152,7 +152,7 @@ async def a_worker(
     """A worker in this process, with a database pool of its own."""
     stop = asyncio.Event()
     async with Database.opened(full_stack.database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
-        service = Service.assemble(full_stack.settings, database)
+        service = assemble(full_stack.settings, database)
         running = asyncio.ensure_future(
             work(service, full_stack.database_url, stop, finish_seconds=2, lease_seconds=lease_seconds, mark=mark)
         )

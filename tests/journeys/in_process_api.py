@@ -79,7 +79,7 @@ async def in_process_api(webhook_stack: WebhookStack) -> AsyncIterator[InProcess
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
             yield InProcessApi(webhook_stack, Client(http, f"http://127.0.0.1:{port}", None), {})
     finally:
-        webhook_stack.service.release_readers()
+        webhook_stack.service.long_polls.release()
         server.should_exit = True
         await serving
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from tests.conftest import named
 from tests.journeys.full_stack import Elsewhere, FullStack, a_worker, until
 from tests.journeys.operator_commands import Said, malipo

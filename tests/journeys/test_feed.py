@@ -303,12 +303,12 @@ async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_
             await stack.tell(merchant, 4)
             async with stack.database.begin() as tx:
                 await _number(tx, stack, most=100)
-        await prune(stack.service)
+        await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
         assert await _next(opened, merchant, "?limit=100") == "12", "all are kept"
 
         manual_clock.move(timedelta(days=3))
-        await prune(stack.service)
-        await prune(stack.service)
+        await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
+        await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
 
         assert len((await opened.events(merchant)).body["events"]) == 8
         assert [(await opened.events(merchant, f"?after={after}")).code for after in (0, 3)] == ["cursor_expired"] * 2
@@ -320,7 +320,7 @@ async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_
         assert (await opened.events(other)).body["events"] == []
 
         manual_clock.move(timedelta(days=100))
-        await prune(stack.service)
+        await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
         assert await _next(opened, merchant) == await _next(opened, merchant, "?after=latest") == "12"
         assert (await opened.events(merchant, "?after=11")).code == "cursor_expired"
         await stack.tell(merchant, 1)

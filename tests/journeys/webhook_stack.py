@@ -16,7 +16,7 @@ from msgspec.structs import replace as replace_struct
 
 from malipo import clock as clocks
 from malipo import ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.outbox.event import Event
@@ -99,7 +99,7 @@ class WebhookStack:
             assert asked.draft is not None
             now = self.clock()
             draft = replace_struct(asked.draft, id=ids.mint("txn_", now), created_at=now)
-            return (await self.service.initiate(replace_struct(asked, draft=draft))).transaction
+            return (await self.service.payments.initiate(replace_struct(asked, draft=draft))).transaction
 
         return list(await asyncio.gather(*(one() for _ in range(number))))
 
@@ -108,7 +108,7 @@ class WebhookStack:
 
         async def one(each: Transaction) -> None:
             with contextlib.suppress(NotComparedYet):
-                await self.service.cancel(Cancellation(each.merchant_id, each.id))
+                await self.service.payments.cancel(Cancellation(each.merchant_id, each.id))
 
         await asyncio.gather(*(one(each) for each in opened))
 
@@ -129,7 +129,7 @@ class WebhookStack:
         """A worker in this process, with a pool of its own and the stack's clock."""
         stop = asyncio.Event()
         async with Database.opened(self.database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
-            service = Service.assemble(
+            service = assemble(
                 replace(self.settings, **settings), database, clock=self.clock, webhook_client=webhook_client
             )
             running = asyncio.ensure_future(
@@ -194,6 +194,6 @@ async def webhook_stack(
     read_settings = read(variables)
     async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
-        service = Service.assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
+        service = assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import aiohttp
 from msgspec.structs import replace
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks.connector import Channel
@@ -75,7 +75,7 @@ class WorkerStack:
         """A payment, taken in as the API does it; its id."""
         asked = order(self.merchant.id, Type(type_), amount, channel=Channel(channel))
         assert asked.draft is not None
-        initiated = await self.service.initiate(replace(asked, draft=replace(asked.draft, phone=phone)))
+        initiated = await self.service.payments.initiate(replace(asked, draft=replace(asked.draft, phone=phone)))
         return initiated.transaction.id
 
     async def take_four(self, middle: str, *, row: str = "001") -> None:
@@ -159,7 +159,7 @@ async def worker_stack(
     read_settings = read(variables)
     async with Database.opened(database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
-        service = Service.assemble(dataclasses.replace(read_settings, database_patience_seconds=30), database)
+        service = assemble(dataclasses.replace(read_settings, database_patience_seconds=30), database)
         merchant = await make_merchant(database, wallet=WALLET)
         yield WorkerStack(sim, merchant, database, database_url, via or database_url, variables, read_settings, service)
         await service.finish()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger import statement as statements
 from malipo.ledger.statement import Filter, Kind, Line

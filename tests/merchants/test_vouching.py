@@ -10,7 +10,7 @@ import pytest
 from malipo import clock
 from malipo.accounts.store import second_factors
 from malipo.accounts.vouching import COOLING_TIME
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Tx
@@ -71,11 +71,11 @@ class Shop(BatchSteps):
 
 @pytest.fixture
 async def shop(service: Service) -> Shop:
-    merchant: Merchant = await make_merchant(service.database, wallet=10_000_000)
+    merchant: Merchant = await make_merchant(service.queries.database, wallet=10_000_000)
     shop = Shop(service, merchant.id)
     for name in ("asha", "neema", "rehema"):
-        await add_person(service.database, merchant.id, shop.email(name))
-    await add_person(service.database, merchant.id, shop.email("baraka"), Role.STAFF)
+        await add_person(service.queries.database, merchant.id, shop.email(name))
+    await add_person(service.queries.database, merchant.id, shop.email("baraka"), Role.STAFF)
     return shop
 
 
@@ -291,7 +291,7 @@ async def test_whoever_waits_makes_keys_that_only_read_and_removes_staff(shop: S
 
 
 async def test_the_first_owner_of_a_merchant_makes_the_first_key_at_once(service: Service) -> None:
-    shop = Shop(service, (await make_merchant(service.database)).id)
+    shop = Shop(service, (await make_merchant(service.queries.database)).id)
     await first_owner(shop, by=OPERATOR)
     await key_of(shop, shop.actor("asha"))
 
@@ -305,12 +305,12 @@ async def first_owner(shop: Shop, *, by: Actor) -> None:
 @pytest.mark.parametrize("what", ["a top-up", "an open collection", "a wallet that was emptied"])
 async def test_the_first_owner_of_a_merchant_with_money_waits(service: Service, what: str) -> None:
     """One operator adds an owner to a merchant that has only keys, logs in as them, and makes a key."""
-    merchant = await make_merchant(service.database, wallet=0 if what == "an open collection" else 10_000)
+    merchant = await make_merchant(service.queries.database, wallet=0 if what == "an open collection" else 10_000)
     shop = Shop(service, merchant.id)
     if what == "an open collection":
         await PaymentSteps(service, merchant.id).open(Type.COLLECTION, 9_000_000)
     if what == "a wallet that was emptied":
-        async with service.database.begin() as tx:
+        async with service.queries.database.begin() as tx:
             await book(tx, Kind.SETTLEMENT, merchant.id, 10_000, reference="NMB-1", now=clock.now())
     await first_owner(shop, by=OPERATOR)
     with pytest.raises(vouching.NotVouchedFor):
@@ -320,7 +320,7 @@ async def test_the_first_owner_of_a_merchant_with_money_waits(service: Service, 
 
 
 async def test_whoever_installs_says_who_the_first_people_are_also_of_a_merchant_with_money(service: Service) -> None:
-    shop = Shop(service, (await make_merchant(service.database, wallet=10_000)).id)
+    shop = Shop(service, (await make_merchant(service.queries.database, wallet=10_000)).id)
     await first_owner(shop, by=Actor("user root", "test"))
     await key_of(shop, shop.actor("asha"))
 
@@ -333,7 +333,7 @@ class FirstPeople:
     links: dict[str, str]
 
     async def use(self, name: str, *, now: datetime | None = None) -> None:
-        await self.shop.service.login.use_link(
+        await self.shop.service.accounts.login.use_link(
             self.links[name], "quiet harbour ninety lanterns", address="10.0.0.1", now=now or clock.now()
         )
 
@@ -347,10 +347,10 @@ class FirstPeople:
 
 @pytest.fixture
 async def first_people(service: Service) -> FirstPeople:
-    shop = Shop(service, (await make_merchant(service.database, wallet=0)).id)
-    await hire(service.database, "asha", "juma")
+    shop = Shop(service, (await make_merchant(service.queries.database, wallet=0)).id)
+    await hire(service.queries.database, "asha", "juma")
     links = {}
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         for name in ("asha", "baraka"):
             person = await manage_people.add_person(
                 tx,
@@ -536,11 +536,11 @@ async def test_a_link_that_somebody_makes_for_themselves_changes_nothing(shop: S
 
 async def test_the_first_people_of_a_merchant_count_at_once(service: Service) -> None:
     """Whoever takes the merchant in says who its people are. From the first password on, they do not."""
-    merchant = await make_merchant(service.database)
+    merchant = await make_merchant(service.queries.database)
     shop = Shop(service, merchant.id)
     for name in ("asha", "neema"):
         await invite(shop, name, by=OPERATOR)
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await book(tx, Kind.TOP_UP, merchant.id, 10_000_000, reference="NMB-1", now=clock.now())
     assert await shop.are_two("asha", "neema")
     async with shop.database.begin() as tx:
@@ -550,8 +550,8 @@ async def test_the_first_people_of_a_merchant_count_at_once(service: Service) ->
 
 
 async def test_another_merchants_resets_are_their_own(shop: Shop, service: Service) -> None:
-    other = Shop(service, (await make_merchant(service.database)).id)
-    await add_person(service.database, other.merchant_id, other.email("asha"))
+    other = Shop(service, (await make_merchant(service.queries.database)).id)
+    await add_person(service.queries.database, other.merchant_id, other.email("asha"))
     await invite(other, "neema", by=other.actor("asha"))
     async with shop.database.read() as connection:
         assert await vouching.find_open(connection, shop.merchant_id, now=clock.now()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor, migrations
 from malipo.floats import store as floats
@@ -52,7 +52,7 @@ async def execute(database: Database, *statements: str) -> None:
 
 @pytest.fixture
 async def payout(service: Service, merchant: Merchant) -> str:
-    return (await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))).transaction.id
+    return (await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))).transaction.id
 
 
 async def test_before_the_first_look_nothing_is_claimed(look: Look) -> None:
@@ -228,7 +228,7 @@ async def test_a_channel_is_connected_by_the_settings_and_payouts_on_others_are_
     here = Look(database, replace(Settings(**NO_LIMITS), airtel_money_base_url="https://airtel.example.com"))
     assert here['channel_connected{channel="AIRTEL_MONEY",type="DISBURSEMENT"}'] == 1
     assert here['channel_connected{channel="MPESA",type="DISBURSEMENT"}'] == 0
-    await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))
+    await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))
     await here.collector.look()
     assert here['unsettled_payments{kind="not_connected"}'] == 1
     assert here['unsettled_shillings{kind="not_connected"}'] == 1000

@@ -3,7 +3,7 @@
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments.cases import resolve
@@ -23,7 +23,7 @@ OUTCOMES = {"paid": ResolvedOutcome.COMPLETED, "not-paid": ResolvedOutcome.FAILE
 @pytest.fixture
 async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     """With fees; and nothing is decided without operators."""
-    by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
+    by_hand = assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.queries.database)
     steps = PaymentSteps(by_hand, merchant.id)
     await steps.charge_fees()
     return steps

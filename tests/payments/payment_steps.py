@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
@@ -61,12 +61,12 @@ class PaymentSteps:
 
     @property
     def database(self) -> Database:
-        return self.service.database
+        return self.service.queries.database
 
     def ago(self, seconds: float) -> "PaymentSteps":
         """The same merchant's, so long ago."""
         then = timedelta(seconds=seconds)
-        service = Service.assemble(self.service.settings, self.database, clock=lambda: clock.now() - then)
+        service = assemble(self.service.settings, self.database, clock=lambda: clock.now() - then)
         return PaymentSteps(service, self.merchant_id)
 
     async def charge_fees(self) -> None:
@@ -81,14 +81,14 @@ class PaymentSteps:
         asked = order(self.merchant_id, type_, amount, key=key)
         assert asked.draft is not None
         draft = replace(asked.draft, created_at=self.service.clock())
-        return (await self.service.initiate(replace(asked, draft=draft))).transaction
+        return (await self.service.payments.initiate(replace(asked, draft=draft))).transaction
 
     async def open_many(self, type_: Type, number: int) -> list[Transaction]:
         """The oldest first."""
         return [await self.open(type_, 1000 + place) for place in range(number)]
 
     async def claim(self, **changes: Any) -> Claimed:
-        return await self.service.claim_for_sending(a_claim(**changes))
+        return await self.service.network_work.claim_for_sending(a_claim(**changes))
 
     async def send(self, type_: Type, amount: int = 1000, *, lease_seconds: float = 60) -> Transaction:
         """A payment that is on its way to the network."""
@@ -100,7 +100,7 @@ class PaymentSteps:
     async def hear(
         self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
     ) -> Settled:
-        settled = await self.service.settle(a_report(transaction, verdict, act, **how))
+        settled = await self.service.network_work.settle(a_report(transaction, verdict, act, **how))
         assert settled is not None
         return settled
 
@@ -113,7 +113,7 @@ class PaymentSteps:
         """A payment as its network ended it, or its merchant."""
         if status is Status.CANCELLED:
             opened = await self.open(type_, amount)
-            return await self.service.cancel(Cancellation(self.merchant_id, opened.id))
+            return await self.service.payments.cancel(Cancellation(self.merchant_id, opened.id))
         sent = await self.send(type_, amount)
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
         return (await self.hear(sent, verdict, AnswerSource.SEND)).transaction

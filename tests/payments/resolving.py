@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments.cases import cancel_unsent, resolve
@@ -27,7 +27,7 @@ PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 @pytest.fixture
 async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     """With fees; and nothing is decided without operators."""
-    by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
+    by_hand = assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.queries.database)
     steps = PaymentSteps(by_hand, merchant.id)
     await steps.charge_fees()
     return steps

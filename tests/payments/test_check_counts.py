@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger import statement
@@ -25,7 +25,7 @@ async def shop(database: Database, service: Service) -> Shop:
 async def counted(postgres: str, template: str) -> AsyncIterator[Database]:
     """A shop that no test changes: each takes its tampering back."""
     async with Database.opened(await create_database(postgres, template), size=4) as database:
-        service = Service.assemble(Settings(**NO_LIMITS), database)
+        service = assemble(Settings(**NO_LIMITS), database)
         await _counted_shop(database, service)
         yield database
         await service.finish()

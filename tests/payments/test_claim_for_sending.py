@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
@@ -52,7 +52,7 @@ async def test_a_payment_is_processing_and_committed_before_a_worker_gets_it(ste
 
 
 async def test_two_workers_claims_at_once_never_share_a_payment(database: Database, merchant: Merchant) -> None:
-    workers = [Service.assemble(Settings(**NO_LIMITS), database) for _ in range(10)]
+    workers = [assemble(Settings(**NO_LIMITS), database) for _ in range(10)]
     steps = PaymentSteps(workers[0], merchant.id)
     opened = [*await steps.open_many(Type.COLLECTION, 40), *await steps.open_many(Type.DISBURSEMENT, 40)]
     start = asyncio.Barrier(len(workers))
@@ -60,7 +60,7 @@ async def test_two_workers_claims_at_once_never_share_a_payment(database: Databa
     async def work(worker: Service) -> list[str]:
         mine: list[str] = []
         await start.wait()
-        while taken := (await worker.claim_for_sending(a_claim(most=7))).to_send:
+        while taken := (await worker.network_work.claim_for_sending(a_claim(most=7))).to_send:
             mine += of(taken)
         return mine
 
@@ -245,10 +245,10 @@ async def test_a_claim_that_is_taken_back_takes_none_of_another_worker_along(ste
     sending = await steps.send(Type.DISBURSEMENT)
     kept = await steps.open(Type.DISBURSEMENT)
     claim = a_claim()
-    taken: Claimed = await steps.service.claim_for_sending(claim)
+    taken: Claimed = await steps.service.network_work.claim_for_sending(claim)
     assert of(taken.to_send) == [kept.id]
 
-    await steps.service.take_back(claim)
+    await steps.service.network_work.take_back(claim)
 
     for payment, expected in ((sending, (NextAction.SENDING, 1)), (kept, (NextAction.SEND, 0))):
         dispatch = await steps.dispatch(payment)
@@ -263,10 +263,10 @@ async def test_a_claim_whose_commit_was_not_confirmed_finds_its_own_and_takes_no
 ) -> None:
     opened = await steps.open_many(Type.DISBURSEMENT, 6)
     async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
-        worker = Service.assemble(Settings(**NO_LIMITS), database)
+        worker = assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(fault, after=TAKES_UP)
 
-        taken: Claimed = await worker.claim_for_sending(a_claim(most=3))
+        taken: Claimed = await worker.network_work.claim_for_sending(a_claim(most=3))
 
         assert trap.sprung.is_set()
         await worker.finish()
@@ -283,9 +283,9 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
 ) -> None:
     [payout] = await steps.open_many(Type.DISBURSEMENT, 1)
     async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
-        worker = Service.assemble(Settings(**NO_LIMITS), database)
+        worker = assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(Fault.HANG_AFTER, after=TAKES_UP)
-        claiming = asyncio.create_task(worker.claim_for_sending(a_claim()))
+        claiming = asyncio.create_task(worker.network_work.claim_for_sending(a_claim()))
         await trap.sprung.wait()
         await trap.server_is_done.wait()
         await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
@@ -302,11 +302,11 @@ async def test_an_answer_that_is_stored_a_second_time_changes_nothing(steps: Pay
     sent = await steps.send(Type.DISBURSEMENT)
     act = AnswerSource.QUERY if verdict is Verdict.MISSING else AnswerSource.SEND
     report = a_report(sent, verdict, act)
-    await steps.service.settle(report)
+    await steps.service.network_work.settle(report)
     await steps.make_due(sent)
     await steps.claim()  # Meanwhile it was claimed again, if it was to be sent.
     before = await steps.dispatch(sent)
 
-    await steps.service.settle(report)
+    await steps.service.network_work.settle(report)
 
     assert await steps.dispatch(sent) == before

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict

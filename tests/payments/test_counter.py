@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.counts import counter
 from malipo.payments.listing.filters import Filter

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.errors import Forbidden
 from malipo.merchants import issue_api_keys
@@ -51,7 +51,7 @@ def payout(merchant: Merchant, amount: int, limits: PayoutLimits, *, key: str | 
 
 async def outcome(service: Service, asked: Order) -> str:
     try:
-        return "replayed" if (await service.initiate(asked)).is_replay else "created"
+        return "replayed" if (await service.payments.initiate(asked)).is_replay else "created"
     except (Forbidden, InsufficientBalance) as refusal:
         return refusal.code
 
@@ -60,7 +60,7 @@ async def test_fifty_at_once_for_a_sum_that_allows_ten_make_exactly_ten(
     database: Database, service: Service, merchant: Merchant
 ) -> None:
     limits = await limits_of(database, merchant, daily=10_999)
-    services = [service, *(Service.assemble(Settings(**NO_LIMITS), database) for _ in range(4))]
+    services = [service, *(assemble(Settings(**NO_LIMITS), database) for _ in range(4))]
     answers = await asyncio.gather(
         *(outcome(services[number % 5], payout(merchant, 1000, limits)) for number in range(50))
     )
@@ -88,7 +88,7 @@ async def test_an_order_that_is_tried_again_after_a_lost_commit_counts_once(
 ) -> None:
     limits = await limits_of(database, merchant, daily=2000)
     asked = payout(merchant, 1000, limits)
-    act = service.groups.initiate._act
+    act = service.payments._initiate._act
     for again in (False, True):
         async with database.begin() as tx:
             (answer,) = await act(tx, [asked], again=again)
@@ -116,8 +116,8 @@ async def test_what_the_wallet_refuses_uses_nothing_up(
 
 async def test_a_cancelled_payout_still_counts(database: Database, service: Service, merchant: Merchant) -> None:
     limits = await limits_of(database, merchant, daily=1000)
-    made = (await service.initiate(payout(merchant, 1000, limits))).transaction
-    await service.cancel(Cancellation(merchant.id, made.id))
+    made = (await service.payments.initiate(payout(merchant, 1000, limits))).transaction
+    await service.payments.cancel(Cancellation(merchant.id, made.id))
     assert await outcome(service, payout(merchant, 1000, limits)) == "key_daily_limit"
 
 
@@ -133,8 +133,8 @@ async def test_collections_and_other_keys_are_not_limited(
 async def test_a_new_day_of_dar_es_salaam_begins_anew(database: Database, merchant: Merchant) -> None:
     now = datetime(2026, 11, 15, 20, 59, tzinfo=UTC)  # a minute before midnight there
     limits = await limits_of(database, merchant, daily=1000)
-    before = Service.assemble(Settings(**NO_LIMITS), database, clock=lambda: now)
-    after = Service.assemble(Settings(**NO_LIMITS), database, clock=lambda: now + timedelta(minutes=1))
+    before = assemble(Settings(**NO_LIMITS), database, clock=lambda: now)
+    after = assemble(Settings(**NO_LIMITS), database, clock=lambda: now + timedelta(minutes=1))
     assert await outcome(before, payout(merchant, 1000, limits)) == "created"
     assert await outcome(before, payout(merchant, 1000, limits)) == "key_daily_limit"
     assert await outcome(after, payout(merchant, 1000, limits)) == "created"
@@ -164,7 +164,7 @@ async def test_a_payment_names_its_key(database: Database, service: Service, mer
     asked = order(merchant.id, type_, 1000)
     assert asked.draft is not None
     asked = replace(asked, draft=replace(asked.draft, created_by=limits.key_id))
-    made = (await service.initiate(asked)).transaction
+    made = (await service.payments.initiate(asked)).transaction
     async with database.begin() as tx:
         await issue_api_keys.revoke_key(tx, merchant.id, limits.key_id, actor=NOBODY, now=clock.now())
         found = await creators.find(tx, merchant.id, made.id)

@@ -120,7 +120,7 @@ async def test_a_payout_without_a_connected_network_fails_after_a_time_and_its_m
     assert await fail_unconnected(steps) == [old.id]
     assert await fail_unconnected(steps) == [], "once"
 
-    await steps.service.cancel(Cancellation(steps.merchant_id, fresh.id))
+    await steps.service.payments.cancel(Cancellation(steps.merchant_id, fresh.id))
     assert await database_facts.wallet(steps.database, steps.merchant_id) == before
     assert await steps.dispatch(old) is None
     assert (await steps.claim()).to_send == []

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from malipo import ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
@@ -265,7 +265,7 @@ async def test_pages_by_key_say_the_same_there_and_back(
         wanted = Filter(search=search)
         expected = shop.fitting(lambda each: fits(wanted, each))  # noqa: B023
         assert await turned(database, shop, wanted) == expected
-        pieces = keyset_pagination.stream(shop.service.read, shop.merchant.id, wanted, size=10)
+        pieces = keyset_pagination.stream(shop.service.queries.read, shop.merchant.id, wanted, size=10)
         assert [each.id async for piece in pieces for each in piece] == expected
 
 

@@ -35,7 +35,7 @@ async def test_an_answer_that_is_stored_twice_keeps_it_once(steps: PaymentSteps)
     sent = await steps.send(Type.DISBURSEMENT)
     report = a_report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
     for _ in range(2):
-        await steps.service.settle(report)
+        await steps.service.network_work.settle(report)
     assert await _kept(steps, sent) == THEIRS
 
 
@@ -50,7 +50,7 @@ async def test_the_first_id_stays_whichever_comes_later(steps: PaymentSteps) -> 
 async def test_of_two_that_come_at_once_one_is_kept(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
     reports = [a_report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=each) for each in ("one", "two")]
-    await asyncio.gather(*map(steps.service.settle, reports))
+    await asyncio.gather(*map(steps.service.network_work.settle, reports))
     assert await _kept(steps, sent) in ("one", "two")
 
 

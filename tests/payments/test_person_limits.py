@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.accounts.reauthentication import ConfirmationRequired
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import Initiated, InsufficientBalance, Order
@@ -35,7 +35,7 @@ def payout(amount: int, limits: PersonLimit, *, key: str | None = None) -> Order
 
 async def outcome(service: Service, asked: Order) -> str:
     try:
-        return "replayed" if (await service.initiate(asked)).is_replay else "created"
+        return "replayed" if (await service.payments.initiate(asked)).is_replay else "created"
     except (ConfirmationRequired, InsufficientBalance) as refusal:
         return refusal.code
 
@@ -43,7 +43,7 @@ async def outcome(service: Service, asked: Order) -> str:
 async def test_fifty_at_once_for_a_sum_that_allows_ten_make_exactly_ten(
     database: Database, service: Service, merchant: Merchant
 ) -> None:
-    services = [service, *(Service.assemble(Settings(**NO_LIMITS), database) for _ in range(4))]
+    services = [service, *(assemble(Settings(**NO_LIMITS), database) for _ in range(4))]
     # Two sessions of one person: each counts what the other pays out.
     sessions = [limit(merchant, 10_999), limit(merchant, 10_999, minutes=60)]
     answers = await asyncio.gather(
@@ -72,7 +72,7 @@ async def test_an_order_that_is_tried_again_after_a_lost_commit_is_made_and_coun
     asked = payout(2000, limits)
     for again in (False, True):
         async with database.begin() as tx:
-            (answer,) = await service.groups.initiate._act(tx, [asked], again=again)
+            (answer,) = await service.payments._initiate._act(tx, [asked], again=again)
         assert isinstance(answer, Initiated)
     assert await outcome(service, payout(1000, limits)) == "confirmation_required"
 
@@ -82,8 +82,8 @@ async def test_a_cancelled_payout_still_counts_and_what_the_wallet_refuses_does_
 ) -> None:
     limits = limit(merchant, 2_000_000)
     assert await outcome(service, payout(1_500_000, limits)) == "insufficient_balance"
-    made = (await service.initiate(payout(900_000, limits))).transaction
-    await service.cancel(Cancellation(merchant.id, made.id))
+    made = (await service.payments.initiate(payout(900_000, limits))).transaction
+    await service.payments.cancel(Cancellation(merchant.id, made.id))
     assert await outcome(service, payout(1_100_001, limits)) == "confirmation_required"
 
 

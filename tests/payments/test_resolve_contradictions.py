@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger.bookings import WalletTooLow
@@ -44,7 +44,7 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
 async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(database: Database) -> None:
     """A payout told FAILED and paid after all: what the wallet then holds cannot be spent again."""
     merchant = await make_merchant(database, wallet=2000)
-    steps = PaymentSteps(Service.assemble(Settings(**NO_LIMITS), database), merchant.id)
+    steps = PaymentSteps(assemble(Settings(**NO_LIMITS), database), merchant.id)
     first = await steps.ended(PAYOUT, Status.FAILED, 2000)
     await steps.ended(PAYOUT, Status.COMPLETED, 1500)  # Spent before anybody knew.
     assert await database_facts.wallet(database, merchant.id) == (500, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments.cases.resolution import ResolvedOutcome
@@ -20,7 +20,7 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
     service: Service, merchant: Merchant
 ) -> None:
     settings = Settings(**NO_LIMITS, not_found_seconds=0, credit_by_itself=False)
-    eager = PaymentSteps(Service.assemble(settings, service.database), merchant.id)
+    eager = PaymentSteps(assemble(settings, service.queries.database), merchant.id)
     old = eager.ago(3700)
     shown: dict[str, ReviewReason | str | None] = {}
 

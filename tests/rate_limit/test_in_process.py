@@ -3,9 +3,10 @@
 import pytest
 
 from malipo.errors import Unavailable
-from malipo.rate_limit.concurrency import ConcurrencyLimit, Turns
+from malipo.rate_limit.concurrency import ConcurrencyLimit
 from malipo.rate_limit.in_process import InProcessLimits
 from malipo.rate_limit.refusal import RateLimited
+from malipo.turns import Turns
 
 NOW = 1_800_000_000_000
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.audit_log.store import Entry
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.recipients.daily_limit import LookupsUsedUp
-from malipo.recipients.look_up import Line, LookupUnavailable, NameCheck, look_up, look_up_many, recall
+from malipo.recipients.look_up import Line, LookupUnavailable, NameCheck, RecipientNames
 from malipo.recipients.name_comparison import Comparison
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, make_merchant
@@ -36,6 +36,10 @@ class Clock:
         return self.now
 
 
+def names_of(service: Service) -> RecipientNames:
+    return RecipientNames.of(service.settings, service.networks, service.queries, service.clock)
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[ScriptedServer]:
     """Airtel Money, which tells the same name of every number."""
@@ -51,7 +55,7 @@ def time() -> Clock:
 
 @pytest.fixture
 async def service(database: Database, server: ScriptedServer, time: Clock) -> AsyncIterator[Service]:
-    service = Service.assemble(_settings(server, recipient_lookups_daily=5), database, clock=time)
+    service = assemble(_settings(server, recipient_lookups_daily=5), database, clock=time)
     yield service
     await service.finish()
 
@@ -88,7 +92,7 @@ async def test_a_name_is_told_and_the_audit_log_has_who_asked_for_which_number(
     service: Service, server: ScriptedServer, merchant: Merchant, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _answer(server, [_line()])
-    found = await look_up(service, merchant.id, _line(name="Mushi Asha"), actor=ASHA)
+    found = await names_of(service).look_up(merchant.id, _line(name="Mushi Asha"), actor=ASHA)
     assert found == NameCheck(name=NAME, is_registered=True, checked_at=NOON, comparison=Comparison.MATCH)
     [entry] = await _entries(database, merchant)
     assert (entry.actor, entry.address, entry.action) == ("asha@example.com", "196.41.7.20", "recipient.looked_up")
@@ -100,7 +104,7 @@ async def test_a_channel_whose_names_nobody_tells_is_neither_counted_nor_noted(
     service: Service, merchant: Merchant, database: Database
 ) -> None:
     with pytest.raises(LookupUnavailable):
-        await look_up(service, merchant.id, Line(Channel.MPESA, "+255754000001"), actor=ASHA)
+        await names_of(service).look_up(merchant.id, Line(Channel.MPESA, "+255754000001"), actor=ASHA)
     assert await _entries(database, merchant) == []
 
 
@@ -116,7 +120,7 @@ async def test_a_network_that_says_nothing_is_an_unknown_name_and_counts(
     service: Service, server: ScriptedServer, merchant: Merchant, database: Database, reply: Reply
 ) -> None:
     _answer(server, [_line()], reply)
-    assert await look_up(service, merchant.id, _line(name="Asha"), actor=ASHA) == NameCheck()
+    assert await names_of(service).look_up(merchant.id, _line(name="Asha"), actor=ASHA) == NameCheck()
     assert len(await _entries(database, merchant)) == 1
 
 
@@ -126,14 +130,14 @@ async def test_beyond_the_limit_of_the_day_nobody_is_asked_until_midnight_in_dar
     _answer(server, [_line()])
     time.now = datetime(2026, 11, 16, 20, 59, 30, tzinfo=UTC)
     for _ in range(5):
-        await look_up(service, merchant.id, _line(), actor=ASHA)
+        await names_of(service).look_up(merchant.id, _line(), actor=ASHA)
     asked = _asked(server)
     with pytest.raises(LookupsUsedUp) as refused:
-        await look_up(service, merchant.id, _line(), actor=JUMA)
+        await names_of(service).look_up(merchant.id, _line(), actor=JUMA)
     assert 30 <= refused.value.retry_after_seconds <= 31
     assert _asked(server) == asked
     time.now += timedelta(seconds=refused.value.retry_after_seconds)
-    assert (await look_up(service, merchant.id, _line(), actor=JUMA)).name == NAME
+    assert (await names_of(service).look_up(merchant.id, _line(), actor=JUMA)).name == NAME
 
 
 async def test_of_many_at_once_no_more_than_the_limit_are_told(
@@ -144,7 +148,7 @@ async def test_of_many_at_once_no_more_than_the_limit_are_told(
 
     async def one(line: Line) -> bool:
         try:
-            return (await look_up(service, merchant.id, line, actor=ASHA)).name == NAME
+            return (await names_of(service).look_up(merchant.id, line, actor=ASHA)).name == NAME
         except LookupsUsedUp:
             return False
 
@@ -159,16 +163,16 @@ async def test_the_limit_is_each_merchants_own(
     other = await make_merchant(database)
     _answer(server, [_line()])
     for each in [merchant, other] * 5:
-        await look_up(service, each.id, _line(), actor=ASHA)
+        await names_of(service).look_up(each.id, _line(), actor=ASHA)
     with pytest.raises(LookupsUsedUp):
-        await look_up(service, other.id, _line(), actor=ASHA)
+        await names_of(service).look_up(other.id, _line(), actor=ASHA)
 
 
 async def test_zero_is_no_limit(server: ScriptedServer, database: Database, merchant: Merchant) -> None:
-    service = Service.assemble(_settings(server, recipient_lookups_daily=0), database)
+    service = assemble(_settings(server, recipient_lookups_daily=0), database)
     _answer(server, [_line()])
     for _ in range(8):
-        await look_up(service, merchant.id, _line(), actor=ASHA)
+        await names_of(service).look_up(merchant.id, _line(), actor=ASHA)
     await service.finish()
     assert len(await _entries(database, merchant)) == 8
 
@@ -177,13 +181,13 @@ async def test_what_one_was_told_is_recalled_for_them_alone(
     service: Service, server: ScriptedServer, merchant: Merchant
 ) -> None:
     _answer(server, [_line()])
-    assert recall(service, merchant.id, _line(), actor=ASHA) is None
-    await look_up(service, merchant.id, _line(), actor=ASHA)
-    recalled = recall(service, merchant.id, _line(name="Juma Kimaro"), actor=ASHA)
+    assert names_of(service).recall(merchant.id, _line(), actor=ASHA) is None
+    await names_of(service).look_up(merchant.id, _line(), actor=ASHA)
+    recalled = names_of(service).recall(merchant.id, _line(name="Juma Kimaro"), actor=ASHA)
     assert recalled is not None
     assert (recalled.name, recalled.comparison) == (NAME, Comparison.DIFFERS)
-    assert recall(service, merchant.id, _line(), actor=JUMA) is None
-    assert recall(service, "mer_another", _line(), actor=ASHA) is None
+    assert names_of(service).recall(merchant.id, _line(), actor=JUMA) is None
+    assert names_of(service).recall("mer_another", _line(), actor=ASHA) is None
 
 
 async def test_the_lines_of_a_batch_are_told_in_their_order_and_each_number_is_asked_for_once(
@@ -196,7 +200,7 @@ async def test_the_lines_of_a_batch_are_told_in_their_order_and_each_number_is_a
         _line(1, name="Asha Mushi"),
         _line(2, name="Juma"),
     ]
-    found = await look_up_many(service, merchant.id, lines, actor=ASHA)
+    found = await names_of(service).look_up_many(merchant.id, lines, actor=ASHA)
     assert [each.name for each in found] == [NAME, None, NAME, NAME]
     close, unknown, match, differs = Comparison.CLOSE, Comparison.UNKNOWN, Comparison.MATCH, Comparison.DIFFERS
     assert [each.comparison for each in found] == [close, unknown, match, differs]
@@ -209,7 +213,7 @@ async def test_whoever_looks_names_up_by_a_batch_leaves_each_number_in_the_audit
     """A line that says "900 numbers" tells nobody whose names were copied."""
     lines = [_line(n) for n in (3, 1, 2, 1)]
     _answer(server, lines)
-    await look_up_many(service, merchant.id, lines, actor=ASHA)
+    await names_of(service).look_up_many(merchant.id, lines, actor=ASHA)
     entries = await _entries(database, merchant)
     assert {(each.actor, each.action) for each in entries} == {("asha@example.com", "recipient.looked_up")}
     told = sorted(str(each.details["phone"]) for each in entries)
@@ -222,11 +226,11 @@ async def test_lines_above_the_limit_are_unknown_and_say_so(
 ) -> None:
     lines = [_line(n) for n in range(8)]
     _answer(server, lines)
-    found = await look_up_many(service, merchant.id, lines, actor=ASHA)
+    found = await names_of(service).look_up_many(merchant.id, lines, actor=ASHA)
     assert [(each.name, each.is_over_limit) for each in found] == [(NAME, False)] * 5 + [(None, True)] * 3
     with pytest.raises(LookupsUsedUp):
-        await look_up(service, merchant.id, _line(), actor=ASHA)
-    assert all(each.is_over_limit for each in await look_up_many(service, merchant.id, lines, actor=ASHA))
+        await names_of(service).look_up(merchant.id, _line(), actor=ASHA)
+    assert all(each.is_over_limit for each in await names_of(service).look_up_many(merchant.id, lines, actor=ASHA))
 
 
 async def test_a_batch_does_not_wait_for_a_network_that_hangs(
@@ -235,11 +239,13 @@ async def test_a_batch_does_not_wait_for_a_network_that_hangs(
     lines = [_line(n) for n in range(5)]
     _answer(server, lines[:2])
     _answer(server, lines[2:], Reply(after=After.HANG))
-    found = await look_up_many(service, merchant.id, lines, actor=ASHA, seconds=1)
+    found = await names_of(service).look_up_many(merchant.id, lines, actor=ASHA, seconds=1)
     assert [each.name for each in found] == [NAME, NAME, None, None, None]
 
 
 async def test_without_lines_nothing_is_noted(service: Service, merchant: Merchant, database: Database) -> None:
-    assert await look_up_many(service, merchant.id, [], actor=ASHA) == []
-    assert await look_up_many(service, merchant.id, [Line(Channel.MPESA, "+255754000001")], actor=ASHA) == [NameCheck()]
+    assert await names_of(service).look_up_many(merchant.id, [], actor=ASHA) == []
+    assert await names_of(service).look_up_many(merchant.id, [Line(Channel.MPESA, "+255754000001")], actor=ASHA) == [
+        NameCheck()
+    ]
     assert await _entries(database, merchant) == []

@@ -63,7 +63,7 @@ class Lost:
         asked = order(self.merchant_id, self.type, amount, key=changes.pop("key", self.key))
         assert asked.draft is not None
         draft = replace(asked.draft, channel=self.statements.channel, **changes)
-        return await self.statements.steps.service.initiate(replace(asked, draft=draft))
+        return await self.statements.steps.service.payments.initiate(replace(asked, draft=draft))
 
     async def payments(self) -> int:
         return await database_facts.count(self.statements.database, "transactions")

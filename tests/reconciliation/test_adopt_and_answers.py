@@ -34,7 +34,7 @@ async def tell_paid(lost: Lost, payment: Transaction) -> None:
     """The network reports the key as paid, by signed callbacks and to queries."""
     for source in SOURCES:
         report = a_report(payment, Verdict.CONFIRMED, source, is_trusted=True, provider_reference="QK1")
-        await lost.statements.steps.service.settle(report)
+        await lost.statements.steps.service.network_work.settle(report)
 
 
 async def money(lost: Lost) -> list[tuple[int, int]]:

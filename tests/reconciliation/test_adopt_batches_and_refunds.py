@@ -64,7 +64,7 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
 
 
 async def _approve_once(batches: BatchSteps, batch: Batch) -> Batch:
-    approved = await batches.service.groups.approve_batch(Approval(batches.merchant_id, batch.id, JUMA))
+    approved = await batches.service.batches._approve(Approval(batches.merchant_id, batch.id, JUMA))
     assert isinstance(approved, Approved)
     return approved.batch
 

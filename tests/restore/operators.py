@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.networks.connector import Channel, Type
 from malipo.payments.after_restore import release

@@ -51,9 +51,9 @@ async def test_nothing_is_cancelled_before_a_worker_has_looked_at_the_server(
     payout = await steps.open(Type.DISBURSEMENT)
     await _restart_server(steps)
     with pytest.raises(NotComparedYet):
-        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     await detector.look()
-    assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
+    assert (await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -67,7 +67,7 @@ async def test_nothing_is_sent_or_lapses_before_a_worker_has_looked_at_the_serve
     await _restart_server(steps)
 
     taken = await steps.claim(worker_id=detector.worker_id)
-    await steps.service.lapse([old.channel], connector="mpesa")
+    await steps.service.network_work.lapse([old.channel], connector="mpesa")
 
     assert (taken.to_send, taken.lapsed, await steps.status(old)) == ([], [], Status.PENDING)
     await detector.look()
@@ -81,10 +81,10 @@ async def test_what_was_taken_up_and_not_sent_does_not_lapse_either(steps: Payme
     await steps.hear(old, Verdict.UNSENT, AnswerSource.SEND)
     await steps.wait(old, seconds=10_000)
     await _restart_server(steps)
-    await steps.service.lapse([old.channel], connector="mpesa")
+    await steps.service.network_work.lapse([old.channel], connector="mpesa")
     assert await steps.status(old) is Status.PROCESSING
     await detector.look()
-    await steps.service.lapse([old.channel], connector="mpesa")
+    await steps.service.network_work.lapse([old.channel], connector="mpesa")
     assert await steps.status(old) is Status.FAILED
 
 
@@ -208,9 +208,9 @@ async def test_nothing_is_cancelled_before_all_workers_have_looked_at_the_server
     await _restart_server(steps, first, second)
     await first.look()
     with pytest.raises(NotComparedYet):
-        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     await second.look()
-    assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
+    assert (await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -224,7 +224,7 @@ async def test_nothing_is_sent_or_lapses_before_all_workers_have_looked_at_the_s
     await first.look()
 
     taken = await steps.claim(worker_id=first.worker_id)
-    await steps.service.lapse([old.channel], connector="mpesa")
+    await steps.service.network_work.lapse([old.channel], connector="mpesa")
 
     assert (taken.to_send, taken.lapsed, await steps.status(old)) == ([], [], Status.PENDING)
     await second.look()
@@ -259,7 +259,7 @@ async def test_a_look_at_one_server_is_not_noted_on_another(steps: PaymentSteps,
     await detector.look()
     assert not detector.may_send
     with pytest.raises(NotComparedYet):
-        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     detector.is_exchanged = False
     await detector.look()
     assert detector.may_send
@@ -300,7 +300,18 @@ async def _epoch(steps: PaymentSteps) -> int:
 
 async def _numbered(steps: PaymentSteps, detector: RestoreDetector) -> int:
     """How many events have a number when a worker has fanned out."""
-    await WebhookSender(steps.service, detector, lease_seconds=1, mark=lambda _: None)._fan_out()
+    service = steps.service
+    sender = WebhookSender(
+        steps.database,
+        service.attempts,
+        detector,
+        service.metrics,
+        service.settings,
+        service.clock,
+        lease_seconds=1,
+        mark=lambda _: None,
+    )
+    await sender._fan_out()
     async with steps.database.read() as connection:
         return int(await connection.fetchval("SELECT count(*) FROM events WHERE feed_number IS NOT NULL"))
 
@@ -313,7 +324,7 @@ async def _looks(steps: PaymentSteps, detector: RestoreDetector) -> int:
 
 async def test_where_no_worker_ever_was_everything_can_be_cancelled(steps: PaymentSteps) -> None:
     payout = await steps.open(Type.DISBURSEMENT)
-    assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
+    assert (await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
 
 
 async def test_a_worker_without_a_mark_that_has_ended_has_looked(steps: PaymentSteps) -> None:
@@ -323,12 +334,12 @@ async def test_a_worker_without_a_mark_that_has_ended_has_looked(steps: PaymentS
     await steps.claim(worker_id=detector.worker_id)
     payout = await steps.open(Type.DISBURSEMENT)
     await detector.leave()
-    assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
+    assert (await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
 
 
 async def test_what_was_cancelled_although_it_was_paid_can_be_put_right_after_a_restore(steps: PaymentSteps) -> None:
     payout = await steps.open(Type.DISBURSEMENT)
-    await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+    await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     finding = Finding(ResolvedOutcome.COMPLETED, EVIDENCE)
     with pytest.raises(Conflict, match="nothing contradicts"):
         async with steps.database.begin() as tx:

@@ -47,7 +47,7 @@ async def test_while_it_is_fenced_nothing_is_sent_taken_in_lapsed_or_cancelled(
     with pytest.raises(Restored):
         await steps.open(type_)
     with pytest.raises(Restored):
-        await steps.service.cancel(Cancellation(steps.merchant_id, opened.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, opened.id))
     assert await steps.status(opened) is Status.PENDING
     await database_facts.assert_clean(steps.database)
 
@@ -103,7 +103,7 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     assert dispatch is not None
     assert dispatch.attention is ReviewReason.RESTORED
     with pytest.raises(Conflict, match="may have been sent before"):
-        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
 
     assert await let_go(steps, ASHA, JUMA, scope=("MPESA", "DISBURSEMENT"))
 
@@ -146,12 +146,12 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     async with steps.database.begin() as tx:
         await hold.hold(tx, pairs, "merchants cancel again", actor=ASHA, now=clock.now())
     with pytest.raises(Restored):
-        await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     await steps.wait(payout, seconds=301)
     await steps.hear(payout, Verdict.MISSING)
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == [], "it is held"
-    await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
+    await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     async with steps.database.begin() as tx:
         await hold.end(tx, pairs, actor=JUMA, now=clock.now())
     assert (await steps.claim()).to_send == []
@@ -236,7 +236,9 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
 
 async def _hear_that_nobody_can_be_asked(steps: PaymentSteps, transaction: Transaction) -> None:
     report = a_report(transaction, Verdict.UNKNOWN)
-    await steps.service.settle(replace(report, received=replace(report.received, cannot_query=frozenset(Type))))
+    await steps.service.network_work.settle(
+        replace(report, received=replace(report.received, cannot_query=frozenset(Type)))
+    )
 
 
 async def _say_that_it_was_fenced(steps: PaymentSteps, ago: str) -> None:

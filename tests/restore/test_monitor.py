@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api import health
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor
 from malipo.metrics import Metrics
@@ -74,8 +74,8 @@ async def test_a_database_that_comes_after_the_look_at_its_schema_is_looked_at_a
 async def test_a_process_is_not_ready_before_it_has_seen_the_schema(
     empty: Database, unseen: SchemaMonitor, stream: io.StringIO
 ) -> None:
-    service = Service.assemble(Settings(**NO_LIMITS), empty)
-    service.standing.schema = unseen
+    service = assemble(Settings(**NO_LIMITS), empty)
+    service.health.monitor.schema = unseen
     scope = {"type": "http", "method": "GET", "path": "/readyz", "headers": [], "query_string": b""}
     answer = await health.readyz(service, Request(scope))
     assert answer.status_code == 503

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.api.health import readyz
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.restore import hold
 from malipo.settings import Settings
@@ -20,7 +20,7 @@ REASON = "Juma of Duka la Asha is being looked at"
 
 
 async def _hold(service: Service) -> None:
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await hold.hold(tx, [], REASON, actor=NOBODY, now=clock.now())
 
 
@@ -40,7 +40,7 @@ def _request(peer: str, **headers: str) -> Request:
 async def test_the_reason_of_a_hold_or_fence_is_for_this_machine_or_whoever_has_the_token(
     database: Database, close: Callable[[Service], Awaitable[None]], word: str
 ) -> None:
-    service = Service.assemble(replace(Settings(), metrics_token=TOKEN), database)
+    service = assemble(replace(Settings(), metrics_token=TOKEN), database)
     await close(service)
 
     async def said(request: Request) -> str:

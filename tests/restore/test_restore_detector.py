@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction
@@ -295,10 +295,10 @@ async def test_a_batch_that_was_claimed_on_a_server_nobody_looked_at_stays_and_i
     host = await Host(steps.database, tmp_path).arrive()
     opened = await steps.open(Type.DISBURSEMENT)
     claim = a_claim(worker_id=host.detector.worker_id)
-    taken = await steps.service.claim_for_sending(claim)
+    taken = await steps.service.network_work.claim_for_sending(claim)
     assert taken.batch is not None
     assert not await host.detector.may_leave(taken.batch._replace(server_id="other"), before=host.detector.counted)
-    await steps.service.take_back(claim)
+    await steps.service.network_work.take_back(claim)
     assert host.fences == []
     assert of((await steps.claim(worker_id=host.detector.worker_id)).to_send) == [opened.id]
 
@@ -307,9 +307,9 @@ async def test_what_was_fenced_meanwhile_is_not_taken_back_but_asked_about(steps
     host = await Host(steps.database, tmp_path).arrive()
     opened = await steps.open(Type.DISBURSEMENT)
     claim = a_claim(worker_id=host.detector.worker_id)
-    await steps.service.claim_for_sending(claim)
+    await steps.service.network_work.claim_for_sending(claim)
     await steps.service.fence("Another host has noticed.", epoch=1)
-    await steps.service.take_back(claim)
+    await steps.service.network_work.take_back(claim)
     dispatch = await steps.dispatch(opened)
     assert dispatch is not None
     assert (dispatch.next_action, dispatch.send_count) == (NextAction.QUERY, 1)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.store import send_counts
 from malipo.restore.worker_reports import Served, WorkerReport, served_by
@@ -34,11 +34,13 @@ def test_a_channel_is_served_if_any_worker_carries_it(reports: list[WorkerReport
 
 async def test_a_worker_reports_what_it_carries_with_each_look(service: Service, tmp_path: Path) -> None:
     async def reports() -> list[WorkerReport]:
-        async with service.database.read() as connection:
+        async with service.queries.database.read() as connection:
             return await send_counts.find_reports(connection)
 
     def worker(routes: list[str] | None) -> RestoreDetector:
-        return RestoreDetector(service.database, tmp_path, fence=service.fence, patience_seconds=0, routes=routes)
+        return RestoreDetector(
+            service.queries.database, tmp_path, fence=service.fence, patience_seconds=0, routes=routes
+        )
 
     first = worker([MPESA])
     await first.look()
@@ -48,10 +50,10 @@ async def test_a_worker_reports_what_it_carries_with_each_look(service: Service,
     again = worker([AIRTEL])
     await again.look()
     assert await reports() == [report(AIRTEL)], "it came back with other settings"
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await tx.execute("UPDATE worker_send_counts SET routes_at = routes_at - interval '2 minutes'")
     assert await reports() == [report(AIRTEL, is_running=False)]
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await tx.execute("UPDATE worker_send_counts SET routes_at = routes_at - interval '1 hour'")
     assert await reports() == []
     await again.leave()

@@ -92,7 +92,7 @@ async def _is_waiting(stack: WebhookStack) -> bool:
 
 
 async def _are_queued(stack: WebhookStack, number: int) -> bool:
-    return stack.service.groups.initiate.depth == number
+    return stack.service.payments._initiate.depth == number
 
 
 async def test_a_commit_is_linked_with_every_request_that_shares_it_and_they_with_it(

@@ -13,7 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks.connector import Channel
@@ -184,9 +184,9 @@ async def _assert_old_processes_do_nothing(
                 assert answer.status == 503
                 assert f"at migration {NEXT + 1} and no longer serves" in (await answer.json())["error"]
     assert "schema.not_served" in workers[0].log.read_text()
-    service = Service.assemble(read(fleet.environment), fleet.database)
+    service = assemble(read(fleet.environment), fleet.database)
     made = [
-        (await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, channel=Channel.AIRTEL_MONEY)))
+        (await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, channel=Channel.AIRTEL_MONEY)))
         for _ in range(3)
     ]
     await asyncio.sleep(_PHASE_SECONDS)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.worker.circuit_breaker import CircuitBreaker
@@ -19,7 +19,7 @@ PAID = Answer(verdict=Verdict.CONFIRMED, code="INS-0")
 @pytest.fixture
 async def circuit(service: Service) -> AsyncIterator[CircuitBreaker]:
     async with HttpClient.opened() as http_client:
-        yield CircuitBreaker(service, connect_mpesa(9, http_client))
+        yield CircuitBreaker(connect_mpesa(9, http_client), service.queries, service.metrics, service.clock)
 
 
 @pytest.mark.parametrize("trouble", [FAULT, REFUSES_US], ids=["faults", "a password that has expired"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor
 from malipo.ledger.check import Finding
@@ -34,7 +34,7 @@ def settings() -> Settings:
 
 @pytest.fixture
 async def payment(service: Service, merchant: Merchant) -> str:
-    return (await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))).transaction.id
+    return (await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000, key="a"))).transaction.id
 
 
 async def execute(database: Database, statement: str) -> None:

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from malipo import __version__
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.http_server.worker_port import exposed
@@ -41,7 +41,7 @@ async def time() -> Time:
 @pytest.fixture
 async def loops(service: Service, time: Time) -> AsyncIterator[LoopHealth]:
     loops = LoopHealth(service.metrics, monotonic=time)
-    async with exposed(service, loops):
+    async with exposed(service.settings, service.metrics, service.health.readiness, loops):
         yield loops
 
 

@@ -13,6 +13,7 @@ from malipo.payments import status_writer
 from malipo.payments.transaction import Type
 from malipo.webhooks import manage_endpoints, send_test
 from malipo.webhooks.fan_out import fan_out
+from malipo.worker import rollups
 from malipo.worker.pruner import prune
 from tests.conftest import NOBODY
 from tests.journeys import database_facts
@@ -92,17 +93,17 @@ async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(
     assert await _counts(stack) == {"events": 12, "webhook_deliveries": 25, "webhook_attempts": 25}
 
     manual_clock.move_to(began + timedelta(days=KEPT_DAYS))
-    await prune(stack.service)
+    await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
     assert await _counts(stack) == {"events": 10, "webhook_deliveries": 21, "webhook_attempts": 21}, (
         "not a millisecond earlier"
     )
     manual_clock.move(A_MOMENT)
-    await prune(stack.service)
+    await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
     assert await _counts(stack) == {"events": 6, "webhook_deliveries": 12, "webhook_attempts": 12}
-    await prune(stack.service)
+    await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
     assert await _counts(stack) == {"events": 6, "webhook_deliveries": 12, "webhook_attempts": 12}
     manual_clock.move(timedelta(days=KEPT_DAYS))
-    await prune(stack.service)
+    await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
     assert set((await _counts(stack)).values()) == {0}
     assert await database_facts.findings(stack.database) == []
 
@@ -120,7 +121,10 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(
     await stack.tell(other, 2)
     await _fan_out(stack)
 
-    await asyncio.gather(prune(stack.service), prune(stack.service))
+    await asyncio.gather(
+        prune(stack.service.queries.database, stack.service.settings, stack.service.clock),
+        prune(stack.service.queries.database, stack.service.settings, stack.service.clock),
+    )
 
     assert await _counts(stack) == {"events": 2, "webhook_deliveries": 2, "webhook_attempts": 0}
     feeds = await stack.rows("SELECT merchant_id, last_number, pruned_to FROM feeds")
@@ -142,7 +146,7 @@ async def test_an_event_is_kept_until_its_payment_is_counted(stack: WebhookStack
             return await feed.prune(tx, merchant.id, before=manual_clock() + A_MOMENT, most=100)
 
     assert await deleted() == 0
-    while await stack.service.count(least=1):
+    while await rollups.count(stack.database, least=1):
         pass
     assert await deleted() == 20
 
@@ -153,7 +157,7 @@ async def test_some_old_events_are_deleted_without_reading_all_old_ones(
     merchant = await stack.merchant()
     await stack.tell(merchant, 200)
     await _fan_out(stack)
-    while await stack.service.count(least=1):
+    while await rollups.count(stack.database, least=1):
         pass
 
     rows_read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'events'"
@@ -203,7 +207,7 @@ async def test_what_is_kept_of_a_feed_has_no_gap_even_if_its_times_are_not_in_or
     await _fan_out(stack)
 
     manual_clock.move_to(began + timedelta(days=KEPT_DAYS + 1))
-    await prune(stack.service)
+    await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
 
     rows = await stack.rows("SELECT feed_number, created_at FROM events ORDER BY feed_number")
     assert [(row["feed_number"], row["created_at"] == began) for row in rows] == [(3, False), (4, False), (5, True)]
@@ -220,7 +224,7 @@ async def test_the_ledger_check_knows_what_was_forgotten_from_what_was_lost(
     await stack.take_back(await stack.open(merchant, 2))
     await _fan_out(stack)
     manual_clock.move(timedelta(days=6))
-    await prune(stack.service)
+    await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
 
     clean = await malipo("ledger", "check", database_url=database_url)
     assert clean.code == 0, clean.err

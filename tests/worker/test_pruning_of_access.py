@@ -6,7 +6,7 @@ import pytest
 
 from malipo import clock
 from malipo.accounts.store import pruning
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.worker.pruner import prune
@@ -87,7 +87,7 @@ async def test_the_worker_does_it_and_writes_down_the_log_ins_that_were_only_cou
             "VALUES ($1, now() - interval '2 hours', $1, 0, 7)",
             tag,
         )
-    await prune(service)
+    await prune(service.queries.database, service.settings, service.clock)
     assert await left(database, tag) == LEFT
     async with database.read() as connection:
         assert [each.action for each in await audit_log.find(connection, limit=10) if each.actor == tag] == [

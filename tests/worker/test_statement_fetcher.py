@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup
@@ -41,7 +41,7 @@ async def served(
 ) -> AsyncIterator[Service]:
     variables = simulator_setup.environment(simulator.url, await simulator_setup.credentials(simulator.url))
     settings = read_settings(variables | {"MALIPO_STATEMENT_FETCH": fetch, "MALIPO_STATE_DIR": "none"})
-    service = Service.assemble(settings, database, clock=lambda: TOMORROW + timedelta(hours=hour))
+    service = assemble(settings, database, clock=lambda: TOMORROW + timedelta(hours=hour))
     try:
         yield service
     finally:
@@ -65,7 +65,7 @@ async def test_yesterdays_statements_are_fetched_once_however_many_workers_there
         checks = conformance.verify(connector, list(Type), phone="+255784000001", amount=1000, patience_seconds=10)
         assert [check async for check in checks if not check.is_good] == []
         for _ in range(2):
-            await StatementFetcher(service, database).step()
+            await StatementFetcher(database, service.networks, service.settings, service.clock).step()
         assert await files(database) == EACH
     async with database.read() as connection:
         assert await connection.fetchval("SELECT sum(amount) FROM statement_lines") == 0
@@ -109,7 +109,7 @@ async def test_an_operators_file_of_the_day_keeps_nobody_from_fetching_it(
                 actor=Actor("operator asha", "till"),
                 now=service.clock(),
             )
-        await StatementFetcher(service, database).step()
+        await StatementFetcher(database, service.networks, service.settings, service.clock).step()
     async with database.read() as connection:
         found = await statements.find_files(connection, channel=Channel.AIRTEL_MONEY, limit=10)
         sql = "SELECT receipt, count(*) FROM statement_lines WHERE channel = 'AIRTEL_MONEY' GROUP BY 1"
@@ -123,7 +123,7 @@ async def test_an_operators_file_of_the_day_keeps_nobody_from_fetching_it(
 async def test_what_fails_is_tried_again_an_hour_later(simulator: Process, database: Database) -> None:
     now = 1000.0
     async with served(simulator, database) as service, aiohttp.ClientSession() as http:
-        fetcher = StatementFetcher(service, database, monotonic=lambda: now)
+        fetcher = StatementFetcher(database, service.networks, service.settings, service.clock, monotonic=lambda: now)
         for error, expected in (("ESB000001", EACH[1:]), (None, EACH[1:])):
             body = {"channels": {"AIRTEL_MONEY": {"queryError": error}}}
             async with http.patch(f"{simulator.url}/api/control", json=body) as answer:
@@ -137,5 +137,5 @@ async def test_what_fails_is_tried_again_an_hour_later(simulator: Process, datab
 
 async def test_nothing_is_fetched_shortly_after_midnight(simulator: Process, database: Database) -> None:
     async with served(simulator, database, hour=1) as service:
-        await StatementFetcher(service, database).step()
+        await StatementFetcher(database, service.networks, service.settings, service.clock).step()
     assert await files(database) == []

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, Installation
+from malipo.api.parts import ApiParts
 from malipo.api.urls import base_url, simulator_url
-from malipo.app.service import Service
 from malipo.rate_limit.sliding_window import RateClass
 
 _CONTENT_POLICY = (
@@ -32,52 +32,50 @@ _KEPT = _HEADERS | {"Cache-Control": "max-age=300"}
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
-async def home(service: Service, request: Request) -> Response:
-    return await _guide(service, request, "")
+async def home(parts: ApiParts, request: Request) -> Response:
+    return await _guide(parts, request, "")
 
 
-async def guide(service: Service, request: Request) -> Response:
-    return await _guide(service, request, request.path_params["name"])
+async def guide(parts: ApiParts, request: Request) -> Response:
+    return await _guide(parts, request, request.path_params["name"])
 
 
-async def _guide(service: Service, request: Request, name: str) -> Response:
-    page = await _made(lambda: _content().guide(name, _installation(service)))
+async def _guide(parts: ApiParts, request: Request, name: str) -> Response:
+    page = await _made(lambda: _content().guide(name, _installation(parts)))
     if page is None or request.url.path == "/docs/":
         raise HTTPException(404)
-    return await _shown(service, request, page)
+    return await _shown(parts, request, page)
 
 
-async def show_reference(service: Service, request: Request) -> Response:
-    settings = service.settings
+async def show_reference(parts: ApiParts, request: Request) -> Response:
+    settings = parts.settings
     limits = (
         (RateClass.CREATE, settings.rate_limit_create),
         (RateClass.LIST, settings.rate_limit_list),
         (RateClass.OTHER, settings.rate_limit_other),
     )
-    page = await _made(lambda: _content().show_reference(_most(service), limits, _installation(service)))
-    return await _shown(service, request, page)
+    page = await _made(lambda: _content().show_reference(_most(parts), limits, _installation(parts)))
+    return await _shown(parts, request, page)
 
 
-async def try_it(service: Service, request: Request) -> Response:
+async def try_it(parts: ApiParts, request: Request) -> Response:
     """Requests with one's own key, from a page. Only where the operator allows it."""
-    if not service.settings.docs_try_it:
+    if not parts.settings.docs_try_it:
         raise HTTPException(404)
-    return await _shown(
-        service, request, await _made(lambda: _content().try_it(_most(service), _installation(service)))
-    )
+    return await _shown(parts, request, await _made(lambda: _content().try_it(_most(parts), _installation(parts))))
 
 
-async def search(service: Service, request: Request) -> Response:
-    found = await _made(lambda: _content().search(_most(service)))
-    await service.wait_with_large_answer()
+async def search(parts: ApiParts, request: Request) -> Response:
+    found = await _made(lambda: _content().search(_most(parts)))
+    await parts.large_answers.wait()
     return Response(found, media_type="application/json", headers=_KEPT)
 
 
-async def style(service: Service, request: Request) -> Response:
+async def style(parts: ApiParts, request: Request) -> Response:
     return await _static("docs.css")
 
 
-async def static(service: Service, request: Request) -> Response:
+async def static(parts: ApiParts, request: Request) -> Response:
     return await _static(request.path_params["name"])
 
 
@@ -91,19 +89,19 @@ async def _static(name: str) -> Response:
     return Response(found, media_type=media_type, headers=_KEPT)
 
 
-async def image(service: Service, request: Request) -> Response:
+async def image(parts: ApiParts, request: Request) -> Response:
     found = (await _made(lambda: _content().images())).get(request.path_params["name"])
     if found is None:
         raise HTTPException(404)
-    await service.wait_with_large_answer()
+    await parts.large_answers.wait()
     return Response(found, media_type="image/png", headers=_KEPT)
 
 
-async def download(service: Service, request: Request) -> Response:
+async def download(parts: ApiParts, request: Request) -> Response:
     found = await _made(lambda: _content().download(request.path_params["name"]))
     if found is None:
         raise HTTPException(404)
-    await service.wait_with_large_answer()
+    await parts.large_answers.wait()
     return Response(found.content, media_type=found.media_type, headers=_HEADERS | {"Cache-Control": "no-cache"})
 
 
@@ -118,18 +116,18 @@ async def _made(make: Callable[[], Any]) -> Any:
     return await asyncio.to_thread(make)
 
 
-def _installation(service: Service) -> Installation:
-    return Installation(is_simulated=service.settings.simulated, may_try=service.settings.docs_try_it)
+def _installation(parts: ApiParts) -> Installation:
+    return Installation(is_simulated=parts.settings.simulated, may_try=parts.settings.docs_try_it)
 
 
-def _most(service: Service) -> int:
-    return service.terms.max_amount(None)
+def _most(parts: ApiParts) -> int:
+    return parts.payments.terms.max_amount(None)
 
 
-async def _shown(service: Service, request: Request, page: str) -> Response:
-    phones = simulator_url(service, request) if service.settings.simulated else EXAMPLE_SIMULATOR_URL
-    shown = _with_addresses(page, base_url(service, request), phones)
-    await service.wait_with_large_answer()
+async def _shown(parts: ApiParts, request: Request, page: str) -> Response:
+    phones = simulator_url(parts.settings, request) if parts.settings.simulated else EXAMPLE_SIMULATOR_URL
+    shown = _with_addresses(page, base_url(parts.settings, request), phones)
+    await parts.large_answers.wait()
     return Response(shown, media_type="text/html", headers=_HEADERS)
 
 

@@ -9,7 +9,7 @@ import asyncio
 import ipaddress
 from collections.abc import Collection
 from operator import attrgetter
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from malipo.accounts.login_attempts import counted_address
 from malipo.api.http.timeouts import STALLED_SECONDS
@@ -25,7 +25,9 @@ class TooManyConnections(Unavailable):
         super().__init__("There are too many connections from your address. Nothing was done; close some of them.")
 
 
-class Connection(Protocol):
+class CountedConnection(Protocol):
+    """What the limits of addresses and of the process know of a connection."""
+
     @property
     def address(self) -> str | None:
         """None if it has none."""
@@ -38,16 +40,20 @@ class Connection(Protocol):
     def idle_since(self) -> float | None:
         """None while a request is on its way or is being answered."""
 
+    @property
+    def held_bytes(self) -> int: ...
 
-Counted = TypeVar("Counted", bound=Connection)
+    def evict(self) -> None: ...
+
+    def let_go(self) -> None: ...
 
 
-class AddressLimit(Generic[Counted]):
+class AddressLimit:
     def __init__(self) -> None:
         self.most = 0  # no limit
         self.uncounted = LOOPBACK
         self.stalled_seconds = STALLED_SECONDS
-        self._of_address: dict[str, dict[Counted, None]] = {}
+        self._of_address: dict[str, dict[CountedConnection, None]] = {}
 
     @property
     def addresses(self) -> int:
@@ -59,12 +65,12 @@ class AddressLimit(Generic[Counted]):
         known = parsed(address) if self.most and address is not None else None
         return None if known is None or is_among(known, self.uncounted) else counted_address(str(known))
 
-    def siblings(self, connection: Counted) -> Collection[Counted] | None:
+    def siblings(self, connection: CountedConnection) -> Collection[CountedConnection] | None:
         """The others of its address, if those are as many as there may be."""
         others = self._of_address.get(self.counted(connection.address) or "", {})
         return others if self.most and len(others) >= self.most else None
 
-    def stalled(self, connections: Collection[Counted]) -> Counted | None:
+    def stalled(self, connections: Collection[CountedConnection]) -> CountedConnection | None:
         """Who makes room: who has waited longest with half a request, and then who has been idle longest."""
         before = asyncio.get_running_loop().time() - self.stalled_seconds
         for since_of in (attrgetter("incomplete_since"), attrgetter("idle_since")):
@@ -73,12 +79,12 @@ class AddressLimit(Generic[Counted]):
                 return longest[1]
         return None
 
-    def add(self, connection: Counted) -> None:
+    def add(self, connection: CountedConnection) -> None:
         counted = self.counted(connection.address)
         if counted is not None:
             self._of_address.setdefault(counted, {})[connection] = None
 
-    def forget(self, connection: Counted) -> None:
+    def forget(self, connection: CountedConnection) -> None:
         counted = self.counted(connection.address)
         others = self._of_address.get(counted or "")
         if others is not None and counted is not None:

@@ -4,13 +4,12 @@ A request that comes in one packet holds nothing here. What counts is what has t
 not complete, requests behind one that is being answered, and answers that the client does not read.
 """
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from uvicorn.server import ServerState
 
-from malipo.api.http import address_limit
-from malipo.api.http.address_limit import AddressLimit, TooManyConnections
+from malipo.api.http.address_limit import AddressLimit, CountedConnection, TooManyConnections
 from malipo.errors import Unavailable
 from malipo.http.client_address import is_among, parsed
 from malipo.settings.parsers import Network
@@ -28,15 +27,6 @@ _FEWEST_CONNECTIONS = 16
 _CLOSED_AT_ONCE = 16
 
 
-class Connection(address_limit.Connection, Protocol):
-    @property
-    def held_bytes(self) -> int: ...
-
-    def evict(self) -> None: ...
-
-    def let_go(self) -> None: ...
-
-
 class ConnectionLimits:
     """Shared by all connections of one server."""
 
@@ -45,12 +35,12 @@ class ConnectionLimits:
     def __init__(self) -> None:
         self.most = MOST_CONNECTIONS
         self.most_bytes = MOST_BYTES
-        self.per_address = AddressLimit[Connection]()
+        self.per_address = AddressLimit()
         self.proxies: tuple[Network, ...] = ()  # that are trusted
         self.is_stopping = False
-        self.connections: dict[Connection, None] = {}
+        self.connections: dict[CountedConnection, None] = {}
         # Those whose head or body is not complete, and since when; the one that has taken longest first.
-        self.incomplete: dict[Connection, float] = {}
+        self.incomplete: dict[CountedConnection, float] = {}
         self.held_bytes = 0
 
     @classmethod
@@ -65,7 +55,7 @@ class ConnectionLimits:
     def is_too_much(self) -> bool:
         return self.held_bytes > self.most_bytes
 
-    def admit(self, connection: Connection) -> Unavailable | None:
+    def admit(self, connection: CountedConnection) -> Unavailable | None:
         """Why there is no room for one more, if there is none.
 
         Who sends nothing makes room for it, and then who is idle longest.
@@ -82,11 +72,11 @@ class ConnectionLimits:
         self.per_address.add(connection)
         return None
 
-    def largest(self, asking: Connection) -> Connection:
+    def largest(self, asking: CountedConnection) -> CountedConnection:
         """Who goes when all hold too much: of who wants more and whose requests are not complete, who holds most."""
         return max(asking, *self.incomplete, key=lambda each: each.held_bytes) if self.incomplete else asking
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: CountedConnection) -> None:
         self.connections.pop(connection, None)
         self.incomplete.pop(connection, None)
         self.per_address.forget(connection)
@@ -101,7 +91,7 @@ class ConnectionLimits:
             self._evict(each)
         return bool(chosen)
 
-    def _evict(self, connection: Connection) -> None:
+    def _evict(self, connection: CountedConnection) -> None:
         self.forget(connection)
         connection.evict()
 

@@ -28,12 +28,12 @@ _TEXTS = ("name", "environment", "expires", "addresses", "payoutLimit", "dailyPa
 
 
 async def show(request: MerchantRequest) -> Response:
-    found = await request.service.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
+    found = await request.parts.queries.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
     return render.page(
         request,
         "merchant/api_keys/list.html",
         keys=[(each, _addresses(each.ip_allowlist)) for each in found[::-1]],
-        now=request.service.clock(),
+        now=request.parts.clock(),
         is_full=len(found) >= MOST_PER_MERCHANT,
         most=MOST_PER_MERCHANT,
     )
@@ -46,7 +46,7 @@ async def ask_for_new(request: MerchantRequest) -> Response:
 async def create(request: MerchantRequest) -> Response:
     """The answer is the page with the key. It cannot be a redirect: the key is nowhere else."""
     form = await request.form()
-    fields, now = _fields(form), request.service.clock()
+    fields, now = _fields(form), request.parts.clock()
     name = fields.required_text("name", most=100, is_line=True)
     permissions = fields.choices("permissions", Permission)
     environment = fields.choice("environment", Environment) or Environment.LIVE
@@ -56,14 +56,14 @@ async def create(request: MerchantRequest) -> Response:
     if fields.mistakes:
         return _form(request, _typed(form), form_errors.in_words(request.words, fields))
     try:
-        key = await request.service.write(
+        key = await request.parts.queries.write(
             lambda tx: issue_api_keys.create_key(
                 tx,
                 request.merchant_id,
                 name=name,
                 permissions=permissions,
                 environment=environment,
-                brand=request.service.settings.key_prefix,
+                brand=request.parts.settings.key_prefix,
                 actor=request.actor,
                 now=now,
                 expires_at=expires_at,
@@ -97,7 +97,7 @@ async def revoke(request: MerchantRequest) -> Response:
 
 async def _get(request: MerchantRequest) -> StoredKey:
     key_id = id_in(request)
-    found = await request.service.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
+    found = await request.parts.queries.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
     for key in found:
         if key.id == key_id:
             return key
@@ -113,7 +113,7 @@ def _form(
     request: MerchantRequest, typed: Mapping[str, object], problems: Mapping[str, str], *, status: int = 200
 ) -> Response:
     empty: dict[str, object] = dict.fromkeys(_TEXTS, "") | {"permissions": []}
-    today = request.service.clock().astimezone(ZONE).date()
+    today = request.parts.clock().astimezone(ZONE).date()
     return render.page(
         request,
         "merchant/api_keys/new.html",

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, site
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import vouch
@@ -27,12 +27,14 @@ class Dashboard(Site[Page, MerchantRequest]):
         super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", site.serve)])
 
     def _new_request(self, request: Request, words: Words, address: str) -> MerchantRequest:
-        return MerchantRequest(service=self._service, http=request, words=words, address=address)
+        return MerchantRequest(parts=self._parts, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: MerchantRequest) -> None:
-        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION.name, ""))
+        session_id = self._parts.accounts.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION.name, ""))
         if session_id is not None:
-            browser_request.session = await self._service.sessions.live_session(session_id, now=self._service.clock())
+            browser_request.session = await self._parts.accounts.sessions.live_session(
+                session_id, now=self._parts.clock()
+            )
         if browser_request.session is not None and browser_request.session.has_alerts:
             browser_request.alerts = await find_alerts(browser_request)
         if browser_request.session is not None and browser_request.session.has_resets:

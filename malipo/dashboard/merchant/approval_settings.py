@@ -36,8 +36,8 @@ async def change(request: MerchantRequest) -> Response:
     above = fields.amount("above", least=0, most=money.LARGEST) if typed["above"] else None
     if fields.mistakes:
         return await _page(request, typed, form_errors.in_words(request.words, fields))
-    rules, now = ApprovalRules(typed["takesTwo"] == "yes", above), request.service.clock()
-    holds = await request.service.write(
+    rules, now = ApprovalRules(typed["takesTwo"] == "yes", above), request.parts.clock()
+    holds = await request.parts.queries.write(
         lambda tx: change_approval_rules(tx, request.merchant_id, rules, actor=request.actor, now=now)
     )
     return request.go(PATH, "approval-changed" if holds else "approval-waits")
@@ -46,10 +46,10 @@ async def change(request: MerchantRequest) -> Response:
 async def confirm(request: MerchantRequest) -> Response:
     """A second owner agrees with weaker rules that the first has asked for."""
     form = await request.form()
-    now = request.service.clock()
+    now = request.parts.clock()
     try:
         seen = datetime.fromisoformat(form.text("seen"))
-        await request.service.write(
+        await request.parts.queries.write(
             lambda tx: confirm_approval_rules(tx, request.merchant_id, seen, actor=request.actor, now=now)
         )
     except ValueError:
@@ -63,14 +63,14 @@ async def confirm(request: MerchantRequest) -> Response:
 async def allow(request: MerchantRequest) -> Response:
     """Whether somebody of the staff may approve what others submit."""
     form = await request.form()
-    is_allowed, now = form.text("allowed") == "yes", request.service.clock()
+    is_allowed, now = form.text("allowed") == "yes", request.parts.clock()
 
     async def act(tx: Tx) -> None:
         person = await people_pages.get(tx, request)
         await manage_people.allow_approval(tx, person, is_allowed, actor=request.actor, now=now)
 
     try:
-        await request.service.write(act)
+        await request.parts.queries.write(act)
     except (Conflict, vouching.NotVouchedFor) as refusal:
         return await people_pages.refused(request, refusal)
     return request.go(f"{PATH}#people", "approval-changed")
@@ -90,7 +90,7 @@ async def _page(
     problem: str | None = None,
     status: int = 200,
 ) -> Response:
-    now = request.service.clock()
+    now = request.parts.clock()
 
     async def find(connection: Conn) -> _Known:
         return _Known(
@@ -99,7 +99,7 @@ async def _page(
             await vouching.find_open(connection, request.merchant_id, now=now),
         )
 
-    known = await request.service.read_snapshot(find)
+    known = await request.parts.queries.read_snapshot(find)
     rules, waiting = known.standing
     may_confirm = waiting is not None and pairs.are_two(known.resets, waiting.requested_by, request.person.email)
     return render.page(

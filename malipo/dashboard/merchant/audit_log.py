@@ -105,7 +105,7 @@ async def show(request: MerchantRequest) -> Response:
         key_ids = {key_id for each in found if (key_id := api_key_of(each.actor)) is not None}
         return found, await api_keys.find_names(connection, request.merchant_id, key_ids) if key_ids else {}
 
-    found, keys = await request.service.queries.read(find, may_lag=True)
+    found, keys = await request.parts.queries.read(find, may_lag=True)
     return render.page(
         request,
         "merchant/settings/audit_log.html",

@@ -32,7 +32,7 @@ async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Re
     asked = request.http.query_params.get("state", "")
     state = State(asked) if asked in State.__members__.values() else None
     endpoint, before = await get(request), key_in(request)
-    found = await request.service.read_snapshot(
+    found = await request.parts.queries.read_snapshot(
         lambda connection: delivery_history.page(
             connection, endpoint.id, state=state, before=before, limit=_PER_PAGE + 1
         )
@@ -44,7 +44,7 @@ async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Re
         "merchant/deliveries/list.html",
         status=409 if refusal else 200,
         endpoint=endpoint,
-        is_rotating=endpoint.is_rotating(request.service.clock()),
+        is_rotating=endpoint.is_rotating(request.parts.clock()),
         give_up_days=GIVE_UP_AFTER.days,
         deliveries=found[:_PER_PAGE],
         state=state or "",
@@ -59,7 +59,7 @@ async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Re
 
 async def show_one(request: MerchantRequest) -> Response:
     endpoint, event_id = await get(request), id_in(request, "delivery")
-    told = await request.service.read_snapshot(
+    told = await request.parts.queries.read_snapshot(
         lambda connection: delivery_history.get(connection, endpoint.id, event_id)
     )
     if told is None:
@@ -74,7 +74,9 @@ async def test(request: MerchantRequest) -> Response:
     await request.form()
     endpoint_id = id_in(request)
     try:
-        event_id = await request.service.test_endpoint(request.merchant_id, endpoint_id, actor=request.actor)
+        event_id = await request.parts.webhooks.test_endpoint(
+            request.parts.queries, request.merchant_id, endpoint_id, actor=request.actor
+        )
     except EndpointOff as refusal:
         return await _page(request, refusal)
     return request.go(f"{PATH}/{endpoint_id}/deliveries/{event_id}")
@@ -82,16 +84,16 @@ async def test(request: MerchantRequest) -> Response:
 
 async def redeliver(request: MerchantRequest) -> Response:
     await request.form()
-    service, endpoint_id, event_id = request.service, id_in(request), id_in(request, "delivery")
+    parts, endpoint_id, event_id = request.parts, id_in(request), id_in(request, "delivery")
     try:
-        await service.write(
+        await parts.queries.write(
             lambda tx: resend.redeliver(
-                tx, request.merchant_id, endpoint_id, event_id, actor=request.actor, now=service.clock()
+                tx, request.merchant_id, endpoint_id, event_id, actor=request.actor, now=parts.clock()
             )
         )
     except EndpointOff as refusal:
         return await _page(request, refusal)
-    service.wake_deliveries()
+    parts.webhooks.wake_sender()
     return request.go(f"{PATH}/{endpoint_id}/deliveries/{event_id}", "delivery-again")
 
 
@@ -103,10 +105,12 @@ async def recover(request: MerchantRequest) -> Response:
     form = await request.form()
     endpoint, typed = await get(request), form.text("since")
     since = _local(typed)
-    if since is None or since > request.service.clock():
+    if since is None or since > request.parts.clock():
         return _recovery(request, endpoint, typed, "date_invalid" if typed else "field_required")
     try:
-        recovered = await request.service.recover(request.merchant_id, endpoint.id, since=since, actor=request.actor)
+        recovered = await request.parts.webhooks.recover(
+            request.parts.queries, request.merchant_id, endpoint.id, since=since, actor=request.actor
+        )
     except EndpointOff as refusal:
         return await _page(request, refusal)
     return request.go(f"{PATH}/{endpoint.id}", "recovered" if recovered else "recovered-none")
@@ -119,8 +123,8 @@ def _recovery(request: MerchantRequest, endpoint: Endpoint, typed: str, code: st
         status=400 if code else 200,
         endpoint=endpoint,
         typed=typed,
-        now=f"{request.service.clock().astimezone(ZONE):%Y-%m-%dT%H:%M}",
-        keep_days=request.service.settings.events_keep_days,
+        now=f"{request.parts.clock().astimezone(ZONE):%Y-%m-%dT%H:%M}",
+        keep_days=request.parts.settings.events_keep_days,
         problem=form_errors.sentence(request.words, code) if code else None,
         path=f"{PATH}/{endpoint.id}",
     )

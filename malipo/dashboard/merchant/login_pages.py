@@ -28,24 +28,24 @@ class MerchantLoginPages(LoginPages[MerchantRequest]):
     lost = _LOST
 
     async def _begin(self, request: MerchantRequest, name: str, password: str, browser: Browser) -> Begun:
-        service, address = request.service, request.address
-        return await service.login.begin(name, password, address=address, browser=browser, now=service.clock())
+        parts, address = request.parts, request.address
+        return await parts.accounts.login.begin(name, password, address=address, browser=browser, now=parts.clock())
 
     async def _waits(self, request: MerchantRequest, token: str) -> bool:
-        return await request.service.login.waits_for_code(token, now=request.service.clock())
+        return await request.parts.accounts.login.waits_for_code(token, now=request.parts.clock())
 
     async def _finish(
         self, request: MerchantRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
     ) -> str:
-        service, address = request.service, request.address
-        return await service.login.finish(
-            token, typed, address=address, browser=browser, now=service.clock(), is_trusted=is_trusted
+        parts, address = request.parts, request.address
+        return await parts.accounts.login.finish(
+            token, typed, address=address, browser=browser, now=parts.clock(), is_trusted=is_trusted
         )
 
     async def _end(self, request: MerchantRequest) -> None:
         if request.session is not None:
-            service = request.service
-            await service.sessions.log_out(request.session, address=request.address, now=service.clock())
+            parts = request.parts
+            await parts.accounts.sessions.log_out(request.session, address=request.address, now=parts.clock())
 
 
 LOGIN = MerchantLoginPages()
@@ -69,7 +69,7 @@ async def use_link(request: MerchantRequest) -> Response:
     if password != form.secret("again"):
         return _choose(request, link, person.email, {"again": request.words("This is not the same password.")})
     try:
-        await request.service.login.use_link(link, password, address=request.address, now=request.service.clock())
+        await request.parts.accounts.login.use_link(link, password, address=request.address, now=request.parts.clock())
     except LinkNotGood as refusal:
         return _dead_link(request, refusal)
     except Refusal as refusal:
@@ -78,8 +78,8 @@ async def use_link(request: MerchantRequest) -> Response:
 
 
 async def _person_of(request: MerchantRequest, link: str) -> Person | None:
-    now = request.service.clock()
-    return await request.service.read(lambda connection: password_links.find(connection, hash_of(link), now=now))
+    now = request.parts.clock()
+    return await request.parts.queries.read(lambda connection: password_links.find(connection, hash_of(link), now=now))
 
 
 def _choose(request: MerchantRequest, link: str, email: str, errors: dict[str, str]) -> Response:

@@ -34,7 +34,7 @@ from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, 
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
-from malipo.recipients.look_up import Line, NameCheck, look_up, recall
+from malipo.recipients.look_up import Line, NameCheck
 from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
@@ -78,13 +78,13 @@ def limit_of_person(request: MerchantRequest) -> PersonLimit | None:
     """What may be paid out without the password; None if it was just typed."""
     if reauthentication_pages.is_confirmed(request, SensitiveAct.PAYOUT):
         return None
-    service = request.service
+    parts = request.parts
     return limit_of(
         request.merchant_id,
         request.actor.name,
         confirmed_at=request.confirmed_at,
-        most=service.settings.confirm_payout_amount,
-        now=service.clock(),
+        most=parts.settings.confirm_payout_amount,
+        now=parts.clock(),
     )
 
 
@@ -145,8 +145,8 @@ async def _decide(
     request: MerchantRequest, order: Order, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
-    made, submitted, quote, limit = await request.service.read_snapshot(
-        lambda connection: _look(connection, order, draft, now=request.service.clock())
+    made, submitted, quote, limit = await request.parts.queries.read_snapshot(
+        lambda connection: _look(connection, order, draft, now=request.parts.clock())
     )
     order = replace(order, approval_limit=limit)
     assert order.key is not None
@@ -162,7 +162,7 @@ async def _decide(
     try:
         if quote.needs_approval:
             return request.go(*await single_payout.submit(request, order))
-        initiated = await request.service.initiate(order)
+        initiated = await request.parts.payments.initiate(order)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
         return asked or await _decide(request, replace(order, payout_limits=None), draft, typed, is_meant=True)
@@ -223,7 +223,7 @@ async def _form(
     made: Transaction | None = None,
     status: int = 200,
 ) -> Response:
-    wallet, _ = await request.service.read(lambda connection: wallets.get(connection, request.merchant_id))
+    wallet, _ = await request.parts.queries.read(lambda connection: wallets.get(connection, request.merchant_id))
     page = render.page(
         request,
         "merchant/new_payment/form.html",
@@ -235,7 +235,7 @@ async def _form(
         made=made,
         wallet=wallet,
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
-        lookups=[channel for channel in Channel if request.service.networks.names.can_look_up(channel)],
+        lookups=[channel for channel in Channel if request.parts.recipients.can_look_up(channel)],
     )
     return kept(page)
 
@@ -290,14 +290,14 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
 
 
 def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> Order:
-    service = request.service
+    parts = request.parts
     return order_of(
         fields,
         type_,
         request.merchant_id,
         key=key,
-        terms=service.terms,
-        now=service.clock(),
+        terms=parts.payments.terms,
+        now=parts.clock(),
         actor=request.actor,
         created_by=request.actor.name,
         payout_limits=limit_of_person(request),
@@ -334,11 +334,11 @@ async def show(request: MerchantRequest, line: Line) -> Response:
 
 async def check_name(request: MerchantRequest, line: Line) -> NameCheck:
     """An unknown name, whatever goes wrong. What the same person saw a moment ago is not counted again."""
-    recalled = recall(request.service, request.merchant_id, line, actor=request.actor)
+    recalled = request.parts.recipients.recall(request.merchant_id, line, actor=request.actor)
     if recalled is not None:
         return recalled
     try:
         async with asyncio.timeout(_SECONDS):
-            return await look_up(request.service, request.merchant_id, line, actor=request.actor)
+            return await request.parts.recipients.look_up(request.merchant_id, line, actor=request.actor)
     except (Refusal, Unavailable, TimeoutError):
         return NameCheck()

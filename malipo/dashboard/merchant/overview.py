@@ -128,11 +128,13 @@ class Seen:
 
 
 async def show(request: MerchantRequest) -> Response:
-    now = request.service.clock()
+    now = request.parts.clock()
     today = now.astimezone(ZONE).date()
     span = _span_in(request.http.query_params.get("days", ""))
     days = [today - timedelta(days=back) for back in reversed(range(span))]
-    seen = await request.service.read_snapshot(lambda connection: _look(connection, request.merchant_id, days[0], now))
+    seen = await request.parts.queries.read_snapshot(
+        lambda connection: _look(connection, request.merchant_id, days[0], now)
+    )
     by_day = by_day_of(seen.totals, days)
     return render.page(
         request,
@@ -151,7 +153,7 @@ async def show(request: MerchantRequest) -> Response:
         percent=percent,
         tenths=tenths_of,
         duration=lambda seconds: duration(request.words, seconds),
-        attention=attention(seen, request.service.networks.routes, now),
+        attention=attention(seen, request.parts.networks.routes, now),
         most_counted=MOST_COUNTED,
         latest=seen.latest,
         has_key=any(not _is_over(key, now) for key in seen.keys),

@@ -11,7 +11,7 @@ PATH = "/dashboard/settings/payments"
 
 
 async def show(request: MerchantRequest) -> Response:
-    is_required = await request.service.read(
+    is_required = await request.parts.queries.read(
         lambda connection: merchants.requires_idempotency_key(connection, request.merchant_id)
     )
     return render.page(request, "merchant/settings/payments.html", is_key_required=is_required)
@@ -19,8 +19,8 @@ async def show(request: MerchantRequest) -> Response:
 
 async def require_idempotency_key(request: MerchantRequest) -> Response:
     form = await request.form()
-    is_required, now = form.text("required") == "yes", request.service.clock()
-    await request.service.write(
+    is_required, now = form.text("required") == "yes", request.parts.clock()
+    await request.parts.queries.write(
         lambda tx: payment_settings.require_idempotency_key(
             tx, request.merchant_id, is_required=is_required, actor=request.actor, now=now
         )

@@ -35,7 +35,7 @@ async def page_of_all(request: MerchantRequest, *, problem: str | None = None, s
         enrolled = await second_factors.find_enrolled(connection, [each.id for each in found])
         return found, enrolled, await merchants.requires_second_factor(connection, request.merchant_id)
 
-    found, enrolled, is_required = await request.service.read_snapshot(find)
+    found, enrolled, is_required = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "merchant/settings/people.html",
@@ -60,10 +60,10 @@ async def add(request: MerchantRequest) -> Response:
     role = fields.choice("role", Role, is_required=True)
     if fields.mistakes or role is None:
         return _form(request, typed, form_errors.in_words(request.words, fields))
-    now = request.service.clock()
+    now = request.parts.clock()
     assert request.session is not None
     try:
-        person, link = await request.service.invitations.invite(
+        person, link = await request.parts.accounts.invitations.invite(
             request.session, email=email, name=name, role=role, actor=request.actor, now=now
         )
     except EmailTaken as refusal:
@@ -85,10 +85,10 @@ async def change_role(request: MerchantRequest) -> Response:
     async def act(tx: Tx) -> None:
         person = await get(tx, request)
         if person.role is not role:
-            await manage_people.change_role(tx, person, role, actor=request.actor, now=request.service.clock())
+            await manage_people.change_role(tx, person, role, actor=request.actor, now=request.parts.clock())
 
     try:
-        await request.service.write(act)
+        await request.parts.queries.write(act)
     except (Conflict, NotVouchedFor) as refusal:
         return await refused(request, refusal)
     # People who have lowered their own role may no longer see the list.
@@ -99,21 +99,21 @@ async def change_role(request: MerchantRequest) -> Response:
 async def give_link(request: MerchantRequest) -> Response:
     """For a forgotten password, or a first link that has expired."""
     await request.form()
-    now = request.service.clock()
+    now = request.parts.clock()
 
     async def act(tx: Tx) -> tuple[Person, str]:
         person = await get(tx, request)
         return person, await make_link(tx, person, actor=request.actor, session=request.session, now=now)
 
     try:
-        person, link = await request.service.write(act)
+        person, link = await request.parts.queries.write(act)
     except NotVouchedFor as refusal:
         return await refused(request, refusal)
     return _link(request, person, link, is_new=False)
 
 
 async def ask_to_remove(request: MerchantRequest) -> Response:
-    person = await request.service.read(lambda connection: get(connection, request))
+    person = await request.parts.queries.read(lambda connection: get(connection, request))
     return render.page(request, "merchant/settings/person_remove.html", somebody=person)
 
 
@@ -122,11 +122,11 @@ async def remove(request: MerchantRequest) -> Response:
 
     async def act(tx: Tx) -> Person:
         person = await get(tx, request)
-        await manage_people.remove_person(tx, person, actor=request.actor, now=request.service.clock())
+        await manage_people.remove_person(tx, person, actor=request.actor, now=request.parts.clock())
         return person
 
     try:
-        removed = await request.service.write(act)
+        removed = await request.parts.queries.write(act)
     except (Conflict, NotVouchedFor) as refusal:
         return await refused(request, refusal)
     return request.go("/dashboard/login" if removed.id == request.person.id else PATH, "person-removed")
@@ -142,7 +142,7 @@ async def page(request: MerchantRequest, *, problem: str | None = None, status: 
         person = await get(connection, request)
         return person, person.id in await second_factors.find_enrolled(connection, [person.id])
 
-    person, is_enrolled = await request.service.read(find)
+    person, is_enrolled = await request.parts.queries.read(find)
     return render.page(
         request,
         "merchant/settings/person.html",

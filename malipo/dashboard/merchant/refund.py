@@ -122,7 +122,7 @@ async def _decide(
     try:
         if quote.needs_approval:
             return request.go(*await single_payout.submit(request, replace(order, draft=draft)))
-        initiated = await request.service.initiate(order)
+        initiated = await request.parts.payments.initiate(order)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
         if asked is not None:
@@ -153,8 +153,8 @@ def _said(request: MerchantRequest, refusal: Invalid, known: Known) -> str:
 
 
 async def _look(request: MerchantRequest, *, key: str | None) -> Known:
-    name, now = name_in(request), request.service.clock()
-    known = await request.service.read_snapshot(
+    name, now = name_in(request), request.parts.clock()
+    known = await request.parts.queries.read_snapshot(
         lambda connection: _find(connection, request.person, name, key=key, now=now)
     )
     note_transaction(known.collection.id)
@@ -183,13 +183,13 @@ def _values(typed: Mapping[str, str]) -> dict[str, int | str]:
 
 
 def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> Order:
-    service = request.service
+    parts = request.parts
     return refund_order_of(
         fields,
         collection,
         key=key,
-        terms=service.terms,
-        now=service.clock(),
+        terms=parts.payments.terms,
+        now=parts.clock(),
         actor=request.actor,
         created_by=request.actor.name,
         payout_limits=limit_of_person(request),

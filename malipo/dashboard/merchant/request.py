@@ -62,13 +62,13 @@ class MerchantRequest(BrowserRequest):
         return self._live_session.must_enrol
 
     async def confirm(self, password: str, typed: Typed) -> None:
-        service, session = self.service, self._live_session
-        await service.login.confirm(
-            session, Proof(password, typed), address=self.address, browser=self.browser, now=service.clock()
+        parts, session = self.parts, self._live_session
+        await parts.accounts.login.confirm(
+            session, Proof(password, typed), address=self.address, browser=self.browser, now=parts.clock()
         )
 
     async def note_use(self) -> None:
-        await self.service.sessions.note_use(self._live_session, now=self.service.clock())
+        await self.parts.accounts.sessions.note_use(self._live_session, now=self.parts.clock())
 
     @property
     def _live_session(self) -> Session:

@@ -31,7 +31,7 @@ OWN = OwnSecondFactor()
 async def reset(request: MerchantRequest) -> Response:
     """Of somebody else. One's own is removed with a code instead."""
     await request.form()
-    now = request.service.clock()
+    now = request.parts.clock()
 
     async def act(tx: Tx) -> None:
         person = await people_pages.get(tx, request)
@@ -40,7 +40,7 @@ async def reset(request: MerchantRequest) -> Response:
         await second_factor.reset(tx, person, actor=request.actor, now=now)
 
     try:
-        await request.service.write(act)
+        await request.parts.queries.write(act)
     except (Conflict, NotVouchedFor) as refusal:
         return await people_pages.refused(request, refusal)
     return request.go(f"{people_pages.PATH}/{id_in(request)}", "second-factor-reset")
@@ -48,9 +48,9 @@ async def reset(request: MerchantRequest) -> Response:
 
 async def require(request: MerchantRequest) -> Response:
     form = await request.form()
-    is_required, now = form.text("required") == "yes", request.service.clock()
+    is_required, now = form.text("required") == "yes", request.parts.clock()
     try:
-        await request.service.write(
+        await request.parts.queries.write(
             lambda tx: second_factor.set_required(
                 tx, request.person, is_required=is_required, actor=request.actor, now=now
             )
@@ -69,7 +69,7 @@ async def act_on(request: MerchantRequest, act: Callable[..., Awaitable[object]]
     """Does it to the thing in the path, and returns its id."""
     await request.form()
     id_ = id_in(request)
-    await request.service.write(
-        lambda tx: act(tx, request.merchant_id, id_, actor=request.actor, now=request.service.clock())
+    await request.parts.queries.write(
+        lambda tx: act(tx, request.merchant_id, id_, actor=request.actor, now=request.parts.clock())
     )
     return id_

@@ -17,7 +17,7 @@ _BEAT_SECONDS = 20.0
 
 async def stream(request: MerchantRequest) -> Response:
     """Where too many are open, an empty response: the page stays as it is, and its script tries again later."""
-    if not request.service.live_streams.has_room(request.person.id):
+    if not request.parts.live_streams.has_room(request.person.id):
         return Response(status_code=204)
     headers = SECURITY_HEADERS | {"X-Accel-Buffering": "no"}
     return _Stream(request, headers)
@@ -28,7 +28,7 @@ class _Stream(StreamingResponse):
 
     def __init__(self, request: MerchantRequest, headers: Mapping[str, str]) -> None:
         super().__init__(_changes(request), media_type="text/event-stream", headers=headers)
-        self._held = request.service.live_streams.held(request.person.id)
+        self._held = request.parts.live_streams.held(request.person.id)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._held:
@@ -37,19 +37,19 @@ class _Stream(StreamingResponse):
 
 async def _changes(request: MerchantRequest) -> AsyncIterator[str]:
     assert request.session is not None
-    service, merchant_id = request.service, request.merchant_id
+    parts, merchant_id = request.parts, request.merchant_id
     loop = asyncio.get_running_loop()
     until = loop.time() + _SECONDS
-    seen = (await service.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
+    seen = (await parts.queries.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
     yield "retry: 3000\n\n"
     while (left := until - loop.time()) > 0:
-        await service.lists.until_changed(merchant_id, seen, seconds=min(left, _BEAT_SECONDS))
-        if service.lists.is_released:
+        await parts.lists.until_changed(merchant_id, seen, seconds=min(left, _BEAT_SECONDS))
+        if parts.lists.is_released:
             return
-        service.queries.begin_waiting()
-        if await service.sessions.live_session(request.session.id, now=service.clock()) is None:
+        parts.queries.begin_waiting()
+        if await parts.accounts.sessions.live_session(request.session.id, now=parts.clock()) is None:
             return
-        now = (await service.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
+        now = (await parts.queries.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
         # A comment keeps the connection open where nothing has changed.
         yield f"event: changed\ndata: {now}\n\n" if now != seen else ": still here\n\n"
         seen = now

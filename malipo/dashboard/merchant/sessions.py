@@ -17,35 +17,35 @@ _PATH = "/dashboard/settings#sessions"
 async def find(request: MerchantRequest) -> tuple[list[LiveSession], int]:
     """The one that asks first, then the latest; and how many more there are."""
     assert request.session is not None
-    person_id, this, now = request.person.id, request.session.id, request.service.clock()
-    found = await request.service.read(
+    person_id, this, now = request.person.id, request.session.id, request.parts.clock()
+    found = await request.parts.queries.read(
         lambda connection: sessions.find_sessions(connection, person_id, now=now, most=_MOST_SHOWN)
     )
-    count = await request.service.read(lambda connection: sessions.count_live(connection, person_id, now=now))
+    count = await request.parts.queries.read(lambda connection: sessions.count_live(connection, person_id, now=now))
     return sorted(found, key=lambda each: each.id != this), max(count - len(found), 0)
 
 
 async def end_one(request: MerchantRequest) -> Response:
     await request.form()
-    session_id, now = id_in(request), request.service.clock()
+    session_id, now = id_in(request), request.parts.clock()
 
     async def act(tx: Tx) -> None:
         if not await sessions.end_session(tx, request.person.id, session_id, now=now):
             raise Missing("There is no session with this id.")
         await audit_log.append(tx, request.actor, "session.ended", now=now, merchant_id=request.merchant_id)
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(_PATH, "session-ended")
 
 
 async def end_others(request: MerchantRequest) -> Response:
     await request.form()
     assert request.session is not None
-    this, now = request.session.id, request.service.clock()
+    this, now = request.session.id, request.parts.clock()
 
     async def act(tx: Tx) -> None:
         if await sessions.end_other_sessions(tx, request.person.id, this, now=now):
             await audit_log.append(tx, request.actor, "session.others_ended", now=now, merchant_id=request.merchant_id)
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(_PATH, "sessions-ended")

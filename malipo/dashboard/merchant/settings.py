@@ -41,14 +41,14 @@ async def change_password(request: MerchantRequest) -> Response:
     if new != form.secret("again"):
         return await _page(request, {"again": request.words(_NOT_THE_SAME)})
     try:
-        await request.service.login.change_password(
+        await request.parts.accounts.login.change_password(
             request.person,
             current,
             new,
             typed_in(form.text("code")),
             address=request.address,
             browser=request.browser,
-            now=request.service.clock(),
+            now=request.parts.clock(),
         )
     except Refusal as refusal:
         field = _FIELDS.get(refusal.code, "current")

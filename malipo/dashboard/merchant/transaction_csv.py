@@ -38,7 +38,7 @@ COLUMNS = (
 async def send(request: MerchantRequest) -> Response:
     asked = transaction_list.asked_in(request.http.query_params)
     asked.fields.check()
-    pieces = keyset_pagination.stream(request.service.queries.read_part, request.merchant_id, asked.wanted)
+    pieces = keyset_pagination.stream(request.parts.queries.read_part, request.merchant_id, asked.wanted)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="transactions.csv"'}
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 

@@ -45,7 +45,7 @@ async def show(request: MerchantRequest) -> Response:
 async def ask_to_cancel(request: MerchantRequest) -> Response:
     """The confirmation page; nothing is cancelled yet."""
     name = name_in(request)
-    transaction = await request.service.read(lambda connection: _get(connection, request.merchant_id, name))
+    transaction = await request.parts.queries.read(lambda connection: _get(connection, request.merchant_id, name))
     note_transaction(transaction.id)
     if transaction.status is not Status.PENDING:
         return request.go(f"{PATH}/{transaction.id}")
@@ -57,7 +57,7 @@ async def ask_to_cancel(request: MerchantRequest) -> Response:
 async def cancel(request: MerchantRequest) -> Response:
     await request.form()
     try:
-        transaction = await request.service.cancel(
+        transaction = await request.parts.payments.cancel(
             Cancellation(request.merchant_id, name_in(request), actor=request.actor)
         )
     except NotCancellable:
@@ -68,7 +68,7 @@ async def cancel(request: MerchantRequest) -> Response:
 
 async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
     name = name_in(request)
-    refunded, entries, creator = await request.service.read_snapshot(
+    refunded, entries, creator = await request.parts.queries.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
     transaction = refunded.collection

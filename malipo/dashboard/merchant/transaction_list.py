@@ -78,10 +78,12 @@ async def _page(request: MerchantRequest, asked: Asked, before: str | None, afte
     name = _whole_name(wanted)
     if name is not None:
         # A whole reference or id is looked up at once, however old it is.
-        found = await request.service.read(lambda connection: transactions.get(connection, request.merchant_id, name))
+        found = await request.parts.queries.read(
+            lambda connection: transactions.get(connection, request.merchant_id, name)
+        )
         if found is not None:
             return Page([found])
-    return await request.service.queries.read_snapshot(
+    return await request.parts.queries.read_snapshot(
         lambda connection: keyset_pagination.page(
             connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
         ),
@@ -93,7 +95,7 @@ async def _page(request: MerchantRequest, asked: Asked, before: str | None, afte
 
 async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> Page:
     wanted = Filter(order_reference=order_reference, before=before)
-    _, found = await request.service.queries.read_snapshot(
+    _, found = await request.parts.queries.read_snapshot(
         lambda connection: filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
         is_search=True,
     )

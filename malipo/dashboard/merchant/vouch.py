@@ -19,19 +19,19 @@ async def find_resets(request: MerchantRequest) -> None:
     """For an owner, of everybody who is still there."""
     if not request.may(Right.ADMINISTER):
         return
-    now = request.service.clock()
+    now = request.parts.clock()
 
     async def find(connection: Conn) -> list[CredentialReset]:
         there = {each.email for each in await people.find_all(connection, request.merchant_id)}
         found = await vouching.find_open(connection, request.merchant_id, now=now)
         return [each for each in found if each.account in there]
 
-    request.resets = await request.service.read(find)
+    request.resets = await request.parts.queries.read(find)
 
 
 async def vouch(request: MerchantRequest) -> Response:
     form = await request.form()
-    email, last_seen, now = form.text("email"), form.text("reset"), request.service.clock()
+    email, last_seen, now = form.text("email"), form.text("reset"), request.parts.clock()
 
     async def act(tx: Tx) -> None:
         person = await people.find_by_email(tx, email)
@@ -40,7 +40,7 @@ async def vouch(request: MerchantRequest) -> Response:
         await vouching.vouch(tx, person, request.person, actor=request.actor, now=now, last_seen=last_seen)
 
     try:
-        await request.service.write(act)
+        await request.parts.queries.write(act)
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
         return await people_pages.page_of_all(request, problem=problem, status=form_errors.status_of(refusal))

@@ -62,7 +62,7 @@ async def show(request: MerchantRequest) -> Response:
     is_right = asked.fields.problem is None
     before = _number_in(request.http.query_params.get("before", ""))
     wanted = asked.wanted if is_right else None
-    wallet, updated_at, lines = await request.service.read_snapshot(
+    wallet, updated_at, lines = await request.parts.queries.read_snapshot(
         lambda connection: _page(connection, request.merchant_id, wanted, before)
     )
     return render.page(
@@ -105,7 +105,7 @@ async def download(request: MerchantRequest) -> Response:
     """The same file as the API gives."""
     asked = asked_in(request.http.query_params)
     asked.fields.check()
-    pieces = statement.stream(request.service.queries.read_part, request.merchant_id, asked.wanted)
+    pieces = statement.stream(request.parts.queries.read_part, request.merchant_id, asked.wanted)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="statement.csv"'}
     return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -135,12 +135,12 @@ async def show_paper(request: MerchantRequest) -> Response:
     """Without days: this month so far."""
     asked = asked_in(request.http.query_params)
     asked.fields.check()
-    now = request.service.clock()
+    now = request.parts.clock()
     today = now.astimezone(ZONE).date()
     last = asked.last or max(today, asked.first or today)
     first = asked.first or last.replace(day=1)
     days = Asked({"from": first.isoformat(), "to": last.isoformat()}, first, last, asked.fields)
-    sheet = await request.service.queries.read_snapshot(
+    sheet = await request.parts.queries.read_snapshot(
         lambda connection: _sheet(connection, request.merchant_id, days.wanted), may_lag=True
     )
     return render.page(

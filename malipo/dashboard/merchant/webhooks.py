@@ -28,14 +28,14 @@ _OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)
 
 
 async def show(request: MerchantRequest) -> Response:
-    found = await request.service.read(lambda connection: endpoints.find_all(connection, request.merchant_id))
+    found = await request.parts.queries.read(lambda connection: endpoints.find_all(connection, request.merchant_id))
     return render.page(
         request,
         "merchant/webhooks/list.html",
         endpoints=found,
-        now=request.service.clock(),
+        now=request.parts.clock(),
         base_url=base_url(request),
-        header=f"x-{request.service.settings.header_word.lower()}-signature",
+        header=f"x-{request.parts.settings.header_word.lower()}-signature",
         is_full=len(found) >= MOST_PER_MERCHANT,
         most=MOST_PER_MERCHANT,
     )
@@ -52,15 +52,15 @@ async def create(request: MerchantRequest) -> Response:
     if fields.mistakes:
         return _form(request, None, form.text("url"), form.all("events"), fields)
     try:
-        endpoint, secret = await request.service.write(
+        endpoint, secret = await request.parts.queries.write(
             lambda tx: manage_endpoints.register(
                 tx,
                 request.merchant_id,
                 url=url,
                 events=events,
-                encryption=request.service.encryption,
+                encryption=request.parts.webhooks.encryption,
                 actor=request.actor,
-                now=request.service.clock(),
+                now=request.parts.clock(),
             )
         )
     except Conflict as refusal:
@@ -112,21 +112,21 @@ async def delete(request: MerchantRequest) -> Response:
 
 async def ask_to_rotate(request: MerchantRequest) -> Response:
     endpoint = await get(request)
-    if endpoint.is_rotating(request.service.clock()):
+    if endpoint.is_rotating(request.parts.clock()):
         return request.go(f"{PATH}/{endpoint.id}")
     return render.page(request, "merchant/webhooks/rotate_secret.html", endpoint=endpoint, hours=_OVERLAP_HOURS)
 
 
 async def rotate(request: MerchantRequest) -> Response:
     await request.form()
-    endpoint, secret = await request.service.write(
+    endpoint, secret = await request.parts.queries.write(
         lambda tx: rotate_secrets.rotate(
             tx,
             request.merchant_id,
             id_in(request),
-            encryption=request.service.encryption,
+            encryption=request.parts.webhooks.encryption,
             actor=request.actor,
-            now=request.service.clock(),
+            now=request.parts.clock(),
         )
     )
     return _secret(request, endpoint, secret)
@@ -146,7 +146,7 @@ async def finish(request: MerchantRequest) -> Response:
 
 async def get(request: MerchantRequest) -> Endpoint:
     id_ = id_in(request)
-    endpoint = await request.service.read(lambda connection: endpoints.get(connection, request.merchant_id, id_))
+    endpoint = await request.parts.queries.read(lambda connection: endpoints.get(connection, request.merchant_id, id_))
     if endpoint is None:
         raise NoSuchEndpoint
     return endpoint
@@ -160,7 +160,7 @@ async def _change(
     events: Sequence[str] | None = None,
     is_active: bool | None = None,
 ) -> Endpoint:
-    changed = await request.service.write(
+    changed = await request.parts.queries.write(
         lambda tx: manage_endpoints.change(
             tx,
             request.merchant_id,
@@ -169,17 +169,17 @@ async def _change(
             events=events,
             is_active=is_active,
             actor=request.actor,
-            now=request.service.clock(),
+            now=request.parts.clock(),
         )
     )
-    request.service.wake_deliveries()
+    request.parts.webhooks.wake_sender()
     return changed
 
 
 async def _read(request: MerchantRequest, form: Form) -> tuple[Fields, str, list[str]]:
     fields = Fields({"url": form.text("url"), "events": form.all("events")})
     url = fields.required_text("url", most=_MOST_URL)
-    if not fields.mistakes and (problem := await request.service.webhook_client.problem_with(url)):
+    if not fields.mistakes and (problem := await request.parts.webhooks.client.problem_with(url)):
         fields.wrong("url", "url_invalid", problem)
     return fields, url, events_in(fields)
 

@@ -32,11 +32,11 @@ OWN = OwnSecondFactor()
 
 
 async def show(request: OperatorRequest) -> Response:
-    this, operator_id, now = request.session_id, request.owner.id, request.service.clock()
-    found = await request.service.read(
+    this, operator_id, now = request.session_id, request.owner.id, request.parts.clock()
+    found = await request.parts.queries.read(
         lambda connection: store.find_sessions(connection, operator_id, now=now, most=_MOST_SHOWN)
     )
-    count = await request.service.read(lambda connection: store.count_live(connection, operator_id, now=now))
+    count = await request.parts.queries.read(lambda connection: store.count_live(connection, operator_id, now=now))
     return render.page(
         request,
         "operator/account.html",
@@ -50,24 +50,24 @@ async def show(request: OperatorRequest) -> Response:
 
 async def end_one(request: OperatorRequest) -> Response:
     await request.form()
-    session_id, operator_id, now = id_in(request), request.owner.id, request.service.clock()
+    session_id, operator_id, now = id_in(request), request.owner.id, request.parts.clock()
 
     async def act(tx: Tx) -> None:
         if not await store.end_session(tx, operator_id, session_id, now=now):
             raise Missing("There is no session with this id.")
         await audit_log.append(tx, request.actor, "session.ended", now=now)
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(f"{PATH}#sessions", "session-ended")
 
 
 async def end_others(request: OperatorRequest) -> Response:
     await request.form()
-    this, operator_id, now = request.session_id or "", request.owner.id, request.service.clock()
+    this, operator_id, now = request.session_id or "", request.owner.id, request.parts.clock()
 
     async def act(tx: Tx) -> None:
         if await store.end_others(tx, operator_id, this, now=now):
             await audit_log.append(tx, request.actor, "session.others_ended", now=now)
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(f"{PATH}#sessions", "sessions-ended")

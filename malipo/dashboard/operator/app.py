@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard import cookies, reauthentication_pages, redirects
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.account import OWN
@@ -22,17 +22,21 @@ class OperatorDashboard(Site[Page, OperatorRequest]):
         super().__init__(service, PAGES)
 
     def _new_request(self, request: Request, words: Words, address: str) -> OperatorRequest:
-        return OperatorRequest(service=self._service, http=request, words=words, address=address)
+        return OperatorRequest(parts=self._parts, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: OperatorRequest) -> None:
         # A merchant's cookie is signed in the same way; but the session that it names is not an operator's.
-        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.OPERATOR.name, ""))
+        session_id = self._parts.accounts.cookies.session_of(
+            browser_request.http.cookies.get(cookies.OPERATOR.name, "")
+        )
         if session_id is not None:
-            browser_request.session = await self._service.operators.live_session(session_id, now=self._service.clock())
+            browser_request.session = await self._parts.accounts.operators.live_session(
+                session_id, now=self._parts.clock()
+            )
         if browser_request.session is not None:
-            browser_request.standing = await self._service.read(installation.get)
-            now = self._service.clock()
-            browser_request.resets = await self._service.read(
+            browser_request.standing = await self._parts.queries.read(installation.get)
+            now = self._parts.clock()
+            browser_request.resets = await self._parts.queries.read(
                 lambda connection: vouching.find_open(connection, now=now)
             )
             if browser_request.session.has_alerts:

@@ -77,7 +77,7 @@ async def show(request: OperatorRequest) -> Response:
             return Page([]), names
         return await store.find_page(connection, _wanted(asked, names), before=before, limit=_PER_PAGE), names
 
-    page, names = await request.service.read_snapshot(find, is_search=bool(asked.typed))
+    page, names = await request.parts.queries.read_snapshot(find, is_search=bool(asked.typed))
     return render.page(
         request,
         "operator/audit_log.html",
@@ -99,7 +99,7 @@ async def show(request: OperatorRequest) -> Response:
 async def download(request: OperatorRequest) -> Response:
     asked = asked_in(request.http.query_params)
     asked.fields.check()
-    names = await request.service.read(_names)
+    names = await request.parts.queries.read(_names)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="audit-log.csv"'}
     pieces = _csv(request, _wanted(asked, names))
     return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=headers)
@@ -110,7 +110,7 @@ async def _csv(request: OperatorRequest, wanted: Filter) -> AsyncIterator[str]:
     yield csv_lines([COLUMNS])
     before: str | None = None
     while True:
-        page: Page = await request.service.queries.read_part(
+        page: Page = await request.parts.queries.read_part(
             lambda connection: store.find_page(connection, wanted, before=before, limit=_PIECE)  # noqa: B023
         )
         yield csv_lines(row_of(each) for each in page.entries)

@@ -67,7 +67,7 @@ async def decide(
     try:
         if not ids.fullmatch(booking):
             raise NotProposed(booking)
-        await request.service.write(lambda tx: act(tx, booking, actor=request.actor, now=request.service.clock()))
+        await request.parts.queries.write(lambda tx: act(tx, booking, actor=request.actor, now=request.parts.clock()))
     except (NotOpen, NotProposed):
         return await page(request, status=HTTPStatus.CONFLICT, problem=request.words(form_errors.CHANGED))
     except Refusal as refusal:
@@ -84,7 +84,7 @@ async def _page(
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
         return found, names, await operators.count(connection)
 
-    found, names, number = await request.service.read_snapshot(find)
+    found, names, number = await request.parts.queries.read_snapshot(find)
     rows = [Row(each, names.get(each.merchant_id or ""), each.requested_by == request.actor.name) for each in found]
     return render.page(
         request,
@@ -93,5 +93,5 @@ async def _page(
         problem=problem,
         rows=rows,
         is_only=number == 1,
-        amount=request.service.settings.booking_approval_amount,
+        amount=request.parts.settings.booking_approval_amount,
     )

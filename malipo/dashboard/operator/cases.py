@@ -61,14 +61,14 @@ class Dossier(NamedTuple):
 
 async def show_all(request: OperatorRequest) -> Response:
     async def find(connection: Conn) -> tuple[list[Case], Mapping[str, str], int, list[Proposal]]:
-        seconds = request.service.settings.unsettled_seconds
+        seconds = request.parts.settings.unsettled_seconds
         found = await cases.find_unsettled(connection, unsettled_seconds=seconds, unconnected=_unconnected(request))
         found += await cases.find_contradicted(connection)
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
-        down = set(await networks.find_down(connection)) & set(request.service.networks.routes.values())
+        down = set(await networks.find_down(connection)) & set(request.parts.networks.routes.values())
         return found, names, len(down), await proposals.find_open(connection, list(Act))
 
-    found, names, down, waiting = await request.service.read_snapshot(find)
+    found, names, down, waiting = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "operator/cases.html",
@@ -83,14 +83,14 @@ async def show_all(request: OperatorRequest) -> Response:
 
 
 def _unconnected(request: OperatorRequest) -> list[Route]:
-    return unconnected_routes(request.service.networks.routes)
+    return unconnected_routes(request.parts.networks.routes)
 
 
 def _row(request: OperatorRequest, case: Case, merchant: str) -> Row:
-    now = request.service.clock()
+    now = request.parts.clock()
     reason = case_reason.case_reason(
         case,
-        unsettled_seconds=request.service.settings.unsettled_seconds,
+        unsettled_seconds=request.parts.settings.unsettled_seconds,
         now=now,
         unconnected=_unconnected(request),
     )
@@ -117,7 +117,7 @@ async def page(
     errors: Mapping[str, str] | None = None,
 ) -> Response:
     """One case; with what was wrong about a form, if something was."""
-    dossier = await request.service.write(lambda tx: _read(tx, payment_in(request)))
+    dossier = await request.parts.queries.write(lambda tx: _read(tx, payment_in(request)))
     case, proposal, heard, merchant, wallet, creator, code, is_offered_alone, served = dossier
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
@@ -139,7 +139,7 @@ async def page(
         "said": resolution_effects.said_of(case),
         "proposed_value": None if proposal is None else resolution_effects.value_of(proposal),
         "is_waiting": resolution_effects.is_waiting(case),
-        "limit": request.service.settings.booking_approval_amount,
+        "limit": request.parts.settings.booking_approval_amount,
         "may_cancel": is_pending and (not case.is_merchant_active or is_unconnected) and not may_be_sent,
         "is_unconnected": is_unconnected,
         "is_unreported": served is Served.UNKNOWN,

@@ -9,11 +9,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.app.service import Service
 from malipo.audit_log import store as audit_log
 from malipo.dashboard import render
 from malipo.dashboard.operator.request import OperatorRequest
-from malipo.db import Tx
+from malipo.db import Database, Tx
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.ledger.store import checks
@@ -24,7 +23,7 @@ _turn = asyncio.Lock()
 
 async def show(request: OperatorRequest) -> Response:
     """With the last check of the workers, which they make on a schedule."""
-    return _page(request, last=await request.service.read(checks.find_last))
+    return _page(request, last=await request.parts.queries.read(checks.find_last))
 
 
 async def check(request: OperatorRequest) -> Response:
@@ -32,21 +31,21 @@ async def check(request: OperatorRequest) -> Response:
     await request.form()
     if _turn.locked():
         return _page(request, status=HTTPStatus.CONFLICT, is_busy=True)
-    began = request.service.clock()
+    began = request.parts.clock()
     async with _turn:
-        balances, findings = await _recompute(request.service)
-    ended = request.service.clock()
+        balances, findings = await _recompute(request.parts.queries.database)
+    ended = request.parts.clock()
 
     async def note(tx: Tx) -> None:
         await audit_log.append(tx, request.actor, "ledger.checked", now=ended, findings=len(findings))
 
-    await request.service.write(note)
+    await request.parts.queries.write(note)
     return _page(request, balances=balances, findings=findings, at=began, seconds=(ended - began).total_seconds())
 
 
-async def _recompute(service: Service) -> tuple[dict[str, int], list[Finding]]:
+async def _recompute(database: Database) -> tuple[dict[str, int], list[Finding]]:
     # One snapshot for all of it, so that payments that arrive meanwhile do not look like differences.
-    async with service.database.snapshot() as connection:
+    async with database.snapshot() as connection:
         await ledger_check.prepare(connection)
         balances = await ledger_check.balances(connection)
         findings = await ledger_check.check(connection)

@@ -21,24 +21,24 @@ class OperatorLoginPages(LoginPages[OperatorRequest]):
     lost = SENTENCES["lost"]
 
     async def _begin(self, request: OperatorRequest, name: str, password: str, browser: Browser) -> Begun:
-        service, address = request.service, request.address
-        return await service.operators.begin(name, password, address=address, browser=browser, now=service.clock())
+        parts, address = request.parts, request.address
+        return await parts.accounts.operators.begin(name, password, address=address, browser=browser, now=parts.clock())
 
     async def _waits(self, request: OperatorRequest, token: str) -> bool:
-        return await request.service.operators.waits_for_code(token, now=request.service.clock())
+        return await request.parts.accounts.operators.waits_for_code(token, now=request.parts.clock())
 
     async def _finish(
         self, request: OperatorRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
     ) -> str:
-        service, address = request.service, request.address
-        return await service.operators.finish(
-            token, typed, address=address, browser=browser, now=service.clock(), is_trusted=is_trusted
+        parts, address = request.parts, request.address
+        return await parts.accounts.operators.finish(
+            token, typed, address=address, browser=browser, now=parts.clock(), is_trusted=is_trusted
         )
 
     async def _end(self, request: OperatorRequest) -> None:
         if request.session is not None:
-            service = request.service
-            await service.operators.log_out(request.session, address=request.address, now=service.clock())
+            parts = request.parts
+            await parts.accounts.operators.log_out(request.session, address=request.address, now=parts.clock())
 
 
 LOGIN = OperatorLoginPages()

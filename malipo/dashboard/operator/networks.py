@@ -22,8 +22,8 @@ class Row(NamedTuple):
 
 
 async def show(request: OperatorRequest) -> Response:
-    down = await request.service.read(circuit_store.find_down)
-    return render.page(request, "operator/networks.html", rows=rows_of(request.service.networks, down))
+    down = await request.parts.queries.read(circuit_store.find_down)
+    return render.page(request, "operator/networks.html", rows=rows_of(request.parts.networks, down))
 
 
 def rows_of(networks: Networks, down: Mapping[str, Down]) -> list[Row]:

@@ -56,16 +56,16 @@ class OperatorRequest(BrowserRequest):
 
     @property
     def must_enrol(self) -> bool:
-        return self.service.settings.operator_second_factor == "required" and not self._live_session.has_second_factor
+        return self.parts.settings.operator_second_factor == "required" and not self._live_session.has_second_factor
 
     async def confirm(self, password: str, typed: Typed) -> None:
-        service, session = self.service, self._live_session
-        await service.operators.confirm(
-            session, Proof(password, typed), address=self.address, browser=self.browser, now=service.clock()
+        parts, session = self.parts, self._live_session
+        await parts.accounts.operators.confirm(
+            session, Proof(password, typed), address=self.address, browser=self.browser, now=parts.clock()
         )
 
     async def note_use(self) -> None:
-        await self.service.operators.note_use(self._live_session, now=self.service.clock())
+        await self.parts.accounts.operators.note_use(self._live_session, now=self.parts.clock())
 
     @property
     def _live_session(self) -> Session:

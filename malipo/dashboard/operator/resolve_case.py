@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.app.service import EVENTS_TOPIC
 from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
@@ -22,6 +21,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.networks.routing import unconnected_routes
 from malipo.operators import vouching
+from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.cases import cancel_unsent, resolve
 from malipo.payments.cases.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
@@ -91,7 +91,7 @@ async def propose(request: OperatorRequest) -> Response:
             and not finding.is_despite_waiting
         ):
             raise Conflict(_WAITING)
-        limit = request.service.settings.booking_approval_amount
+        limit = request.parts.settings.booking_approval_amount
         return await resolve.propose(tx, payment, finding, actor=request.actor, approval_amount=limit, **_when(request))
 
     payment = pages.payment_in(request)
@@ -125,7 +125,7 @@ async def reject(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> Resolved:
         payment = await _still_proposed(tx, request, form)
-        return await resolve.reject(tx, payment, actor=request.actor, now=request.service.clock())
+        return await resolve.reject(tx, payment, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, "case-rejected")
 
@@ -139,8 +139,8 @@ async def cancel(request: OperatorRequest) -> Response:
             tx,
             pages.payment_in(request),
             actor=request.actor,
-            now=request.service.clock(),
-            unconnected=unconnected_routes(request.service.networks.routes),
+            now=request.parts.clock(),
+            unconnected=unconnected_routes(request.parts.networks.routes),
         )
         return None if done.is_done else done
 
@@ -161,7 +161,7 @@ async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
 
 def _when(request: OperatorRequest) -> dict[str, Any]:
     """Now; and when the network is queried again, if it ends as FAILED."""
-    return {"now": request.service.clock(), "follow_up_seconds": request.service.settings.follow_up_seconds[0]}
+    return {"now": request.parts.clock(), "follow_up_seconds": request.parts.settings.follow_up_seconds[0]}
 
 
 def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:
@@ -178,7 +178,7 @@ def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, 
 
 async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> Response:
     try:
-        resolved = await request.service.write(act)
+        resolved = await request.parts.queries.write(act)
     except NoSuchCase:
         raise
     except Refusal as refusal:
@@ -188,7 +188,7 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> 
         problem = form_errors.sentence(request.words, closed.code)
         return await pages.page(request, status=HTTPStatus.SERVICE_UNAVAILABLE, problem=problem, values=form.values())
     if resolved is None or resolved.is_done:
-        request.service.notifier.notify(EVENTS_TOPIC)
+        request.parts.notifier.notify(EVENTS_TOPIC)
     if resolved is None:
         notice = "payment-cancelled"
     elif resolved.is_done:

@@ -80,7 +80,7 @@ async def let_go(request: OperatorRequest) -> Response:
     async def act(tx: Tx) -> Released:
         await _require_as_seen(tx, form, scope)
         how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
-        return await release.release(tx, evidence, scope, actor=request.actor, now=request.service.clock(), **how)
+        return await release.release(tx, evidence, scope, actor=request.actor, now=request.parts.clock(), **how)
 
     return await _done(request, form, act, lambda released: "released" if released.is_done else "release-proposed")
 
@@ -92,7 +92,7 @@ async def reject(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> Released:
         await _require_as_seen(tx, form, scope)
-        return await release.reject(tx, scope, actor=request.actor, now=request.service.clock())
+        return await release.reject(tx, scope, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, lambda _: "release-rejected")
 
@@ -110,7 +110,7 @@ async def begin_hold(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> None:
         pairs, reason = _pairs_of(form), " ".join(form.text("reason").split())
-        await hold.hold(tx, pairs, reason, actor=request.actor, now=request.service.clock())
+        await hold.hold(tx, pairs, reason, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, lambda _: "held")
 
@@ -119,7 +119,7 @@ async def end_hold(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> None:
-        await hold.end(tx, _pairs_of(form), actor=request.actor, now=request.service.clock())
+        await hold.end(tx, _pairs_of(form), actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, lambda _: "hold-ended")
 
@@ -148,12 +148,12 @@ async def _done(
     request: OperatorRequest, form: Form, act: Callable[[Tx], Awaitable[Any]], notice: Callable[[Any], str]
 ) -> Response:
     try:
-        done = await request.service.write(act)
+        done = await request.parts.queries.write(act)
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
         return await _page(request, code=form_errors.status_of(refusal), problem=problem, values=form.values())
     for channel in Channel:
-        request.service.notifier.notify(channel)  # What has waited may be sent.
+        request.parts.notifier.notify(channel)  # What has waited may be sent.
     return request.go(_PATH, notice(done))
 
 
@@ -173,7 +173,7 @@ async def _find(request: OperatorRequest, connection: Conn) -> Found:
 
 def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]:
     """Payouts whose network has no query, and whatever else waits for operators."""
-    networks = request.service.networks
+    networks = request.parts.networks
     silent = {
         (channel, type_)
         for (channel, type_), name in networks.routes.items()
@@ -186,7 +186,7 @@ def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]
 async def _page(
     request: OperatorRequest, *, code: HTTPStatus = HTTPStatus.OK, problem: str | None = None, values: Any = None
 ) -> Response:
-    found = await request.service.read_snapshot(lambda connection: _find(request, connection))
+    found = await request.parts.queries.read_snapshot(lambda connection: _find(request, connection))
     return render.page(
         request,
         "operator/restore.html",

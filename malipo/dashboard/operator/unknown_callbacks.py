@@ -10,7 +10,7 @@ _MOST_SHOWN = 200
 
 
 async def show(request: OperatorRequest) -> Response:
-    found = await request.service.read(
+    found = await request.parts.queries.read(
         lambda connection: network_answers.find_unknown_callbacks(connection, most=_MOST_SHOWN)
     )
     return render.page(request, "operator/callbacks.html", callbacks=found, is_cut=len(found) == _MOST_SHOWN)

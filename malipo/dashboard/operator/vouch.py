@@ -13,7 +13,7 @@ SENTENCES = [vouching.NOT_THIRD, vouching.NOTHING_OPEN]
 async def vouch(request: OperatorRequest) -> Response:
     form = await request.form()
     name, last_seen = login.name_of(form.text("name")), form.text("reset")
-    await request.service.write(
-        lambda tx: vouching.vouch(tx, name, actor=request.actor, now=request.service.clock(), last_seen=last_seen)
+    await request.parts.queries.write(
+        lambda tx: vouching.vouch(tx, name, actor=request.actor, now=request.parts.clock(), last_seen=last_seen)
     )
     return request.go("/operator/account", "vouched-for")

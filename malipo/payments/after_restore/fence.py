@@ -1,12 +1,15 @@
 """Fences a restored installation, in one commit: a new epoch, nothing is sent, open payments are queried first."""
 
+import socket
 from datetime import datetime
 
 from malipo import log
 from malipo.accounts.store import browsers, second_factors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
 from malipo.db import Tx
+from malipo.db.queries import Queries
 from malipo.merchants.store import password_links, sessions
 from malipo.operators import store as operators
 from malipo.payments.store import dispatches
@@ -36,3 +39,18 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     )
     log.error("installation.fenced", epoch=epoch, reason=reason, open_payments=payments)
     return epoch
+
+
+class FenceInstallation:
+    """The database was restored: nothing is sent until operators release it."""
+
+    def __init__(self, queries: Queries, clock: Clock) -> None:
+        self._queries = queries
+        self._clock = clock
+
+    async def __call__(self, reason: str, *, epoch: int, beyond: int = 0) -> int:
+        """The new epoch."""
+        actor = Actor("malipo", socket.gethostname())
+        return await self._queries.write(
+            lambda tx: fence(tx, reason, actor=actor, now=self._clock(), epoch=epoch, beyond=beyond)
+        )

@@ -9,7 +9,7 @@ import pytest
 
 from malipo import clock
 from malipo.accounts.store import credential_resets
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission

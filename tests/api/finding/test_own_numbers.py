@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.transaction import Status
 from tests.api.conftest import bring, created, shown

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from malipo import ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.networks.connector import FailureCode
 from malipo.payments import failure_reasons
 from malipo.payments.transaction import Status, Type
@@ -131,7 +131,7 @@ async def test_events_stay_english(api: Client, service: Service, merchant: Merc
     """Their bytes are signed, and never change."""
     failed = await created(api, COLLECTION)
     await bring(service, merchant, failed["id"], Status.FAILED)
-    async with service.database.read() as connection:
+    async with service.queries.database.read() as connection:
         bodies = await connection.fetch("SELECT body FROM events WHERE transaction_id = $1", failed["id"])
 
     assert any("The customer declined." in row["body"] for row in bodies)

@@ -6,7 +6,7 @@ The tests' own address is one of this machine, which is not counted, so they tak
 import pytest
 
 from malipo.api.http.address_limit import LOOPBACK, AddressLimit
-from malipo.api.http.connection_limits import Connection, ConnectionLimits
+from malipo.api.http.connection_limits import ConnectionLimits
 from malipo.http_server.serve import limit_connections
 from malipo.settings import Settings
 from malipo.settings.parsers import networks
@@ -17,7 +17,7 @@ MOST = 4
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 
 
-def limits_of(place: Place, *, stalled_seconds: float = 0.0, uncounted: str = "") -> AddressLimit[Connection]:
+def limits_of(place: Place, *, stalled_seconds: float = 0.0, uncounted: str = "") -> AddressLimit:
     limits = ConnectionLimits.of(place.state).per_address
     limits.most = MOST
     limits.stalled_seconds = stalled_seconds
@@ -143,7 +143,7 @@ async def test_without_a_limit_nobody_is_counted() -> None:
 def test_an_address_is_counted_as_itself_or_as_its_network_or_not_at_all(
     address: str | None, counted: str | None
 ) -> None:
-    limits = AddressLimit[Connection]()
+    limits = AddressLimit()
     limits.most = MOST
     limits.uncounted = (*LOOPBACK, *networks("10.9.0.0/16"))
     assert limits.counted(address) == counted

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from malipo.app.service import Service
+from malipo.api.large_answers import LargeAnswers
 
 
-async def test_large_answers_go_out_one_in_a_turn_of_the_loop(service: Service) -> None:
-    turns = 0
+async def test_large_answers_go_out_one_in_a_turn_of_the_loop() -> None:
+    large_answers, turns = LargeAnswers(), 0
     done: list[int] = []
 
     async def count() -> None:
@@ -16,7 +16,7 @@ async def test_large_answers_go_out_one_in_a_turn_of_the_loop(service: Service) 
             await asyncio.sleep(0)
 
     async def answer() -> None:
-        await service.wait_with_large_answer()
+        await large_answers.wait()
         done.append(turns)
 
     await asyncio.gather(count(), *(answer() for _ in range(20)))

@@ -7,7 +7,7 @@ import pytest
 
 from malipo import clock, ids
 from malipo.api.http import timeouts
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard import cookies
 from malipo.db import Database
 from malipo.http_server.app import WebApplication
@@ -74,8 +74,8 @@ async def test_a_long_poll_ends_when_its_caller_hangs_up(
 ) -> None:
     transaction = await place_payment(service, merchant, at=clock.now())
     for path, poll in (
-        (f"/v1/payments/{transaction.id}", service.statuses),
-        ("/v1/events?after=latest", service.feeds),
+        (f"/v1/payments/{transaction.id}", service.long_polls.statuses),
+        ("/v1/events?after=latest", service.long_polls.feeds),
     ):
         line = await sites.call()
         asked = request("GET", f"{path}{'&' if '?' in path else '?'}wait=30", key=merchant.key)
@@ -98,7 +98,7 @@ async def logged_in(service: Service, database: Database, merchant: Merchant) ->
         await sessions.insert(
             tx, session_id, person.id, now=now, confirmed_at=now, expires_at=ends, address="", user_agent="test"
         )
-    return f"cookie: {cookies.SESSION.name}={service.cookies.make(session_id)}".encode()
+    return f"cookie: {cookies.SESSION.name}={service.accounts.cookies.make(session_id)}".encode()
 
 
 async def test_a_live_page_ends_when_its_reader_hangs_up(
@@ -109,6 +109,6 @@ async def test_a_live_page_ends_when_its_reader_hangs_up(
     await line.say(get("/dashboard/live", cookie))
     status, _ = await line.hear_head()
     assert status == 200
-    await until(lambda: service.lists.waiting == 1)
+    await until(lambda: service.long_polls.lists.waiting == 1)
     await line.hang_up()
-    await until(lambda: service.lists.waiting == 0)
+    await until(lambda: service.long_polls.lists.waiting == 0)

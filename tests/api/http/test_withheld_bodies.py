@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard import cookies
 from malipo.db import Database
 from malipo.http_server.app import WebApplication
@@ -64,7 +64,7 @@ async def test_a_person_who_withholds_a_form_makes_no_key_with_rights_that_have_
         session_id = await connection.fetchval(
             "SELECT s.id FROM sessions s JOIN people p ON p.id = s.person_id WHERE p.merchant_id = $1", merchant.id
         )
-    form = f"token={service.cookies.form_token(session_id)}&{KEY_FORM}".encode()
+    form = f"token={service.accounts.cookies.form_token(session_id)}&{KEY_FORM}".encode()
     sent = request("POST", "/dashboard/keys", form, headers=(*FORM, cookie))
     answer = await _ask_around(line, database, sent, revocation, merchant.id)
 
@@ -85,8 +85,8 @@ async def test_an_operator_who_withholds_a_form_does_nothing_in_a_session_that_h
         await operator_sessions.insert(
             tx, session_id, operator_id, now=now, confirmed_at=now, expires_at=ends, address=""
         )
-    form = f"token={service.cookies.form_token(session_id)}".encode()
-    cookie = f"cookie: {cookies.OPERATOR.name}={service.cookies.make(session_id)}".encode()
+    form = f"token={service.accounts.cookies.form_token(session_id)}".encode()
+    cookie = f"cookie: {cookies.OPERATOR.name}={service.accounts.cookies.make(session_id)}".encode()
     sent = request("POST", "/operator/ledger", form, headers=(*FORM, cookie))
     revocation = "UPDATE operator_sessions SET ended_at = now() WHERE operator_id = $1"
     answer = await _ask_around(line, database, sent, revocation, operator_id)

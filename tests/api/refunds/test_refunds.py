@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status
 from malipo.webhooks.fan_out import fan_out
@@ -82,7 +82,7 @@ async def test_the_feed_tells_of_the_refund_and_of_its_collection(
     made = (await refund(api, collection["id"])).body["transaction"]
     await bring(service, merchant, made["id"], Status.COMPLETED)
     after = await shown(api, collection["id"])
-    async with service.database.begin() as tx:
+    async with service.queries.database.begin() as tx:
         await fan_out(tx, most=500, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=service.clock())
 
     told = (await api("GET", "/v1/events")).body["events"][-2:]
@@ -160,7 +160,7 @@ async def test_a_pending_refund_is_cancelled_like_any_payout(api: Client, collec
 
 
 async def test_another_merchants_payment_is_none(api: Client, service: Service, collection: dict[str, Any]) -> None:
-    other = await make_merchant(service.database, wallet=100_000)
+    other = await make_merchant(service.queries.database, wallet=100_000)
     for name in (collection["id"], collection["reference"], "txn_unknown", "a b"):
         answer = await refund(api.as_(other.key), name)
         assert (answer.status, answer.code) == (404, "transaction_not_found")
@@ -169,6 +169,6 @@ async def test_another_merchants_payment_is_none(api: Client, service: Service, 
 async def test_a_key_that_may_only_read_refunds_nothing(
     api: Client, service: Service, collection: dict[str, Any]
 ) -> None:
-    reader = await make_merchant(service.database, permissions=(Permission.PAYMENTS_READ,))
+    reader = await make_merchant(service.queries.database, permissions=(Permission.PAYMENTS_READ,))
     answer = await refund(api.as_(reader.key), collection["id"])
     assert (answer.status, answer.code) == (403, "permission_missing")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from tests.api.conftest import Desk
 from tests.journeys.full_stack import until
 

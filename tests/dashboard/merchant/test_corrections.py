@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database

@@ -99,7 +99,7 @@ async def test_a_new_password_forgets_every_browser(business: Business) -> None:
 
 async def test_nor_can_they_lock_out_an_operator(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.executemany(
             "INSERT INTO login_attempts (subject, attempted_at) VALUES ($1, now())", [(f"operator {asha.name}",)] * 60
         )

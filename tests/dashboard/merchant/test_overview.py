@@ -11,12 +11,13 @@ from msgspec.structs import replace as changed
 from starlette.requests import Request
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import overview
 from malipo.dashboard.merchant.overview import Seen as Looked
 from malipo.dashboard.merchant.overview import duration, percent, tenths_of
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.parts import PageParts
 from malipo.db import Database
 from malipo.http.accept_language import Language
 from malipo.ledger.accounts import Wallet
@@ -58,16 +59,14 @@ class Shop:
             "server": ("pay.example", 80),
             "client": ("127.0.0.1", 1),
         }
-        service = replace(self.service, clock=lambda: now)
+        parts = replace(PageParts.of(self.service), clock=lambda: now)
         response = await overview.show(
-            MerchantRequest(
-                service=service, http=Request(scope), words=ENGLISH, address="127.0.0.1", session=self.session
-            )
+            MerchantRequest(parts=parts, http=Request(scope), words=ENGLISH, address="127.0.0.1", session=self.session)
         )
         return Seen(response.status_code, bytes(response.body).decode(), response.headers)
 
     async def total(self, day: date, type_: Type, channel: Channel, total: Total) -> None:
-        async with self.service.database.begin() as tx:
+        async with self.service.queries.database.begin() as tx:
             await tx.execute(
                 "INSERT INTO daily_totals VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
                 *(self.merchant.id, day, type_, channel),
@@ -78,7 +77,7 @@ class Shop:
         asked = order(self.merchant.id, type_, 1000)
         assert asked.draft is not None
         draft = changed(asked.draft, created_at=at, id=ids.mint("txn_", at), **values)
-        return (await self.service.initiate(changed(asked, draft=draft))).transaction
+        return (await self.service.payments.initiate(changed(asked, draft=draft))).transaction
 
 
 @pytest.fixture
@@ -205,7 +204,7 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
     past = replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
     change = Change(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
     await change_status(past, change)
-    async with shop.service.database.begin() as tx:
+    async with shop.service.queries.database.begin() as tx:
         await tx.execute(
             "INSERT INTO webhook_endpoints (id, merchant_id, url, events, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
             *(
@@ -323,7 +322,7 @@ async def test_the_page_is_there_for_whoever_may_look(running: Running, shop: Sh
     assert seen.status == 200
     assert "&lt;i&gt;Juma" in seen.text
     assert " style=" not in seen.text
-    await add_person(shop.service.database, shop.merchant.id, f"v-{shop.merchant.id}@duka.example", Role.VIEWER)
+    await add_person(shop.service.queries.database, shop.merchant.id, f"v-{shop.merchant.id}@duka.example", Role.VIEWER)
     async with surfing(running.url) as viewer:
         assert (await viewer.get("/dashboard")).to.startswith("/dashboard/login")
         await viewer.log_in(f"v-{shop.merchant.id}@duka.example")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.db import Database
 from malipo.merchants.roles import Role
@@ -156,7 +156,7 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
     merchant = await make_merchant(database)
     emails = {role: f"{role}+{secrets.token_hex(6)}@example.com" for role in Role}
     people = {role: await add_person(database, merchant.id, email, role) for role, email in emails.items()}
-    made = await service.initiate(order(merchant.id, Type.COLLECTION, 1000))
+    made = await service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000))
     shop = Shop(merchant, emails, {"transaction": made.transaction.id, "person": people[Role.VIEWER].id}, {})
     shop.names["batch"] = (await BatchSteps(service, merchant.id).make(2)).id
     for role in (Role.STAFF, Role.OWNER):

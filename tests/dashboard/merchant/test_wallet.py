@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard.merchant import wallet
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Posting, Step
@@ -44,7 +44,7 @@ class Shop:
 
     @property
     def database(self) -> Database:
-        return self.service.database
+        return self.service.queries.database
 
     async def book(self, amount: int, *, at: datetime = MIDNIGHT, kind: Kind = Kind.TOP_UP) -> str:
         reference = f"BANK-{next(_numbers)}"
@@ -63,7 +63,7 @@ class Shop:
     async def pay_out(self, amount: int, *, fee: int = 0) -> str:
         asked = order(self.merchant.id, Type.DISBURSEMENT, amount)
         assert asked.draft is not None
-        made = await self.service.initiate(replace(asked, draft=replace(asked.draft, fee=fee)))
+        made = await self.service.payments.initiate(replace(asked, draft=replace(asked.draft, fee=fee)))
         return made.transaction.id
 
     async def page(self, query: str = "") -> Seen:

@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.merchants.roles import Role
 from malipo.webhooks.delivery_state import Attempt
@@ -40,10 +40,10 @@ class WebhookPages:
         return (await self.endpoints())[-1]
 
     async def endpoints(self) -> list[Endpoint]:
-        return await self.service.read(lambda connection: endpoints.find_all(connection, self.merchant.id))
+        return await self.service.queries.read(lambda connection: endpoints.find_all(connection, self.merchant.id))
 
     async def told(self, endpoint: Endpoint) -> list[delivery_history.DeliveryHistory]:
-        return await self.service.read(
+        return await self.service.queries.read(
             lambda connection: delivery_history.page(connection, endpoint.id, state=None, before=None, limit=100)
         )
 
@@ -51,7 +51,7 @@ class WebhookPages:
         """A delivery that waits."""
         event_id = ids.mint("evt_", at or clock.now())
         new = delivery_queue.New(endpoint.id, event_id, self.merchant.id, "payment.pending", claim_id="clm_1")
-        async with self.service.database.begin() as tx:
+        async with self.service.queries.database.begin() as tx:
             await delivery_queue.insert(tx, [new], lease_seconds=60, now=clock.now())
         return event_id
 
@@ -68,7 +68,7 @@ class WebhookPages:
         """What a worker would write down after a try."""
         at = clock.now()
         key, attempt_id = (endpoint.id, event_id), ids.mint("att_", at)
-        await self.service.record_attempt(
+        await self.service.attempts.record(
             Attempt(key, "clm_1", attempt_id, at, 1234, status, headers, body, error=error)
         )
 

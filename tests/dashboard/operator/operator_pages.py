@@ -11,7 +11,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.ledger.store import wallets
@@ -94,7 +94,7 @@ class OperatorPages:
     async def hire(self, name: str, *, password_hash: str | None = None) -> Operator:
         """An operator who has not logged in yet."""
         operator = await self.browser(f"{name}.{secrets.token_hex(4)}")
-        async with self.service.database.begin() as tx:
+        async with self.service.queries.database.begin() as tx:
             id_ = ids.mint("opr_", clock.now())
             assert await operators.insert_operator(tx, id_, operator.name, now=clock.now())
             await sessions.set_password(tx, id_, password_hash or _password_hash())
@@ -108,11 +108,11 @@ class OperatorPages:
     async def late(self, type_: Type = PAYOUT, amount: int = 1000) -> Transaction:
         """A payment that its network has had for a day, and says nothing of."""
         asked = order(self.merchant.id, type_, amount)
-        made = (await self.service.initiate(asked)).transaction
+        made = (await self.service.payments.initiate(asked)).transaction
         change = Change(merchant_id=self.merchant.id, transaction_id=made.id, cause=Cause.SUBMITTED)
         outcome = await change_status(self.service, change)
         assert outcome is not None
-        async with self.service.database.begin() as tx:
+        async with self.service.queries.database.begin() as tx:
             await tx.execute(
                 "UPDATE transactions SET processing_at = processing_at - interval '1 day', "
                 "created_at = created_at - interval '1 day' WHERE merchant_id = $1 AND id = $2",
@@ -125,12 +125,12 @@ class OperatorPages:
         return await PaymentSteps(self.service, self.merchant.id).status(payment)
 
     async def available(self) -> int:
-        async with self.service.database.read() as connection:
+        async with self.service.queries.database.read() as connection:
             return (await wallets.get(connection, self.merchant.id))[0].available
 
     async def deeds(self) -> list[tuple[str, str, str]]:
         """What was done about this merchant's payments, oldest first: what, who, from where."""
-        async with self.service.database.read() as connection:
+        async with self.service.queries.database.read() as connection:
             found = await audit_log.find(connection, merchant_id=self.merchant.id, limit=100)
         return [
             (each.action, each.actor, each.address) for each in reversed(found) if each.action.startswith("payment.")

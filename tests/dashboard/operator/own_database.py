@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Running, create_database, starting, until_ready
@@ -27,7 +27,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def service(database: Database) -> AsyncIterator[Service]:
-    service = Service.assemble(Settings(**NO_LIMITS), database)
+    service = assemble(Settings(**NO_LIMITS), database)
     yield service
     await service.finish()
 

@@ -161,7 +161,9 @@ async def test_every_value_is_escaped(operator_pages: OperatorPages) -> None:
 
 async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
-    made = (await operator_pages.service.initiate(order(operator_pages.merchant.id, COLLECTION, 1000))).transaction
+    made = (
+        await operator_pages.service.payments.initiate(order(operator_pages.merchant.id, COLLECTION, 1000))
+    ).transaction
     sent_to = (await asha.surfer.get(f"/operator/cases?payment=%20{made.reference}")).to
     seen = await asha.surfer.get(sent_to)
     assert (seen.status, "nothing was sent" in seen.words) == (200, True)
@@ -174,17 +176,17 @@ async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found
 async def test_the_book_is_checked_on_demand_and_that_is_noted(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     wrong = "UPDATE wallets SET available = available + $2 WHERE merchant_id = $1"
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute(wrong, operator_pages.merchant.id, 7)
     try:
         seen = await asha.surfer.post("/operator/ledger")
     finally:
-        async with operator_pages.service.database.begin() as tx:
+        async with operator_pages.service.queries.database.begin() as tx:
             await tx.execute(wrong, operator_pages.merchant.id, -7)
     assert seen.status == 200
     assert f"{operator_pages.merchant.id} wallet 10,007 10,000" in seen.words
     assert operator_pages.merchant.id not in (await asha.surfer.post("/operator/ledger")).words
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         deeds = await audit_log.find(connection, limit=20)
     mine = [each for each in deeds if each.actor == f"operator {asha.name}" and each.action == "ledger.checked"]
     assert [each.details["findings"] > 0 for each in mine][-1]
@@ -194,7 +196,7 @@ async def test_the_book_is_checked_on_demand_and_that_is_noted(operator_pages: O
 async def test_the_page_shows_what_the_workers_last_check_has_found(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     assert "Last check by a worker" not in (await asha.surfer.get("/operator/ledger")).words
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute(
             """
             INSERT INTO ledger_checks (id, finished_at, finding_count, findings)
@@ -204,7 +206,7 @@ async def test_the_page_shows_what_the_workers_last_check_has_found(operator_pag
     try:
         seen = await asha.surfer.get("/operator/ledger")
     finally:
-        async with operator_pages.service.database.begin() as tx:
+        async with operator_pages.service.queries.database.begin() as tx:
             await tx.execute("DELETE FROM ledger_checks")
     assert "The book is not clean: 1 finding." in seen.words
     assert "mer_wrong wallet" in seen.words

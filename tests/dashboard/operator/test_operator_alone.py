@@ -17,7 +17,7 @@ FLOATS = "/operator/floats"
 
 
 async def _kept(operator_pages: OperatorPages) -> list[str]:
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         rows = await connection.fetch("SELECT action FROM audit_log WHERE details ->> 'alone' = 'true' ORDER BY id")
     return [row["action"] for row in rows]
 

@@ -25,7 +25,7 @@ async def _note(
     operator_pages: OperatorPages, actor: str, action: str, *, now: datetime | None = None, **details: object
 ) -> None:
     """Of this test's own merchant: the database is shared."""
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await audit_log.append(
             tx,
             Actor(actor, "196.41.7.20"),
@@ -100,7 +100,7 @@ async def test_a_page_reads_no_more_than_it_may_and_says_where_to_go_on(operator
     for number in range(6):
         await _note(operator_pages, "operator juma" if number == 0 else "operator asha", "tariff.set")
     wanted = Filter(actor="juma", merchant_ids=[operator_pages.merchant.id])
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         page = await audit_log.find_page(connection, wanted, before=None, limit=10, most=4)
         assert (page.entries, page.is_cut) == ([], True)
         further = await audit_log.find_page(connection, wanted, before=page.older, limit=10, most=4)

@@ -25,7 +25,7 @@ async def _propose(
 ) -> ProposedBooking:
     """At the command line. References are this merchant's own: the database is shared."""
     paper = Booking(kind, operator_pages.merchant.id, amount, f"{operator_pages.merchant.id} {reference}")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         actor = operator_at(proposer.name, "host")
         requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
     assert requested.proposal is not None
@@ -54,7 +54,7 @@ async def test_another_operator_sees_and_approves_it(operator_pages: OperatorPag
     assert "It is approved and booked." in after.words
     assert proposal.bank_reference not in after.words
     assert await operator_pages.available() == 10_000 + LARGE
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         [deed, *_] = await audit_log.find(connection, merchant_id=operator_pages.merchant.id, limit=1)
     assert (deed.action, deed.actor, deed.address) == ("wallet.top_up", f"operator {juma.name}", juma.address)
 
@@ -72,7 +72,7 @@ async def test_the_first_page_lists_what_waits_and_links_to_where_it_is_approved
 async def test_a_transfer_between_a_network_and_the_bank_is_decided_there_too(operator_pages: OperatorPages) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
     paper = Transfer(transfers.Kind.TO_BANK, "TIGO_PESA", "till 5", LARGE, f"{operator_pages.merchant.id} NMB-T")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         actor = operator_at(asha.name, "host")
         requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
     assert requested.proposal is not None
@@ -80,7 +80,7 @@ async def test_a_transfer_between_a_network_and_the_bank_is_decided_there_too(op
     for shown in ("From the network to the bank", "TIGO_PESA", "till 5", "2,500,000", asha.name):
         assert shown in row
     assert (await _decide(juma, "approve", requested.proposal.id)).to == PATH
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         assert await transfers.is_booked(tx, paper)
 
 

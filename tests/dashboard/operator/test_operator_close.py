@@ -79,7 +79,7 @@ async def test_what_is_missing_is_said_and_a_day_that_is_not_over_stays_open(ope
     assert (await asha.surfer.post(f"{PATH}/{today}/close")).status == 400
     fields = {"way": "from_bank", "channel": "MPESA", "account": "", "amount": "70000", "reference": "NMB-1"}
     assert (await asha.surfer.post("/operator/floats/transfer", fields)).status == 303
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         for table in ("house_bookings", "moves"):
             await tx.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         await tx.execute(
@@ -101,7 +101,7 @@ async def test_a_day_that_does_not_add_up_is_closed_only_by_two_who_accept_it(op
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
     day = f"{PATH}/{FIRST}"
     await _import(asha, generic([("Z1", 5000)], opening=0, hours=24))
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute("UPDATE wallets SET available = available + 5")  # as a bug would
     refused = await asha.surfer.post(f"{day}/close")
     assert (refused.status, "The day does not add up." in refused.words) == (400, True)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 from msgspec.structs import replace
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard.operator.cases import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
@@ -129,7 +129,7 @@ async def test_two_operators_decide_and_the_wallet_does_what_was_shown(
     assert await room.available() - before == left
     assert await room.status(contradicted) is status
     assert contradicted.reference not in (await asha.surfer.get("/operator")).words
-    await database_facts.assert_clean(room.service.database)
+    await database_facts.assert_clean(room.service.queries.database)
 
 
 async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) -> None:
@@ -165,11 +165,11 @@ async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) ->
         assert after is not None
         happened = (await room.available() - available, after.borne - before.borne, after.owed)
         assert (happened, after.credited - before.credited) == (effect, effect.credited), value
-    await database_facts.assert_clean(room.service.database)
+    await database_facts.assert_clean(room.service.queries.database)
 
 
 async def _effect(room: Room, payment: Transaction, value: str) -> Effect:
-    async with room.service.database.begin() as tx:
+    async with room.service.queries.database.begin() as tx:
         case = await cases.lock(tx, payment.reference)
     assert case is not None
     outcome, is_waived = finding_of(case, value)
@@ -255,7 +255,7 @@ async def test_a_closed_merchants_payout_is_cancelled_by_an_operator(room: Room)
     assert others not in (await asha.look(collection)).text
     refused = await asha.surfer.post(others)
     assert (refused.status, "Its merchant is active, and can cancel it." in refused.words) == (403, True)
-    async with room.service.database.begin() as tx:
+    async with room.service.queries.database.begin() as tx:
         await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", room.merchant.id)
 
     assert "Its merchant is closed, so nobody sends it." in (await asha.surfer.get("/operator")).words
@@ -274,7 +274,7 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_cancell
     asha = await room.operator("asha")
     pending = await room.steps.open(PAYOUT, 5000)
     path = f"/operator/cases/{pending.reference}/cancel"
-    async with room.service.database.begin() as tx:
+    async with room.service.queries.database.begin() as tx:
         await note_worker(tx, [])
 
     listed = await asha.surfer.get("/operator")
@@ -303,7 +303,7 @@ async def test_a_payout_that_a_worker_sends_is_not_offered(room: Room) -> None:
     """The worker has a network that the process of the pages lacks."""
     asha = await room.operator("asha")
     pending = await room.steps.open(PAYOUT, 5000)
-    async with room.service.database.begin() as tx:
+    async with room.service.queries.database.begin() as tx:
         await note_worker(tx, ["MPESA DISBURSEMENT"])
     path = f"/operator/cases/{pending.reference}/cancel"
     assert path not in (await asha.look(pending)).text
@@ -317,7 +317,7 @@ async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room
     stranger = replace(payout, network_key="<i>KEY</i>")
     said = {"amount": 7000, "provider_reference": "QK12AB", "phone": "+255754000009", "detail": "<b>Paid"}
     report = a_report(stranger, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, **said)
-    assert await room.service.settle(report) is None
+    assert await room.service.network_work.settle(report) is None
 
     seen = await asha.surfer.get("/operator/callbacks")
 

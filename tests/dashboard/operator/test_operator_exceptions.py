@@ -22,7 +22,7 @@ async def _found(operator_pages: OperatorPages, operator: Operator, *amounts: in
     entries = [(f"{mark}{number}", amount) for number, amount in enumerate(amounts)]
     done = await import_from(operator, await sent(operator, generic(entries), account=account))
     assert done.status == 303, done.words
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         found = await exceptions.find(connection, ExceptionFilter(), limit=500)
     return sorted((each for each in found if each.account == account), key=lambda each: each.receipt or "")
 
@@ -46,7 +46,7 @@ async def _propose(operator: Operator, page: Seen, choice: str, **more: str) -> 
 
 
 async def _states(operator_pages: OperatorPages, found: list[ReconciliationException]) -> list[str]:
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         return [each.state for each in await exceptions.find_by_ids(connection, [each.id for each in found])]
 
 
@@ -145,8 +145,8 @@ async def test_what_an_adoption_changes_is_shown_with_the_merchants_fee_to_both_
     """By hand: 10,000 came in, the tariff takes 130, so the wallet gets 9,870."""
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
     name = f"Soko {secrets.token_hex(4)}"
-    soko = await make_merchant(operator_pages.service.database, name=name)
-    async with operator_pages.service.database.begin() as tx:
+    soko = await make_merchant(operator_pages.service.queries.database, name=name)
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute("INSERT INTO tariffs VALUES ($1, 'COLLECTION', 'TIGO_PESA', 0, 130, 0, 0, NULL)", soko.id)
     [found] = await _found(operator_pages, asha, 10_000)
     path = f"{PATH}/{found.id}"
@@ -173,7 +173,7 @@ async def test_of_several_on_a_page_all_that_is_proposed_is_shown_and_each_is_co
     operator_pages: OperatorPages,
 ) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
-    soko = await make_merchant(operator_pages.service.database, name=f"Soko {secrets.token_hex(4)}")
+    soko = await make_merchant(operator_pages.service.queries.database, name=f"Soko {secrets.token_hex(4)}")
     found = await _found(operator_pages, asha, 10_000, -2_000_000)
     typed = {"merchant": soko.id, "phone": "+255712000001", "idempotency_key": "order-7", "name": "Neema"}
     look = await _propose(asha, await asha.surfer.get(f"{PATH}/{found[0].id}"), "adopt", **typed)

@@ -85,7 +85,7 @@ async def test_words_of_a_status_are_explained_on_the_page_before_anything_is_im
     assert (await asha.surfer.post(f"{page}/words", {})).status == 400
     assert (await asha.surfer.post(f"{page}/words", {"word-0": "not-moved"})).to == page
     assert (await import_from(asha, page)).status == 303
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         profile = (await all_profiles(connection))[f"kampuni-{mark}"]
     assert (profile.carrier, len(profile.channels) > 1) == ("azampay", True)
     assert (profile.completed, profile.failed) == ((f"Ok{mark}",), ("Failed", f"Bado{mark}"))
@@ -110,7 +110,7 @@ async def test_the_time_of_a_file_that_does_not_say_it_is_typed_in(operator_page
     page = (await send(asha, file, account=account, begins="2026-11-01", ends="2026-11-02 06:00")).to
     assert page is not None
     assert (await import_from(asha, page)).status == 303
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         row = await connection.fetchrow("SELECT begins_at, ends_at FROM statement_files WHERE account = $1", account)
     assert row is not None
     assert [f"{each:%d %H:%M}" for each in row] == ["31 21:00", "02 03:00"]

@@ -56,7 +56,7 @@ async def test_merchants_cookies_do_not_open_the_operators_pages_nor_the_other_w
     operator_pages: OperatorPages,
 ) -> None:
     email = f"owner-{secrets.token_hex(4)}@example.com"
-    await add_person(operator_pages.service.database, operator_pages.merchant.id, email)
+    await add_person(operator_pages.service.queries.database, operator_pages.merchant.id, email)
     browser = await operator_pages.browser()
     owner = (await browser.surfer.log_in(email)).cookies["malipo_session"]
     assert (await browser.surfer.get("/operator")).to.startswith("/operator/login")
@@ -92,7 +92,7 @@ async def test_a_session_ends_with_the_log_out_and_with_the_day(operator_pages: 
     assert replayed.status == 303
 
     await asha.log_in()
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         mine = "FROM operators o WHERE o.id = s.operator_id AND o.name = $1 AND s.ended_at IS NULL"
         life = await tx.fetchval(
             f"SELECT expires_at - s.created_at FROM operator_sessions s, LATERAL (SELECT 1 {mine}) AS of_hers",
@@ -121,7 +121,7 @@ async def test_who_is_no_operator_or_has_no_password_hears_the_same_as_who_misty
     operator_pages: OperatorPages,
 ) -> None:
     known, bare = await operator_pages.hire("asha"), await operator_pages.hire("juma")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute("UPDATE operators SET password_hash = NULL WHERE name = $1", bare.name)
     said = [await known.log_in(password="wrong"), await bare.log_in(), await known.log_in("nobody\0\x07")]
     assert [each.status for each in said] == [400, 400, 400]

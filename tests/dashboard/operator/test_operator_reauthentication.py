@@ -48,7 +48,7 @@ OTHERS = [path for _, path in ACTS if path not in _IN_GRID]
 
 
 async def later(operator_pages: OperatorPages, operator: Operator, interval: str, column: str = "confirmed_at") -> None:
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute(
             f"UPDATE operator_sessions SET {column} = {column} - interval '{interval}' "
             "WHERE operator_id = (SELECT id FROM operators WHERE name = $1)",
@@ -97,9 +97,9 @@ async def test_nor_does_it_do_any_other_act(operator_pages: OperatorPages, path:
 @pytest.mark.parametrize("path", OTHERS)
 async def test_nor_does_a_log_in_without_a_code_in_a_trusted_browser(operator_pages: OperatorPages, path: str) -> None:
     juma = await operator_pages.hire("juma")
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         account_id = await connection.fetchval("SELECT id FROM operators WHERE name = $1", juma.name)
-    app = await enrolled(operator_pages.service.database, account_id)
+    app = await enrolled(operator_pages.service.queries.database, account_id)
     await juma.log_in()
     assert (await juma.surfer.post("/operator/login/code", {"code": app.code(), "trust": "yes"})).to == "/operator"
     await juma.surfer.post("/operator/logout")

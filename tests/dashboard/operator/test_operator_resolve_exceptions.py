@@ -37,7 +37,7 @@ async def _differs(room: Room, payment: Transaction) -> str:
         transaction_id=payment.id,
         amount=-payment.amount,
     )
-    async with room.service.database.begin() as tx:
+    async with room.service.queries.database.begin() as tx:
         await exceptions.insert(tx, [found], now=now)
     return f"{PATH}/{found.id}"
 

@@ -24,7 +24,7 @@ EVIDENCE = "Statements of all networks from 09:00 to 10:30"
 
 
 async def _standing(operator_pages: OperatorPages) -> Installation:
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         return await installation.get(connection)
 
 
@@ -42,7 +42,7 @@ async def _fenced(operator_pages: OperatorPages, *names: str) -> list[Operator]:
 
 
 async def _payment(operator_pages: OperatorPages, type_: Type = PAYOUT) -> Transaction:
-    return (await operator_pages.service.initiate(order(operator_pages.merchant.id, type_, 1000))).transaction
+    return (await operator_pages.service.payments.initiate(order(operator_pages.merchant.id, type_, 1000))).transaction
 
 
 async def test_every_page_says_why_nothing_is_sent_and_what_to_do(operator_pages: OperatorPages) -> None:
@@ -77,7 +77,7 @@ async def test_two_operators_let_sending_begin(operator_pages: OperatorPages) ->
     assert "last found to be restored at" in after.words
     assert "<time" not in after.words, "a tag is escaped, and read as text"
     assert REASON not in after.words
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         deeds = [each for each in await audit_log.find(connection, limit=20) if "release" in each.action]
     assert [(each.action, each.actor) for each in reversed(deeds)] == [
         ("installation.release_proposed", f"operator {asha.name}"),
@@ -124,7 +124,7 @@ async def test_a_proposal_is_taken_back_or_rejected_beside_its_approval(
     seen = await both[1].surfer.get(PATH)
     assert (EVIDENCE in seen.words, "/operator/restore/reject" in seen.text) == (False, False)
     assert (await _standing(operator_pages)).is_fenced
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         [deed] = [
             each for each in await audit_log.find(connection, limit=20) if each.action.endswith("release_rejected")
         ]
@@ -171,7 +171,7 @@ async def test_a_proposal_that_was_not_seen_is_not_approved(operator_pages: Oper
 async def test_what_is_open_is_shown_and_a_channel_is_released_by_itself(operator_pages: OperatorPages) -> None:
     payout = await _payment(operator_pages)
     asha, juma = await _fenced(operator_pages, "asha", "juma")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute("UPDATE dispatches SET attention = 'restored', query_count = 1")
     seen = await asha.surfer.get(PATH)
     assert "1 payment waits" in seen.words
@@ -187,14 +187,14 @@ async def test_what_is_open_is_shown_and_a_channel_is_released_by_itself(operato
     assert (await _release(juma, **scope | {"proposal": proposal, "seen": "aaaaaaaaaa"})).status == 409
     assert (await _release(juma, **scope | {"proposal": proposal, "seen": code})).to == PATH
     assert (await _standing(operator_pages)).is_fenced, "a channel is not the whole"
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         assert not await connection.fetchval("SELECT bool_or(is_asked_first) FROM dispatches")
 
 
 async def test_what_may_have_been_sent_is_settled_by_two_and_cannot_be_cancelled(operator_pages: OperatorPages) -> None:
     payout = await _payment(operator_pages)
     asha, juma = await _fenced(operator_pages, "asha", "juma")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute("UPDATE dispatches SET attention = 'restored', query_count = 1")
         await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", operator_pages.merchant.id)
     assert "/cancel" not in (await asha.look(payout)).text
@@ -222,13 +222,13 @@ async def test_operators_hold_one_channels_payouts(operator_pages: OperatorPages
     asha = await operator_pages.operator("asha")
     scope = "TIGO_PESA DISBURSEMENT"
     await asha.surfer.post(f"{PATH}/hold", {"scope": scope, "reason": "It says wrong things"})
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         [hold] = await installation.find_channel_holds(connection)
     assert (hold.channel, hold.type, hold.held_by) == ("TIGO_PESA", "DISBURSEMENT", f"operator {asha.name}")
     assert (await _standing(operator_pages)).held_at is None
     assert "It says wrong things" in (await asha.surfer.get(PATH)).words
     assert (await asha.surfer.post(f"{PATH}/end-hold", {"scope": scope})).to == PATH
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         assert await installation.find_channel_holds(connection) == []
 
 
@@ -274,7 +274,7 @@ async def test_the_page_speaks_kiswahili(operator_pages: OperatorPages) -> None:
 
 
 async def _shopkeeper(operator_pages: OperatorPages, surfer: Surfer) -> None:
-    await add_person(operator_pages.service.database, operator_pages.merchant.id, "asha@duka.example")
+    await add_person(operator_pages.service.queries.database, operator_pages.merchant.id, "asha@duka.example")
     assert (await surfer.log_in("asha@duka.example", PASSWORD)).status == 303
 
 
@@ -301,7 +301,7 @@ async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(
     if closed == "restored":
         await operator_pages.service.fence(REASON, epoch=1)
     else:
-        async with operator_pages.service.database.begin() as tx:
+        async with operator_pages.service.queries.database.begin() as tx:
             await installation.set_hold(tx, held_by="operator asha", reason="Counting")
     sentence = {"restored": "restored from a backup", "held": "whoever runs this service has stopped them"}[closed]
     typed = {"amount": "1500", "channel": "MPESA", "phone": "0754000200", "name": "Juma", "key": "dashboard-1"}
@@ -314,5 +314,5 @@ async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(
         if closed == "restored":
             seen = await surfer.post(f"/dashboard/transactions/{collection.id}/cancel")
             assert (seen.status, sentence in seen.words, seen.headers["Retry-After"]) == (503, True, "60")
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         assert await connection.fetchval("SELECT count(*) FROM transactions") == 1

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.routes import PAGES
 from malipo.db import Database
@@ -38,9 +38,9 @@ async def strict_pages(service: Service, strict: Running, database: Database) ->
 
 
 async def app_of(pages: OperatorPages, operator: Operator) -> AuthenticatorApp:
-    async with pages.service.database.read() as connection:
+    async with pages.service.queries.database.read() as connection:
         account_id = await connection.fetchval("SELECT id FROM operators WHERE name = $1", operator.name)
-    return await enrolled(pages.service.database, account_id)
+    return await enrolled(pages.service.queries.database, account_id)
 
 
 async def test_the_first_log_in_leads_to_the_set_up_and_opens_nothing_else(strict_pages: OperatorPages) -> None:
@@ -78,7 +78,7 @@ async def test_an_operators_right_password_without_a_code_is_written_down(operat
     asha = await operator_pages.hire("asha")
     await app_of(operator_pages, asha)
     await asha.log_in()
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         found = await audit_log.find(connection, limit=50)
     entries = [(each.action, each.address) for each in found if asha.name in each.actor]
     assert entries == [("login.code_asked", asha.address)]
@@ -175,6 +175,6 @@ async def test_it_is_reset_at_the_command_line(operator_pages: OperatorPages, da
         assert done.code == expected, done.err
     assert (await asha.surfer.get("/operator")).status == 303, "the session has ended"
     assert (await asha.log_in()).to == "/operator"
-    async with operator_pages.service.database.read() as connection:
+    async with operator_pages.service.queries.database.read() as connection:
         found = await audit_log.find(connection, limit=50)
     assert next(each.details for each in found if each.action == "second_factor.reset") == {"account": asha.name}

@@ -25,7 +25,7 @@ async def test_a_session_at_the_command_line_is_ended_from_the_list(
 
 async def test_sessions_that_are_not_shown_are_counted_and_end_with_the_others(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         await tx.execute(
             "INSERT INTO operator_sessions (id, operator_id, created_at, last_used_at, confirmed_at, expires_at, address)"
             " SELECT 'opc_' || md5(o.name || n), o.id, now() - n * interval '1 second', now(), now(),"

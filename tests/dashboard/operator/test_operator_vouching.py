@@ -17,7 +17,7 @@ _RESET = re.compile(r'name="name" value="([^"]+)"><input type="hidden" name="res
 
 async def _help(operator_pages: OperatorPages, helped: Operator, *, by: Operator) -> None:
     """At the command line: a password for another. They log in with it, as whoever knows it can."""
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         found = await operators.find_operator(tx, helped.name)
         assert found is not None
         assert found.password_hash is not None
@@ -32,7 +32,7 @@ def _form(seen: Seen, name: str) -> dict[str, str] | None:
 
 async def _decide(operator_pages: OperatorPages, proposer: Operator, approver: Operator) -> Seen:
     paper = Booking(Kind.TOP_UP, operator_pages.merchant.id, 2_500_000, f"{operator_pages.merchant.id} NMB-1")
-    async with operator_pages.service.database.begin() as tx:
+    async with operator_pages.service.queries.database.begin() as tx:
         actor = operator_at(proposer.name, "host")
         requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
     assert requested.proposal is not None

@@ -24,7 +24,7 @@ FAULTS = (
     Fault(
         "a sensitive request needs no confirmation",
         "require_confirmation",
-        "if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=service.clock()):",
+        "if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=parts.clock()):",
         "if False:",
         "A stolen token makes an API key.",
         ("api/auth/test_confirmation.py",),

@@ -5,7 +5,7 @@ from typing import Any
 from starlette.requests import Request
 
 from malipo.api import callbacks
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
 from malipo.networks.http import xml
@@ -39,17 +39,21 @@ def halopesa(database: Database, review_amount: int | None = None) -> Service:
         halopesa_callback_networks=networks("41.59.0.0/24"),
         **chosen,
     )
-    return Service.assemble(settings, database)
+    return assemble(settings, database)
 
 
 async def sent(service: Service, merchant: Merchant, amount: int) -> Transaction:
-    made = (await service.initiate(order(merchant.id, COLLECTION, amount, channel=Channel.HALOPESA))).transaction
+    made = (
+        await service.payments.initiate(order(merchant.id, COLLECTION, amount, channel=Channel.HALOPESA))
+    ).transaction
     pairs = [(Channel.HALOPESA, COLLECTION)]
     claim = Claim(id="clm_1", connector="halopesa", pairs=pairs, most=100, lease_seconds=60, lapse_seconds=600)
-    await service.claim_for_sending(claim)
+    await service.network_work.claim_for_sending(claim)
     taken = Answer(verdict=Verdict.WAITING, code="0")
     reply = ReceivedAnswer(connector="halopesa", source=AnswerSource.SEND, answer=taken, cannot_query=frozenset(Type))
-    await service.settle(Report(id=f"hrg_{made.id}", channels=[made.channel], key=made.network_key, received=reply))
+    await service.network_work.settle(
+        Report(id=f"hrg_{made.id}", channels=[made.channel], key=made.network_key, received=reply)
+    )
     return made
 
 

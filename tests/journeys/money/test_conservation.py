@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Channel
@@ -41,7 +41,7 @@ class World:
     def __init__(self, runner: asyncio.Runner, database: Database) -> None:
         self._runner = runner
         self.database = database
-        self.service = Service.assemble(Settings(**NO_LIMITS), database)
+        self.service = assemble(Settings(**NO_LIMITS), database)
 
     def run(self, act: Awaitable[Done]) -> Done:
         async def wait() -> Done:
@@ -101,7 +101,9 @@ class Run:
         orders = [
             order(self._merchant.id, each.type, each.amount, key=each.key, channel=each.channel) for each in creates
         ]
-        answers = await asyncio.gather(*(self._service.initiate(each) for each in orders), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(self._service.payments.initiate(each) for each in orders), return_exceptions=True
+        )
         for create, sent, answer in zip(creates, orders, answers, strict=True):
             what, expected = self.model.create(create)
             if what == "poor":
@@ -140,7 +142,7 @@ class Run:
 
     async def _cancel(self, those: list[int]) -> None:
         answers = await asyncio.gather(
-            *(self._service.cancel(Cancellation(self._merchant.id, self._id(nth))) for nth in those),
+            *(self._service.payments.cancel(Cancellation(self._merchant.id, self._id(nth))) for nth in those),
             return_exceptions=True,
         )
         for nth, answer in zip(those, answers, strict=True):
@@ -255,13 +257,13 @@ def test_whatever_happens_at_once_no_shilling_is_made_or_lost(
         ]
         ids = [each.draft.id for each in orders if each.draft is not None]
         acts: list[Callable[[], Awaitable[Any]]] = [
-            *(lambda each=each: world.service.initiate(each) for each in orders),
+            *(lambda each=each: world.service.payments.initiate(each) for each in orders),
             *(
                 lambda id_=id_, cause=cause: change_status(world.service, _change(merchant, id_, cause))
                 for id_ in ids
                 for cause in chance.sample(list(Cause), 3)
             ),
-            *(lambda id_=id_: world.service.cancel(Cancellation(merchant.id, id_)) for id_ in ids[::2]),
+            *(lambda id_=id_: world.service.payments.cancel(Cancellation(merchant.id, id_)) for id_ in ids[::2]),
         ]
         seen: dict[str, Status] = {}
         for _ in range(2):

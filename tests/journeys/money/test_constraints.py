@@ -5,7 +5,7 @@ import re
 import asyncpg
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
@@ -183,9 +183,9 @@ async def names(service: Service, merchant: Merchant) -> dict[str, str]:
     """A merchant with a payout in each state, and a collection."""
     names = {"merchant": merchant.id}
     for name in ("pending", "processing", "paid"):
-        initiated = await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
+        initiated = await service.payments.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
         names[name] = initiated.transaction.id
-    collection = await service.initiate(order(merchant.id, Type.COLLECTION, 1000))
+    collection = await service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000))
     names["collection"] = collection.transaction.id
     for name, cause in (
         ("processing", Cause.SUBMITTED),

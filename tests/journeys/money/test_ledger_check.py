@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
@@ -30,7 +30,7 @@ async def names(service: Service, database: Database, merchant: Merchant) -> dic
     for type_ in Type:
         for status in ("pending", "processing", "completed", "failed", "cancelled"):
             asked = order(merchant.id, type_, 1000, key=f"{type_}-{status}")
-            names[f"{type_.lower()}_{status}"] = (await service.initiate(asked)).transaction.id
+            names[f"{type_.lower()}_{status}"] = (await service.payments.initiate(asked)).transaction.id
     for name, id_ in list(names.items()):
         causes = {
             "processing": [Cause.SUBMITTED],
@@ -42,7 +42,7 @@ async def names(service: Service, database: Database, merchant: Merchant) -> dic
                 service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, failure_code="declined")
             )
         if name.endswith("cancelled"):
-            await service.cancel(Cancellation(merchant.id, id_))
+            await service.payments.cancel(Cancellation(merchant.id, id_))
     await database_facts.assert_clean(database)
     return names
 

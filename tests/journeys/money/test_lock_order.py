@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.payments.initiate import Initiated
 from malipo.payments.status_writer import Outcome
@@ -42,7 +42,7 @@ async def services(database: Database, database_url: str) -> AsyncIterator[tuple
     """Two of them, each with connections of its own."""
     other = Database(database_url, size=10)
     await other.open()
-    yield tuple(Service.assemble(Settings(**NO_LIMITS), each) for each in (database, other))  # type: ignore[misc]
+    yield tuple(assemble(Settings(**NO_LIMITS), each) for each in (database, other))  # type: ignore[misc]
     await other.close()
 
 
@@ -67,7 +67,7 @@ async def test_two_commits_that_want_the_same_keys_take_them_in_one_order(
     keys = [f"order-{n:02}" for n in range(21)]
 
     async def pay(service: Service, key: str) -> Initiated:
-        return await service.initiate(order(merchant.id, Type.COLLECTION, 1000, key=key))
+        return await service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000, key=key))
 
     hold = "INSERT INTO idempotency_keys VALUES ($1, 'COLLECTION', $2, '', '')"
     with suppress(_LetGo):
@@ -92,7 +92,7 @@ async def test_two_commits_that_want_the_same_wallets_take_them_in_one_order(
     merchants = sorted([(await make_merchant(database, wallet=24_000)).id for _ in range(11)])
 
     async def pay(service: Service, merchant_id: str) -> Initiated:
-        return await service.initiate(order(merchant_id, Type.DISBURSEMENT, 1000))
+        return await service.payments.initiate(order(merchant_id, Type.DISBURSEMENT, 1000))
 
     hold = "SELECT * FROM wallets WHERE merchant_id = $1 FOR UPDATE"
     for _ in range(12):  # An order that is left to chance is right by chance, but not twelve times.
@@ -116,7 +116,7 @@ async def test_two_commits_that_want_the_same_payments_take_them_in_one_order(
     for _ in range(12):
         asked = [order(merchant.id, Type.DISBURSEMENT, 1000) for _ in range(11)]
         payouts = sorted(
-            [each.transaction.id for each in await at_once([services[0].initiate(each) for each in asked])]
+            [each.transaction.id for each in await at_once([services[0].payments.initiate(each) for each in asked])]
         )
         async with held_up(database_url, hold, payouts[5]) as until_waiting:
             tasks = await _from_both_ends(submit, services, payouts, until_waiting)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database, DataError
 from malipo.db.group_commit import GroupCommit
 from malipo.payments.initiate import Initiate, Initiated, Order
@@ -174,7 +174,7 @@ async def test_two_references_that_meet_in_one_batch_are_both_paid(
     assert twin is not None
     orders[11] = replace(orders[11], draft=replace(twin, reference=first.reference, network_key=first.network_key))
 
-    answers = await at_once([service.initiate(each) for each in orders])
+    answers = await at_once([service.payments.initiate(each) for each in orders])
 
     assert len({answer.transaction.reference for answer in answers}) == 20
     assert answers[11].transaction.id == twin.id

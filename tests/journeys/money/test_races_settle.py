@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.transaction import Cause
 from tests.conftest import PAYOUT, Answer, Client, Merchant

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
@@ -27,7 +27,7 @@ from tests.journeys.networks.payments_by_proxy import (
 
 async def test_a_collection_that_waited_too_long_for_a_worker_is_not_sent_either(full_stack: FullStack) -> None:
     """Nobody was there; the network was. But the customer has gone."""
-    service = Service.assemble(full_stack.settings, full_stack.database)
+    service = assemble(full_stack.settings, full_stack.database)
     late, payout = [
         [
             (

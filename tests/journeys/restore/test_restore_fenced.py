@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.webhooks import manage_endpoints
 from tests.conftest import NOBODY
 from tests.journeys import database_facts

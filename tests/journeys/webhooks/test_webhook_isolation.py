@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.webhooks.http_client import WebhookClient
 from tests.journeys import database_facts
 from tests.journeys.full_stack import until

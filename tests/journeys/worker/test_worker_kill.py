@@ -220,7 +220,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
         lease_seconds=60,
         lapse_seconds=600,
     )
-    assert (await home.service.claim_for_sending(claim)).to_send == []
+    assert (await home.service.network_work.claim_for_sending(claim)).to_send == []
     async with a_worker(home):
         await home.until_all_ended()
     await home.assert_each_was_sent_once()

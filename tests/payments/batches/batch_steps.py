@@ -8,7 +8,7 @@ import pytest
 
 from malipo import clock
 from malipo.accounts.vouching import COOLING_TIME
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants.change_approval_rules import change_approval_rules
@@ -44,7 +44,7 @@ class BatchSteps:
 
     @property
     def database(self) -> Database:
-        return self.service.database
+        return self.service.queries.database
 
     def order(
         self,
@@ -58,7 +58,7 @@ class BatchSteps:
             Fields({"name": name, "items": list(wanted)}),
             self.merchant_id,
             key=key,
-            terms=self.service.terms,
+            terms=self.service.payments.terms,
             now=self.service.clock(),
             requester=requester,
         )
@@ -97,7 +97,7 @@ class BatchSteps:
             await change_approval_rules(tx, self.merchant_id, rules, actor=owner, now=clock.now() - COOLING_TIME)
 
     async def claim(self, most: int = 1000, pairs: Sequence[tuple[Channel, Type]] = PAIRS) -> Claimed:
-        return await self.service.claim_for_sending(a_claim(most=most, pairs=pairs))
+        return await self.service.network_work.claim_for_sending(a_claim(most=most, pairs=pairs))
 
     async def actions(self) -> list[tuple[str, str]]:
         """Who did what, oldest first."""

@@ -45,7 +45,7 @@ async def test_a_batch_is_completed_when_its_last_payout_has_ended(batches: Batc
     first, second, third = (await batches.claim()).to_send
     await steps.hear(first, Verdict.CONFIRMED, AnswerSource.SEND)
     await steps.hear(second, Verdict.REFUSED, AnswerSource.SEND)
-    assert not await complete_batches(batches.service)
+    assert not await complete_batches(batches.database)
     assert (await batches.look(batch)).batch.status is BatchStatus.RUNNING
 
     last = (await steps.hear(third, Verdict.CONFIRMED, AnswerSource.SEND)).transaction
@@ -53,7 +53,7 @@ async def test_a_batch_is_completed_when_its_last_payout_has_ended(batches: Batc
     seen = await batches.look(batch)
     assert (seen.batch.status, seen.batch.completed_at) == (BatchStatus.COMPLETED, last.ended_at)
     assert seen.counts == {Status.COMPLETED: 2, Status.FAILED: 1}
-    await complete_batches(batches.service)
+    await complete_batches(batches.database)
     async with batches.database.read() as connection:
         row = await connection.fetchrow("SELECT status, completed_at FROM batches")
     assert row is not None
@@ -65,7 +65,7 @@ async def test_a_batch_is_completed_when_its_last_payout_has_ended(batches: Batc
 async def test_a_running_batch_of_which_all_was_cancelled_has_ended(batches: BatchSteps) -> None:
     batch = await batches.running(3)
     await batches.cancel(batch)
-    await complete_batches(batches.service)
+    await complete_batches(batches.database)
 
     seen = await batches.look(batch)
     assert (seen.batch.status, seen.counts) == (BatchStatus.COMPLETED, {Status.CANCELLED: 3})

@@ -23,7 +23,7 @@ async def _payout_of(batches: BatchSteps, amount: int, *, days_ago: int) -> Tran
     assert asked.draft is not None
     then = asked.draft.created_at - timedelta(days=days_ago)
     draft = replace(asked.draft, id=ids.mint("txn_", then), created_at=then)
-    return (await batches.service.initiate(replace(asked, draft=draft))).transaction
+    return (await batches.service.payments.initiate(replace(asked, draft=draft))).transaction
 
 
 REPEATED, PAID, AWAITING = WarningCode.REPEATED_ITEM, WarningCode.PAID_BEFORE, WarningCode.AWAITING_TOO

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.payments.batches.batch import Batch, BatchStatus
@@ -23,7 +23,7 @@ CUTS = [Fault.CUT_AFTER, Fault.CUT_BEFORE, Fault.CUT_DURING]
 
 async def _processes(database: Database, merchant_id: str, number: int) -> list[BatchSteps]:
     """So many API processes on one database."""
-    return [BatchSteps(Service.assemble(Settings(**NO_LIMITS), database), merchant_id) for _ in range(number)]
+    return [BatchSteps(assemble(Settings(**NO_LIMITS), database), merchant_id) for _ in range(number)]
 
 
 async def test_many_approvals_at_once_approve_once(batches: BatchSteps) -> None:
@@ -67,7 +67,10 @@ async def test_batches_and_payouts_at_once_never_spend_more_than_there_is(batche
 
     answers = await asyncio.gather(
         *(processes[0].approve(each) for each in made),
-        *(processes[1].service.initiate(order(batches.merchant_id, Type.DISBURSEMENT, 100_000)) for _ in range(6)),
+        *(
+            processes[1].service.payments.initiate(order(batches.merchant_id, Type.DISBURSEMENT, 100_000))
+            for _ in range(6)
+        ),
         return_exceptions=True,
     )
 

@@ -55,7 +55,7 @@ async def test_it_has_the_network_key_that_any_refund_of_that_collection_would_h
 ) -> None:
     """So that a network which has paid it before a restore refuses it, whoever asks, and in which way."""
     alone = await refund_steps.refund(collection, 2000)
-    await refund_steps.service.cancel(
+    await refund_steps.service.payments.cancel(
         Cancellation(refund_steps.merchant_id, alone.id)
     )  # What was never sent does not use its key up.
     await batches.approve(await propose(batches, refund_steps, collection, 2000))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
@@ -29,12 +29,12 @@ class RefundSteps(PaymentSteps):
             Fields({"amount": amount, "reason": "Returned"}),
             collection,
             key=key,
-            terms=self.service.terms,
+            terms=self.service.payments.terms,
             now=self.service.clock(),
         )
 
     async def ask(self, collection: Transaction, amount: int | None = None, *, key: str | None = None) -> Initiated:
-        return await self.service.initiate(self.order(collection, amount, key=key))
+        return await self.service.payments.initiate(self.order(collection, amount, key=key))
 
     async def refund(self, collection: Transaction, amount: int | None = None) -> Transaction:
         """A refund that is PENDING."""
@@ -52,7 +52,7 @@ class RefundSteps(PaymentSteps):
         """A refund that has ended."""
         if status is Status.CANCELLED:
             opened = await self.refund(collection, amount)
-            return await self.service.cancel(Cancellation(self.merchant_id, opened.id))
+            return await self.service.payments.cancel(Cancellation(self.merchant_id, opened.id))
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
         return (await self.hear(await self.sent(collection, amount), verdict, AnswerSource.SEND)).transaction
 
@@ -67,7 +67,7 @@ class RefundSteps(PaymentSteps):
         return await self.seen_by_id(collection.id)
 
     async def seen_by_id(self, id_: str) -> Transaction:
-        found = await self.service.read(lambda connection: transactions.get(connection, self.merchant_id, id_))
+        found = await self.service.queries.read(lambda connection: transactions.get(connection, self.merchant_id, id_))
         assert found is not None
         return found
 

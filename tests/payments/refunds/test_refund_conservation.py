@@ -133,7 +133,7 @@ class Run:
                 continue
             if how == "cancel":
                 try:
-                    await self.steps.service.cancel(Cancellation(self.steps.merchant_id, each.transaction.id))
+                    await self.steps.service.payments.cancel(Cancellation(self.steps.merchant_id, each.transaction.id))
                 except Refusal:
                     assert each.status == "PROCESSING"
                 else:

@@ -145,7 +145,7 @@ async def test_a_pending_refund_that_is_cancelled_frees_what_it_held_once(steps:
     collection = await steps.collected()
     refund = await steps.refund(collection)
     for _ in range(2):
-        await steps.service.cancel(Cancellation(steps.merchant_id, refund.id))
+        await steps.service.payments.cancel(Cancellation(steps.merchant_id, refund.id))
     assert await database_facts.wallet(steps.database, steps.merchant_id) == (1_005_000, 0)
     again = await steps.refund(collection)
     assert again.network_key == refund.network_key, "the key was never sent, and is used now"

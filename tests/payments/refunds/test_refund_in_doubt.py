@@ -133,7 +133,7 @@ async def test_a_claim_whose_commit_was_not_confirmed_does_not_send_what_is_one_
     _, first, second = await _two(steps)
     await _not_found(steps, second)
     claim = a_claim()
-    assert (await steps.service.claim_for_sending(claim)).to_send
+    assert (await steps.service.network_work.claim_for_sending(claim)).to_send
     await steps.contradict(first, is_paid=True)
 
     async with steps.database.begin() as tx:

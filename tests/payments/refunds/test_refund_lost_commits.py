@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.refunds.refundable import RefundInProgress
@@ -53,7 +53,7 @@ async def test_a_try_that_was_not_written_is_made_by_the_next(steps: RefundSteps
 async def test_a_refund_whose_commit_is_cut_is_paid_once(
     line: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
-    steps = RefundSteps(Service.assemble(Settings(**NO_LIMITS), database), merchant.id)
+    steps = RefundSteps(assemble(Settings(**NO_LIMITS), database), merchant.id)
     collection = await steps.ended(Type.COLLECTION, Status.COMPLETED, 5000)
     trap = line.proxy.trap(fault, after=TAKES_PAYMENTS)
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.networks.connector import Verdict
@@ -28,7 +28,7 @@ async def processes(database: Database, database_url: str, merchant: Merchant) -
     databases = [database, Database(database_url, size=10), Database(database_url, size=10)]
     for each in databases[1:]:
         await each.open()
-    yield [RefundSteps(Service.assemble(Settings(**NO_LIMITS), each), merchant.id) for each in databases]
+    yield [RefundSteps(assemble(Settings(**NO_LIMITS), each), merchant.id) for each in databases]
     for each in databases[1:]:
         await each.close()
 
@@ -124,7 +124,7 @@ async def test_a_refund_raced_with_the_cancelling_of_the_one_before_it_uses_its_
         collection = await steps.collected()
         first = await steps.refund(collection)
         await asyncio.gather(
-            other.service.cancel(Cancellation(steps.merchant_id, first.id)),
+            other.service.payments.cancel(Cancellation(steps.merchant_id, first.id)),
             *(third.ask(collection) for _ in range(5)),
             return_exceptions=True,
         )

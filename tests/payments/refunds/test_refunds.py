@@ -120,7 +120,7 @@ async def test_an_idempotency_key_makes_one_refund_and_is_of_its_collection(step
             await steps.ask(collection_, amount, key="return-1")
     # The same key on another route is another request.
     assert not (
-        await steps.service.initiate(order(steps.merchant_id, Type.DISBURSEMENT, 1000, key="return-1"))
+        await steps.service.payments.initiate(order(steps.merchant_id, Type.DISBURSEMENT, 1000, key="return-1"))
     ).is_replay
     assert await database_facts.count(steps.database, "refunds") == 1
     await database_facts.assert_clean(steps.database)
@@ -154,12 +154,12 @@ async def test_the_limits_of_a_key_and_of_a_person_hold_for_refunds(steps: Refun
         (person, 1500, ConfirmationRequired),
     ):
         with pytest.raises(refusal):
-            await steps.service.initiate(replace(steps.order(collection, amount), payout_limits=limits))
-    first = await steps.service.initiate(replace(steps.order(collection, 2000), payout_limits=key))
+            await steps.service.payments.initiate(replace(steps.order(collection, amount), payout_limits=limits))
+    first = await steps.service.payments.initiate(replace(steps.order(collection, 2000), payout_limits=key))
     await steps.claim()
     await steps.hear(first.transaction, Verdict.CONFIRMED)
     with pytest.raises(DayUsedUp):
-        await steps.service.initiate(replace(steps.order(collection, 1500), payout_limits=key))
+        await steps.service.payments.initiate(replace(steps.order(collection, 1500), payout_limits=key))
     with pytest.raises(PayoutTooLarge):  # What is left counts, where no amount is named.
-        await steps.service.initiate(replace(steps.order(collection), payout_limits=key))
+        await steps.service.payments.initiate(replace(steps.order(collection), payout_limits=key))
     await database_facts.assert_clean(steps.database)

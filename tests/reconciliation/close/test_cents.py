@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.house_bookings import Kind

@@ -68,7 +68,7 @@ async def show(request: MerchantRequest) -> Response:
 
 async def page_of(request: MerchantRequest, *, problem: str | None = None, code: int = 200) -> Response:
     status, page = _status(request), number_in(request, "page", 1)
-    found = await request.service.read_snapshot(lambda connection: look(connection, request, status, page))
+    found = await request.parts.queries.read_snapshot(lambda connection: look(connection, request, status, page))
     counts = found.counts
     return render.page(
         request,
@@ -96,7 +96,7 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
     batch, counts = progressed.batch, progressed.counts
     indexes = await _indexes(connection, batch, status)
     wallet, _ = await wallets.get(connection, batch.merchant_id)
-    now = request.service.clock()
+    now = request.parts.clock()
     return Found(
         batch,
         counts,
@@ -128,12 +128,12 @@ async def _lines(connection: Conn, batch: Batch, indexes: Sequence[int]) -> list
 
 async def download(request: MerchantRequest) -> Response:
     """What was sent and what became of it, as CSV."""
-    found = await request.service.read_snapshot(
+    found = await request.parts.queries.read_snapshot(
         lambda connection: progress.find(connection, request.merchant_id, id_in(request))
     )
     if found is None:
         raise NoSuchBatch
-    pieces = progress.stream(request.service.queries.read_part, found.batch)
+    pieces = progress.stream(request.parts.queries.read_part, found.batch)
     headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{found.batch.id}.csv"'}
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 

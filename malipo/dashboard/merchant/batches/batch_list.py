@@ -29,7 +29,7 @@ async def show(request: MerchantRequest) -> Response:
         )
         return total, counted, uploads
 
-    total, found, uploads = await request.service.read_snapshot(find)
+    total, found, uploads = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "merchant/batches/list.html",

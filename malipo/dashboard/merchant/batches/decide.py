@@ -28,7 +28,7 @@ async def ask_to_approve(request: MerchantRequest) -> Response:
         found = await look(connection, request, None, 1)
         return found, await items.find_all(connection, found.batch)
 
-    found, all_items = await request.service.read_snapshot(find)
+    found, all_items = await request.parts.queries.read_snapshot(find)
     batch = found.batch
     if batch.status is not BatchStatus.AWAITING_APPROVAL or not found.may_be_approved_by(request.person):
         return request.go(f"{PATH}/{batch.id}")
@@ -50,18 +50,18 @@ async def ask_to_approve(request: MerchantRequest) -> Response:
 async def approve(request: MerchantRequest) -> Response:
     await request.form()
     approval = Approval(request.merchant_id, id_in(request), requester_of(request))
-    return await _decide(request, request.service.batches.approve(approval), "batch-approved")
+    return await _decide(request, request.parts.batches.approve(approval), "batch-approved")
 
 
 async def ask_to_cancel(request: MerchantRequest) -> Response:
-    found = await request.service.read_snapshot(lambda connection: look(connection, request, None, 1))
+    found = await request.parts.queries.read_snapshot(lambda connection: look(connection, request, None, 1))
     return render.page(request, "merchant/batches/cancel.html", batch=found.batch, counts=found.counts)
 
 
 async def cancel(request: MerchantRequest) -> Response:
     await request.form()
     cancellation = BatchCancellation(request.merchant_id, id_in(request), requester_of(request))
-    return await _decide(request, request.service.batches.cancel(cancellation), "batch-cancelled")
+    return await _decide(request, request.parts.batches.cancel(cancellation), "batch-cancelled")
 
 
 async def _decide(request: MerchantRequest, decision: Awaitable[Batch], notice: str) -> Response:

@@ -175,7 +175,7 @@ async def mend(request: MerchantRequest) -> Response:
         await drafts.update(tx, after)
         return after
 
-    await look_up_lines(request, await request.service.write(act))
+    await look_up_lines(request, await request.parts.queries.write(act))
     tab = form.text("show")
     return request.go(
         f"{_path(request)}?{urlencode({'show': tab})}" if tab in (Tab.ALL, Tab.REPAIRED) else _path(request)
@@ -209,7 +209,7 @@ async def choose_columns(request: MerchantRequest) -> Response:
         await drafts.update(tx, after)
         return after
 
-    await look_up_lines(request, await request.service.write(act))
+    await look_up_lines(request, await request.parts.queries.write(act))
     return request.go(_path(request))
 
 
@@ -219,7 +219,7 @@ async def discard(request: MerchantRequest) -> Response:
     async def act(tx: Tx) -> None:
         await drafts.delete(tx, (await _lock(tx, request)).id)
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(PATH, "draft-deleted")
 
 
@@ -235,12 +235,12 @@ async def submit(request: MerchantRequest) -> Response:
         Fields({"name": form.text("batchName") or None, "items": [dict(each.values) for each in seen.lines]}),
         request.merchant_id,
         key=seen.draft.key,
-        terms=request.service.terms,
-        now=request.service.clock(),
+        terms=request.parts.payments.terms,
+        now=request.parts.clock(),
         requester=Requester(request.person.email, request.person.email, request.actor),
     )
     try:
-        made = await request.service.batches.create(order)
+        made = await request.parts.batches.create(order)
     except Closed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _page(request, problem=problem, status=HTTPStatus.SERVICE_UNAVAILABLE)
@@ -254,9 +254,9 @@ async def submit(request: MerchantRequest) -> Response:
     async def note(tx: Tx) -> None:
         await drafts.set_batch(tx, seen.draft.id, made.batch.id)
         if names and not made.is_replay:
-            await items.note_names(tx, made.batch, names, now=request.service.clock())
+            await items.note_names(tx, made.batch, names, now=request.parts.clock())
 
-    await request.service.write(note)
+    await request.parts.queries.write(note)
     return request.go(f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made")
 
 
@@ -340,16 +340,16 @@ def _path(request: MerchantRequest) -> str:
 
 async def _look(request: MerchantRequest) -> Preview:
     """Lines are checked in a thread, because thousands take a while: payments are answered meanwhile."""
-    service, draft_id = request.service, id_in(request)
+    parts, draft_id = request.parts, id_in(request)
     draft = _found(
-        await service.read(
+        await parts.queries.read(
             lambda connection: drafts.get(connection, request.merchant_id, request.person.email, draft_id)
         )
     )
-    lines = await asyncio.to_thread(draft.lines, service.terms)
-    seen = await service.read_snapshot(lambda connection: look(connection, draft, lines, service.clock()))
+    lines = await asyncio.to_thread(draft.lines, parts.payments.terms)
+    seen = await parts.queries.read_snapshot(lambda connection: look(connection, draft, lines, parts.clock()))
     # Looked for last: where its own lines await approval, its batch is found.
-    made = await service.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
+    made = await parts.queries.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
     return seen if made is None else replace(seen, draft=with_batch(draft, made.batch.id))
 
 

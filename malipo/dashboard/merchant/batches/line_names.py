@@ -11,7 +11,7 @@ from malipo.payments.batches.batch import Batch, Item
 from malipo.payments.batches.spreadsheet.draft import Draft, number_of, with_names
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.batches.store import drafts, items
-from malipo.recipients.look_up import Line, NameCheck, look_up_many
+from malipo.recipients.look_up import Line, NameCheck
 from malipo.recipients.name_comparison import Comparison, compare
 
 _SECONDS = 8.0  # A page does not wait longer for names.
@@ -20,10 +20,10 @@ _STAYS_TRUE = timedelta(days=1)
 
 async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
     """Names of the numbers that were not asked for yet, kept with the draft."""
-    lines = [each for each in await asyncio.to_thread(draft.lines, request.service.terms) if not each.problems]
+    lines = [each for each in await asyncio.to_thread(draft.lines, request.parts.payments.terms) if not each.problems]
     asked = {number_of(each): each for each in lines if number_of(each) not in draft.edits.names}
     wanted = [Line(_channel(each), str(each.values["recipientPhone"])) for each in asked.values()]
-    if not any(request.service.networks.names.can_look_up(each.channel) for each in wanted):
+    if not any(request.parts.recipients.can_look_up(each.channel) for each in wanted):
         return
     checks = await _look_up(request, wanted)
     names = {number: check.name for number, check in zip(asked, checks, strict=True) if not check.is_over_limit}
@@ -33,7 +33,7 @@ async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
         if current is not None:
             await drafts.update(tx, with_names(current, names))
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
 
 
 def _channel(line: SpreadsheetLine) -> Channel:
@@ -42,20 +42,22 @@ def _channel(line: SpreadsheetLine) -> Channel:
 
 async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[Item]) -> list[tuple[Item, str]]:
     """The items whose number the network has under another name. Those that were not asked for lately are asked now."""
-    now = request.service.clock()
+    now = request.parts.clock()
     old = [each for each in all_items if each.name_checked_at is None or each.name_checked_at < now - _STAYS_TRUE]
     found = {each.index: each.name_found for each in all_items}
-    if any(request.service.networks.names.can_look_up(each.channel) for each in old):
+    if any(request.parts.recipients.can_look_up(each.channel) for each in old):
         checks = await _look_up(request, [Line(each.channel, each.phone) for each in old])
         new = {item.index: check.name for item, check in zip(old, checks, strict=True) if check.checked_at is not None}
         if new:
-            await request.service.write(lambda tx: items.note_names(tx, batch, new, now=now))
+            await request.parts.queries.write(lambda tx: items.note_names(tx, batch, new, now=now))
         found |= new
     return [(each, name) for each in all_items if (name := found[each.index]) and differs(each.name, name)]
 
 
 async def _look_up(request: MerchantRequest, lines: Sequence[Line]) -> list[NameCheck]:
-    return await look_up_many(request.service, request.merchant_id, lines, actor=request.actor, seconds=_SECONDS)
+    return await request.parts.recipients.look_up_many(
+        request.merchant_id, lines, actor=request.actor, seconds=_SECONDS
+    )
 
 
 def differs(typed: str, found: str | None) -> bool:

@@ -48,8 +48,8 @@ async def submit(request: MerchantRequest, order: Order) -> tuple[str, str]:
 
     It has the idempotency key of the form, so a form that is sent twice makes one.
     """
-    made = await request.service.batches.create(
-        batch_order_of_one(order, requester_of(request), now=request.service.clock())
+    made = await request.parts.batches.create(
+        batch_order_of_one(order, requester_of(request), now=request.parts.clock())
     )
     return f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made"
 

@@ -98,7 +98,7 @@ async def take(request: MerchantRequest) -> Response:
         return _form(request, "no_lines", HTTPStatus.BAD_REQUEST)
     except TooManyLines:
         return _form(request, "too_many_lines", HTTPStatus.BAD_REQUEST)
-    now = request.service.clock()
+    now = request.parts.clock()
     draft = Draft(
         id=ids.mint("drf_", now),
         merchant_id=request.merchant_id,
@@ -108,14 +108,14 @@ async def take(request: MerchantRequest) -> Response:
         edits=Edits(),
         created_at=now,
     )
-    await request.service.write(lambda tx: drafts.insert(tx, draft))
+    await request.parts.queries.write(lambda tx: drafts.insert(tx, draft))
     await look_up_lines(request, draft)
     return request.go(f"{DRAFTS}/{draft.id}")
 
 
 async def _read(request: MerchantRequest, content: bytes) -> Sheet:
     """When it is this merchant's turn, and for as long as somebody waits for it."""
-    turns = ReadingTurns(request.service.settings.data_dir)
+    turns = ReadingTurns(request.parts.settings.data_dir)
     with tempfile.TemporaryDirectory(prefix="malipo-") as folder:
         path = Path(folder) / "sheet"
         await asyncio.to_thread(path.write_bytes, content)

@@ -88,8 +88,8 @@ async def show_all(request: OperatorRequest) -> Response:
         days = await closes.find_latest(connection, limit=_MOST_DAYS)
         return days, await closes.find_proposals(connection), await signing_keys.find_public(connection)
 
-    days, proposals, keys = await request.service.read_snapshot(find)
-    now = request.service.clock()
+    days, proposals, keys = await request.parts.queries.read_snapshot(find)
+    now = request.parts.clock()
     return render.page(
         request,
         "operator/reconciliation/close.html",
@@ -131,7 +131,7 @@ async def show_paper(request: OperatorRequest) -> Response:
 
 async def download(request: OperatorRequest) -> Response:
     day = day_in(request)
-    closed = await request.service.read(lambda connection: closes.find(connection, day))
+    closed = await request.parts.queries.read(lambda connection: closes.find(connection, day))
     if closed is None:
         raise Missing("The day is not closed.")
     headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="close-{day}.csv"'}
@@ -156,9 +156,9 @@ async def close(request: OperatorRequest) -> Response:
         return await close_day.close_day(
             tx,
             day_in(request),
-            encryption=request.service.encryption,
+            encryption=request.parts.encryption,
             actor=request.actor,
-            now=request.service.clock(),
+            now=request.parts.clock(),
             without=without,
             reason=reason if without or accepts else "",
             accepts_difference=accepts,
@@ -172,7 +172,7 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> ClosedDay:
         await _require_as_seen(tx, request, form)
-        encryption, now = request.service.encryption, request.service.clock()
+        encryption, now = request.parts.encryption, request.parts.clock()
         return await close_day.approve(tx, day_in(request), encryption=encryption, actor=request.actor, now=now)
 
     return await _done(request, form, act)
@@ -183,7 +183,7 @@ async def reject(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> None:
         await _require_as_seen(tx, request, form)
-        await close_day.reject(tx, day_in(request), actor=request.actor, now=request.service.clock())
+        await close_day.reject(tx, day_in(request), actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act)
 
@@ -207,7 +207,7 @@ async def _done(request: OperatorRequest, form: Form, act: Callable[[Tx], Awaita
 
 
 async def _on_own_connection(request: OperatorRequest, act: Callable[[Tx], Awaitable[Found]]) -> Found:
-    database = request.service.database.another(size=1)
+    database = request.parts.queries.database.another(size=1)
     await database.open()
     try:
         async with database.begin() as tx:
@@ -218,7 +218,7 @@ async def _on_own_connection(request: OperatorRequest, act: Callable[[Tx], Await
 
 async def _find(request: OperatorRequest, without: list[str]) -> Day:
     day = day_in(request)
-    closed = await request.service.read(lambda connection: closes.find(connection, day))
+    closed = await request.parts.queries.read(lambda connection: closes.find(connection, day))
     if closed is not None:
         return Day(closed.close, closed, None, {})
 
@@ -250,7 +250,7 @@ async def _page(
         if type(refusal) not in _REFUSALS:
             raise
         return request.go(PATH, "day-not-next")
-    day, now = found.close.day, request.service.clock()
+    day, now = found.close.day, request.parts.clock()
     return render.page(
         request,
         "operator/reconciliation/close_day.html",
@@ -276,7 +276,7 @@ async def _page(
 
 
 async def _pem(request: OperatorRequest, closed: ClosedDay) -> str:
-    return pem_of(await request.service.read(lambda connection: find_public_key(connection, closed.key_id)))
+    return pem_of(await request.parts.queries.read(lambda connection: find_public_key(connection, closed.key_id)))
 
 
 def day_in(request: OperatorRequest) -> date:

@@ -34,6 +34,6 @@ async def _file(request: OperatorRequest, number: int) -> Response:
         key = await verification.find_public_key(connection, closed.key_id)
         return list(verification.files_of(closed, key).items())[number]
 
-    name, content = await request.service.read(find)
+    name, content = await request.parts.queries.read(find)
     headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type="application/octet-stream", headers=headers)

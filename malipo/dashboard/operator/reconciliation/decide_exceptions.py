@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.app.service import EVENTS_TOPIC
 from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
@@ -22,6 +21,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.operators import vouching
+from malipo.outbox.event import EVENTS_TOPIC
 from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.exceptions.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
 from malipo.reconciliation.exceptions.store import exceptions, resolutions
@@ -77,7 +77,7 @@ async def propose(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
         return await resolve.propose(
-            tx, id_, Action(action), terms, reason=reason, actor=request.actor, now=request.service.clock()
+            tx, id_, Action(action), terms, reason=reason, actor=request.actor, now=request.parts.clock()
         )
 
     try:
@@ -111,7 +111,7 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
         # What was seen is compared before the first is approved: each may change what the next one moves.
-        how: dict[str, Any] = {"actor": request.actor, "now": request.service.clock()}
+        how: dict[str, Any] = {"actor": request.actor, "now": request.parts.clock()}
         return await resolve.approve(tx, id_, **how, is_single_operator=is_alone(form))
 
     return await _done(request, form, act, "exceptions-approved", is_approval=True)
@@ -121,7 +121,7 @@ async def reject(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
-        return await resolve.reject(tx, id_, actor=request.actor, now=request.service.clock())
+        return await resolve.reject(tx, id_, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, "exceptions-rejected")
 
@@ -136,7 +136,7 @@ async def undo(request: OperatorRequest) -> Response:
         )
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
-        return await resolve.undo(tx, id_, reason=reason, actor=request.actor, now=request.service.clock())
+        return await resolve.undo(tx, id_, reason=reason, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, "exceptions-undone")
 
@@ -151,7 +151,7 @@ async def _done(
     seen, shown, codes = (
         dict(each.partition(" ")[::2] for each in form.all(name)) for name in ("seen", "shown", "code")
     )
-    resolve = ResolveExceptions.of(request.service.settings, request.service.clock)
+    resolve = ResolveExceptions.of(request.parts.settings, request.parts.clock)
 
     async def act_on_all(tx: Tx) -> list[ReconciliationException]:
         if not chosen:
@@ -169,7 +169,7 @@ async def _done(
         return done
 
     try:
-        done = await request.service.write(act_on_all)
+        done = await request.parts.queries.write(act_on_all)
     except NoSuchException:
         raise
     except Refusal as refusal:
@@ -178,7 +178,7 @@ async def _done(
     except Closed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _again(request, form, HTTPStatus.SERVICE_UNAVAILABLE, problem=problem)
-    request.service.notifier.notify(EVENTS_TOPIC)
+    request.parts.notifier.notify(EVENTS_TOPIC)
     is_waiting = any(each.state is ExceptionState.PROPOSED for each in done)
     notice = "exceptions-proposed" if is_waiting else notice or "exceptions-approved"
     return request.go(f"{pages.PATH}/{chosen[0]}" if len(chosen) == 1 else pages.PATH, notice)

@@ -33,12 +33,12 @@ SENTENCES = (
 
 async def approve(request: OperatorRequest) -> Response:
     form = await request.form()
-    service = request.service
+    parts = request.parts
 
     async def act(tx: Tx) -> object:
-        settle = run_import.settle_of(service.settings, service.clock)
+        settle = run_import.settle_of(parts.settings, parts.clock)
         how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
-        return await approve_import(tx, settle, id_in(request), actor=request.actor, now=service.clock(), **how)
+        return await approve_import(tx, settle, id_in(request), actor=request.actor, now=parts.clock(), **how)
 
     refused = await _write(request, act)
     if refused is not None:
@@ -51,7 +51,7 @@ async def reject(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> object:
-        now = request.service.clock()
+        now = request.parts.clock()
         return await import_approval.reject(tx, id_in(request), actor=request.actor, now=now, seen=form.text("seen"))
 
     refused = await _write(request, act)
@@ -60,7 +60,7 @@ async def reject(request: OperatorRequest) -> Response:
 
 async def _write(request: OperatorRequest, act: Callable[[Tx], Awaitable[object]]) -> Response | None:
     """On a connection of its own, as a large file takes longer than a page may. The page, if it is refused."""
-    database = request.service.database.another(size=1)
+    database = request.parts.queries.database.another(size=1)
     await database.open()
     try:
         async with database.begin() as tx:

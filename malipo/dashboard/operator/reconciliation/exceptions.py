@@ -94,7 +94,7 @@ async def show_all(request: OperatorRequest) -> Response:
 async def list_page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None
 ) -> Response:
-    now, before = request.service.clock(), key_in(request)
+    now, before = request.parts.clock(), key_in(request)
     asked = asked_in(request.http.query_params, now)
 
     async def find(
@@ -103,7 +103,7 @@ async def list_page(
         found = await exceptions.find(connection, asked.wanted, before=before, limit=MOST_CHOSEN + 1)
         return found, await exceptions.count(connection, now=now), await resolutions.find_open(connection)
 
-    found, counts, waiting = await request.service.read_snapshot(find)
+    found, counts, waiting = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "operator/reconciliation/exceptions.html",
@@ -163,13 +163,13 @@ async def chosen_page(
     async def find(connection: Conn) -> tuple[list[Row], list[tuple[Row, Effect]], list[Choice], Codes]:
         found, waiting = await exceptions.find_by_ids(connection, chosen), await resolutions.find_open(connection)
         effects = await effects_of(request, connection)
-        rows = rows_of(found, waiting, request.service.clock())
+        rows = rows_of(found, waiting, request.parts.clock())
         proposed = [(each, await told(effects, each.exception, each.proposal)) for each in rows if each.proposal]
         open_ = [each for each in rows if each.exception.state is ExceptionState.OPEN]
         choices = await effects.choices([each.exception for each in open_], [], {}) if open_ else []
         return open_, proposed, choices, await _codes(request, connection, [each.exception.id for each, _ in proposed])
 
-    open_, proposed, choices, codes = await request.service.read_snapshot(find)
+    open_, proposed, choices, codes = await request.parts.queries.read_snapshot(find)
     mine = [each for each, _ in proposed if each.proposal and each.proposal.requested_by == request.actor.name]
     return render.page(
         request,
@@ -187,7 +187,7 @@ async def chosen_page(
 
 
 async def _codes(request: OperatorRequest, connection: Conn, chosen: Sequence[str]) -> Codes:
-    resolve = ResolveExceptions.of(request.service.settings, request.service.clock)
+    resolve = ResolveExceptions.of(request.parts.settings, request.parts.clock)
     number = await operators.count(connection)
     found = [each for id_ in chosen if (each := await resolutions.find_proposal(connection, id_)) is not None]
     codes = {each.subject: await resolve.find_code(connection, each) for each in found}
@@ -196,7 +196,7 @@ async def _codes(request: OperatorRequest, connection: Conn, chosen: Sequence[st
 
 async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
     names = {each.id: each.name for each in await merchants.find_all(connection)}
-    credits_ = request.service.settings.credit_by_itself
+    credits_ = request.parts.settings.credit_by_itself
     return Effects(request.words, connection, names, credits_automatically=credits_)
 
 
@@ -278,7 +278,7 @@ async def page(
             await _resolving(connection, found),
         )
 
-    found = await request.service.read_snapshot(find)
+    found = await request.parts.queries.read_snapshot(find)
     shown: dict[str, Any] = _shown(request, found)
     return render.page(
         request,
@@ -306,7 +306,7 @@ def _shown(request: OperatorRequest, found: Found) -> dict[str, Any]:
     proposal = _open_in(found.history)
     decided = [each for each in reversed(found.history) if each.decided_at is not None]
     return found._asdict() | {
-        "row": rows_of([found.exception], [], request.service.clock())[0],
+        "row": rows_of([found.exception], [], request.parts.clock())[0],
         "proposal": proposal,
         **found.approval._asdict(),
         "is_mine": proposal is not None and proposal.requested_by == request.actor.name,

@@ -64,9 +64,9 @@ async def note_reading(request: OperatorRequest) -> Response:
     async def act(tx: Tx) -> None:
         assert isinstance(amount, int)
         channel, account = Channel(form.text("channel")), form.text("account")
-        await note_seen(tx, channel, account, amount, actor=request.actor, now=request.service.clock())
+        await note_seen(tx, channel, account, amount, actor=request.actor, now=request.parts.clock())
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(PATH, "reading-noted")
 
 
@@ -86,13 +86,13 @@ async def transfer(request: OperatorRequest) -> Response:
     wanted = Transfer(Kind(form.text("way")), Channel(form.text("channel")), form.text("account"), amount, reference)
 
     async def act(tx: Tx) -> Requested:
-        limit = request.service.settings.booking_approval_amount
+        limit = request.parts.settings.booking_approval_amount
         return await booking_approval.request(
-            tx, wanted, approval_amount=limit, actor=request.actor, now=request.service.clock()
+            tx, wanted, approval_amount=limit, actor=request.actor, now=request.parts.clock()
         )
 
     try:
-        requested = await request.service.write(act)
+        requested = await request.parts.queries.write(act)
     except Refusal as refusal:
         errors = {"reference": _say(request, "reused")}
         status = form_errors.status_of(refusal)
@@ -133,8 +133,8 @@ async def _page(
         proposals = [each for each in await booking_approval.find_open(connection) if each.channel is not None]
         return await store.find_positions(connection), proposals, await operators.count(connection)
 
-    positions, proposals, number = await request.service.read_snapshot(find)
-    low, now = dict(request.service.settings.float_low), request.service.clock()
+    positions, proposals, number = await request.parts.queries.read_snapshot(find)
+    low, now = dict(request.parts.settings.float_low), request.parts.clock()
     forms: dict[str, Any] = {"reading": {}, "reading_errors": {}, "transfer": {}, "transfer_errors": {}}
     return render.page(
         request,
@@ -145,7 +145,7 @@ async def _page(
         proposals=[(each, each.requested_by == request.actor.name) for each in proposals],
         channels=CHANNELS,
         is_only=number == 1,
-        limit=request.service.settings.booking_approval_amount,
+        limit=request.parts.settings.booking_approval_amount,
         **forms | typed,
     )
 

@@ -61,7 +61,7 @@ async def _form(
     values: Any = None,
     errors: dict[str, str] | None = None,
 ) -> Response:
-    profiles = await request.service.read(all_profiles)
+    profiles = await request.parts.queries.read(all_profiles)
     return render.page(
         request,
         "operator/reconciliation/new_statement.html",
@@ -102,12 +102,12 @@ async def take(request: OperatorRequest) -> Response:
 
 async def _look(request: OperatorRequest, act: Callable[[], Preview]) -> Preview:
     """Read the beginning of a file, when it is this operator's turn, and for as long as they wait for it."""
-    turns = ReadingTurns(request.service.settings.data_dir)
+    turns = ReadingTurns(request.parts.settings.data_dir)
     return await while_connected(request.http, turns.read(request.owner.id, act))
 
 
 def _files(request: OperatorRequest) -> KeptFiles:
-    return KeptFiles(request.service.settings.data_dir)
+    return KeptFiles(request.parts.settings.data_dir)
 
 
 def _mistakes(request: OperatorRequest, form: Form, *, is_empty: bool) -> dict[str, str]:
@@ -149,13 +149,13 @@ async def _page(
         path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
     except NotKept as gone:
         return await _form(request, status=HTTPStatus.NOT_FOUND, errors={"file": request.words(gone.message)})
-    profiles = await request.service.read(all_profiles)
+    profiles = await request.parts.queries.read(all_profiles)
     if values and column_mapping.CORRECTED in values:
         seen = await _look(request, lambda: statement_preview.preview_mapped(path, about.channel, values))
     else:
         seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
     if against is None and seen.mapped is not None:
-        against = await request.service.read(
+        against = await request.parts.queries.read(
             lambda connection: find_same_elsewhere(connection, path, about.channel, about.account)
         )
     trouble = seen.trouble
@@ -200,7 +200,7 @@ async def save_layout(request: OperatorRequest) -> Response:
     except NotKept:
         return await _page(request)
     seen = await _look(request, lambda: statement_preview.preview_mapped(path, about.channel, values))
-    taken = await request.service.read(all_profiles)
+    taken = await request.parts.queries.read(all_profiles)
     if seen.profile is None or seen.mapped is None or not is_free_name(name) or name in taken:
         errors = {} if seen.profile is None else {"name": column_mapping.name_mistake(request.words)}
         return await _page(request, status=HTTPStatus.BAD_REQUEST, values=values | {"name": name}, errors=errors)
@@ -208,9 +208,9 @@ async def save_layout(request: OperatorRequest) -> Response:
     profile = profile_of(replace(seen.mapped, carrier=carrier), about.channel, name=name)
 
     async def act(tx: Tx) -> None:
-        await save_if_new(tx, profile, actor=request.actor, now=request.service.clock())
+        await save_if_new(tx, profile, actor=request.actor, now=request.parts.clock())
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     changed = msgspec.structs.replace(about, profile=name)
     await asyncio.to_thread(files.change, upload, changed)
     return request.go(f"{NEW}/{upload}", "layout-saved")
@@ -224,7 +224,7 @@ async def say_words(request: OperatorRequest) -> Response:
         path, about = await asyncio.to_thread(_files(request).find, upload, operator_id=request.owner.id)
     except NotKept:
         return await _page(request)
-    profiles = await request.service.read(all_profiles)
+    profiles = await request.parts.queries.read(all_profiles)
     seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
     said = {each.word: form.text(f"word-{number}") for number, each in enumerate(seen.unknown) if each.word}
     if seen.profile is None or seen.mapped is not None or not set(said.values()) <= {"moved", "not-moved"}:
@@ -238,10 +238,10 @@ async def say_words(request: OperatorRequest) -> Response:
             moved=[word for word, meaning in said.items() if meaning == "moved"],
             not_moved=[word for word, meaning in said.items() if meaning == "not-moved"],
             actor=request.actor,
-            now=request.service.clock(),
+            now=request.parts.clock(),
         )
 
-    await request.service.write(act)
+    await request.parts.queries.write(act)
     return request.go(f"{NEW}/{upload}", "layout-saved")
 
 
@@ -251,7 +251,7 @@ async def import_(request: OperatorRequest) -> Response:
     upload = request.http.path_params["upload"]
     try:
         path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
-        profiles = await request.service.read(all_profiles)
+        profiles = await request.parts.queries.read(all_profiles)
         seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
         if seen.profile is None or seen.mapped is not None or seen.unknown:
             return await _page(request, status=HTTPStatus.BAD_REQUEST)

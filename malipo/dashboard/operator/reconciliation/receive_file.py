@@ -72,11 +72,11 @@ async def _begin(request: OperatorRequest, files: KeptFiles, received: Received,
         raise BrokenForm
     _check_token(request, received)
     received.filename = part.filename
-    received.upload, received._file = await asyncio.to_thread(files.begin, request.service.clock())
+    received.upload, received._file = await asyncio.to_thread(files.begin, request.parts.clock())
 
 
 def _check_token(request: OperatorRequest, received: Received) -> None:
-    csrf.check_token(request.service.cookies, request.session_id, received.form.text("token"))
+    csrf.check_token(request.parts.accounts.cookies, request.session_id, received.form.text("token"))
 
 
 async def _add(received: Received, piece: bytes) -> None:

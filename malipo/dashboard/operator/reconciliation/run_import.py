@@ -5,13 +5,13 @@ process, since each reads a whole file.
 import asyncio
 from pathlib import Path
 
-from malipo.app.service import EVENTS_TOPIC
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.dashboard.operator.reconciliation.kept_files import About
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Database
 from malipo.network_statements.profile import Profile
+from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.matching.matching_summary import match_and_note
@@ -49,8 +49,8 @@ async def run_import(
     between ends there."""
     if _turn.locked():
         raise Busy
-    service, actor = request.service, request.actor
-    database, clock = service.database.another(size=2), service.clock
+    parts, actor = request.parts, request.actor
+    database, clock = parts.queries.database.another(size=2), parts.clock
 
     async def work() -> Imported:
         await database.open()
@@ -65,34 +65,34 @@ async def run_import(
                 actor=actor,
                 clock=clock,
             )
-            settle, limit = settle_of(service.settings, clock), service.settings.booking_approval_amount
+            settle, limit = settle_of(parts.settings, clock), parts.settings.booking_approval_amount
             await match_and_note(database, settle, approval_amount=limit, clock=clock, actor=actor)
             return done
         finally:
             await database.close()
 
-    async with _turn, ReadingTurns(service.settings.data_dir).turn(request.owner.id, is_long=True):
+    async with _turn, ReadingTurns(parts.settings.data_dir).turn(request.owner.id, is_long=True):
         done = await asyncio.to_thread(lambda: asyncio.run(work()))
-    service.notifier.notify(EVENTS_TOPIC)
+    parts.notifier.notify(EVENTS_TOPIC)
     return done
 
 
 async def run_matching(request: OperatorRequest) -> None:
     """Match what has no place, in the same way: a withdrawn import may leave lines that another file has."""
-    service = request.service
-    database, clock = service.database.another(size=2), service.clock
+    parts = request.parts
+    database, clock = parts.queries.database.another(size=2), parts.clock
 
     async def work() -> None:
         await database.open()
         try:
-            settle, limit = settle_of(service.settings, clock), service.settings.booking_approval_amount
+            settle, limit = settle_of(parts.settings, clock), parts.settings.booking_approval_amount
             await match_and_note(database, settle, approval_amount=limit, clock=clock, actor=request.actor)
         finally:
             await database.close()
 
     async with _turn:
         await asyncio.to_thread(lambda: asyncio.run(work()))
-    service.notifier.notify(EVENTS_TOPIC)
+    parts.notifier.notify(EVENTS_TOPIC)
 
 
 def settle_of(settings: Settings, clock: Clock) -> Settle:

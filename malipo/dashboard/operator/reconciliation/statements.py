@@ -77,7 +77,7 @@ async def show_all(request: OperatorRequest) -> Response:
         held = await approvals.find_open(connection, [Act.IMPORT])
         return files, {each.file_id for each in proposals}, {each.subject for each in held}
 
-    found, proposed, held = await request.service.read_snapshot(find)
+    found, proposed, held = await request.parts.queries.read_snapshot(find)
     older = found[_PER_PAGE - 1].file.id if len(found) > _PER_PAGE else None
     return render.page(
         request,
@@ -135,7 +135,7 @@ async def page(
     errors: dict[str, str] | None = None,
 ) -> Response:
     file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
-    limit, now = request.service.settings.booking_approval_amount, request.service.clock()
+    limit, now = request.parts.settings.booking_approval_amount, request.parts.clock()
 
     async def find(connection: Conn) -> Found:
         file = (await listing_store.find_files(connection, [file_id])).get(file_id)
@@ -154,7 +154,7 @@ async def page(
             await operators.count(connection),
         )
 
-    found = await request.service.read_snapshot(find)
+    found = await request.parts.queries.read_snapshot(find)
     file, lines, summary = found.file, found.lines, found.summary
     if file is None:
         raise Missing("There is no statement with this id.")

@@ -38,7 +38,7 @@ async def propose(request: OperatorRequest) -> Response:
         return await pages.page(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
 
     async def act(tx: Tx, withdraw: WithdrawStatements) -> StatementProposal:
-        by, now = request.actor, request.service.clock()
+        by, now = request.actor, request.parts.clock()
         if booking:
             return await withdraw.propose_undo(tx, booking, reason=reason, actor=by, now=now)
         return await withdraw.propose_withdrawal(tx, id_in(request), reason=reason, actor=by, now=now)
@@ -52,7 +52,7 @@ async def approve(request: OperatorRequest) -> Response:
     async def act(tx: Tx, withdraw: WithdrawStatements) -> StatementProposal:
         subject = await _subject_as_seen(tx, request, form)
         how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
-        return await withdraw.approve(tx, subject, actor=request.actor, now=request.service.clock(), **how)
+        return await withdraw.approve(tx, subject, actor=request.actor, now=request.parts.clock(), **how)
 
     return await _done(request, form, act)
 
@@ -62,7 +62,7 @@ async def reject(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx, withdraw: WithdrawStatements) -> StatementProposal:
         subject = await _subject_as_seen(tx, request, form)
-        return await withdraw.reject(tx, subject, actor=request.actor, now=request.service.clock())
+        return await withdraw.reject(tx, subject, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act)
 
@@ -76,8 +76,8 @@ async def _subject_as_seen(tx: Tx, request: OperatorRequest, form: Form) -> str:
 
 
 async def _done(request: OperatorRequest, form: Form, act: _Act) -> Response:
-    withdraw = WithdrawStatements(request.service.settings.booking_approval_amount)
-    database = request.service.database.another(size=1)
+    withdraw = WithdrawStatements(request.parts.settings.booking_approval_amount)
+    database = request.parts.queries.database.another(size=1)
     await database.open()
     try:
         async with database.begin() as tx:

@@ -6,7 +6,7 @@ import io
 from datetime import timedelta
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.payments.batches.batch import BatchStatus
 from tests.dashboard.merchant.batches.batch_pages import Office, office
 from tests.dashboard.page_client import PASSWORD

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.merchants import manage_people, vouching
 from malipo.merchants.api_keys import Permission
@@ -109,7 +109,7 @@ async def test_nor_pays_out_singly_or_by_a_batch_where_one_person_is_enough(offi
 
 async def test_nor_refunds(office: Office, taken: Surfer) -> None:
     await let_one_approve(office)
-    steps = RefundSteps(Service.assemble(Settings(**NO_LIMITS), office.database), office.merchant_id)
+    steps = RefundSteps(assemble(Settings(**NO_LIMITS), office.database), office.merchant_id)
     collection = await steps.collected(5000)
     page = f"/dashboard/transactions/{collection.id}/refund"
     typed = {"amount": "5,000", "reason": "Returned", "key": form_key_in(await taken.get(page)), "step": "pay"}

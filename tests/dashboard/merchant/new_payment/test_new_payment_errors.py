@@ -4,22 +4,26 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from starlette.requests import Request
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import new_payment
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.parts import PageParts
 from malipo.db import ConnectionLost, Tx
-from malipo.db.group_commit import GroupCommit
+from malipo.db.group_commit import Act, GroupCommit, GroupCommits
 from malipo.http.accept_language import Language
 from malipo.ledger.bookings import Kind, book
 from malipo.merchants.store.sessions import Session
 from malipo.payments.initiate import Answer, Order
+from malipo.payments.payments import Payments
+from malipo.payments.status_signals import StatusSignals
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
@@ -99,6 +103,11 @@ async def in_doubt(tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[A
     raise ConnectionLost("gone", in_doubt=True)
 
 
+class InDoubt(GroupCommits):
+    def group(self, name: str, act: Act[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
+        return super().group(name, in_doubt if name == "initiate" else act, **options)
+
+
 async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_again(
     payment_form: PaymentForm, service: Service
 ) -> None:
@@ -107,14 +116,16 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
         payment_form.database, payment_form.merchant_id, f"owner+{secrets.token_hex(6)}@example.com"
     )
     session = Session("ses_1", person, "Duka", clock.now(), clock.now())
-    body = TYPED | {"key": key, "step": "pay", "token": service.cookies.form_token(session.id)}
+    body = TYPED | {"key": key, "step": "pay", "token": service.accounts.cookies.form_token(session.id)}
     scope = {"type": "http", "method": "POST", "path": PAYOUT, "headers": [(b"host", b"duka")], "query_string": b""}
 
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": urlencode(body).encode(), "more_body": False}
 
-    group = GroupCommit(payment_form.database, in_doubt, patience_seconds=0)
-    doubtful = replace(service, groups=replace(service.groups, initiate=group))
+    commits = InDoubt(payment_form.database, service.metrics, patience_seconds=0)
+    signals = StatusSignals(service.notifier, service.metrics)
+    payments = Payments(commits, service.payments.terms, signals, clock=service.clock)
+    doubtful = replace(PageParts.of(service), payments=payments)
     visit = MerchantRequest(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session=session)
 
     answer = await new_payment.take_payout(visit)

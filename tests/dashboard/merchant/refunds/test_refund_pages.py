@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.app.service import Service
+from malipo.app.assemble import assemble
 from malipo.audit_log import store as audit_log
 from malipo.merchants.store import approval_rules
 from malipo.merchants.store.approval_rules import ApprovalRules
@@ -19,7 +19,7 @@ from tests.payments.refunds.refund_steps import RefundSteps
 
 @pytest.fixture
 def steps(payment_form: PaymentForm) -> RefundSteps:
-    return RefundSteps(Service.assemble(Settings(**NO_LIMITS), payment_form.database), payment_form.merchant_id)
+    return RefundSteps(assemble(Settings(**NO_LIMITS), payment_form.database), payment_form.merchant_id)
 
 
 @pytest.fixture

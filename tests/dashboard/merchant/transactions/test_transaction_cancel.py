@@ -36,7 +36,7 @@ async def test_a_pending_payout_is_taken_back_after_a_question(shop: Transaction
 async def test_who_took_it_back_is_written_down(shop: TransactionPages) -> None:
     made = await shop.make()
     await shop.surfer.post(f"{PATH}/{made.id}/cancel")
-    async with shop.service.database.read() as connection:
+    async with shop.service.queries.database.read() as connection:
         deed = (await audit_log.find(connection, merchant_id=shop.merchant.id, limit=1))[0]
     assert (deed.action, deed.details["transaction"]) == ("payment.cancelled", made.id)
     assert deed.actor.startswith("owner+")

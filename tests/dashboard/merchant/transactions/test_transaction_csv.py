@@ -67,7 +67,7 @@ async def test_the_file_is_read_in_pieces_and_has_everything_once(shop: Transact
         await shop.make()
     pieces = [
         [each.id for each in piece]
-        async for piece in keyset_pagination.stream(shop.service.read, shop.merchant.id, Filter(), size=3)
+        async for piece in keyset_pagination.stream(shop.service.queries.read, shop.merchant.id, Filter(), size=3)
     ]
     made = [each.id for each in shop.made]
     assert [len(piece) for piece in pieces] == [3, 3, 1]

@@ -64,7 +64,7 @@ async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_end
         code="TIP",
         detail="In process",
     )
-    async with shop.service.database.begin() as tx:
+    async with shop.service.queries.database.begin() as tx:
         await network_answers.insert(tx, [answer])
         for n, (host, status, deleted_at) in enumerate([("one", 200, None), ("two", 503, clock.now())]):
             endpoint_id = f"wh_{made.id[4:]}{n}"
@@ -108,7 +108,7 @@ async def test_a_payment_names_the_key_or_the_person_who_made_it(shop: Transacti
     async with shop.surfer.http.post(f"{shop.surfer.url}/v1/payments", json=body, headers=headers) as answer:
         by_key = (await answer.json())["transaction"]["id"]
     by_person = (await shop.make()).id
-    async with shop.service.database.begin() as tx:
+    async with shop.service.queries.database.begin() as tx:
         email = "UPDATE transactions SET created_by = 'asha@example.com' WHERE merchant_id = $1 AND id = $2"
         await tx.execute(email, shop.merchant.id, by_person)
     seen = await shop.surfer.get(f"{PATH}/{by_key}")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.listing import keyset_pagination
@@ -186,7 +186,7 @@ async def through(
     """Page by page in one direction, two at a time, until there is none."""
     pages: list[keyset_pagination.Page] = []
     key: dict[str, str] = {"after": upwards} if upwards else {}
-    async with shop.service.database.read() as connection:
+    async with shop.service.queries.database.read() as connection:
         while not pages or key:
             page = await keyset_pagination.page(connection, shop.merchant.id, wanted, limit=2, most=most, **key)
             pages.append(page)

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock, ids
-from malipo.app.service import Service
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants.roles import Role
@@ -59,7 +59,7 @@ class TransactionPages:
         asked = order(self.merchant.id, type_, 1000)
         assert asked.draft is not None
         draft = replace(asked.draft, created_at=at, id=ids.mint("txn_", at), **values)
-        made = (await self.service.initiate(replace(asked, draft=draft))).transaction
+        made = (await self.service.payments.initiate(replace(asked, draft=draft))).transaction
         for cause in WAYS[status]:
             outcome = await change_status(self.service, self._change(made, cause))
             assert outcome is not None
@@ -81,13 +81,13 @@ class TransactionPages:
         return rows_in(seen)
 
     async def now(self, made: Transaction) -> Transaction:
-        async with self.service.database.read() as connection:
+        async with self.service.queries.database.read() as connection:
             found = await transactions.get(connection, self.merchant.id, made.id)
         assert found is not None
         return found
 
     async def available(self) -> int:
-        async with self.service.database.read() as connection:
+        async with self.service.queries.database.read() as connection:
             return (await wallets.get(connection, self.merchant.id))[0].available
 
 

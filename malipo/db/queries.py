@@ -4,8 +4,6 @@ A read that may be late (`may_lag`) goes to a standby, where one is set. Which r
 table of docs/operating/high-availability.md: never one on which somebody decides whether to pay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import TypeVar
@@ -14,32 +12,31 @@ from malipo.db import Conn, Database, Tx, retry
 from malipo.db.errors import StatementCancelled
 from malipo.db.standby import Standby, StandbyUnusable
 from malipo.errors import QueryTimeout
-from malipo.rate_limit.concurrency import Turns
-from malipo.settings import Settings
+from malipo.turns import Turns
 
 Found = TypeVar("Found")
 Query = Callable[[Conn], Awaitable[Found]]
 
 
 class Queries:
-    """Of one kind of caller: `database` is theirs. Searches, whoever asks, use people's connections."""
+    """Of one kind of caller: `database` is theirs. Searches, whoever asks, take turns on people's connections."""
 
     def __init__(
-        self, settings: Settings, database: Database, *, people_database: Database, standby: Standby | None = None
+        self,
+        database: Database,
+        *,
+        patience_seconds: float,
+        search_database: Database,
+        search_seconds: float,
+        search_turns: Turns,
+        standby: Standby | None = None,
     ) -> None:
-        self._settings = settings
-        self._patience = settings.database_patience_seconds
-        self._database = database
-        self._people_database = people_database
+        self.database = database
+        self._patience = patience_seconds
+        self._search_database = search_database
+        self._search_seconds = search_seconds
+        self._search_turns = search_turns
         self._standby = standby
-        # No more than half of people's connections: searches wait for each other, and other pages wait for none.
-        self._search_turns = Turns(max(settings.database_pool_people // 2, 1))
-
-    def on(self, database: Database) -> Queries:
-        """The same on other connections. Searches still wait for each other."""
-        queries = Queries(self._settings, database, people_database=self._people_database, standby=self._standby)
-        queries._search_turns = self._search_turns
-        return queries
 
     def begin_waiting(self) -> None:
         """A request has arrived, or goes on after a wait that it has asked for itself."""
@@ -49,7 +46,7 @@ class Queries:
         retry.end_waiting()
 
     async def read(self, query: Query[Found], *, may_lag: bool = False) -> Found:
-        return await self._read(self._database, query, is_snapshot=False, may_lag=may_lag)
+        return await self._read(self.database, query, is_snapshot=False, may_lag=may_lag)
 
     async def read_part(self, query: Query[Found]) -> Found:
         """A part of a download, which may go on for long: each part waits anew, and may be late."""
@@ -62,9 +59,9 @@ class Queries:
         A search can be costly, whoever asks. It takes one of people's connections, and neither payments nor other pages
         wait for it.
         """
-        seconds = self._settings.database_people_seconds + self._patience
+        seconds = self._search_seconds + self._patience
         async with self._search_turns.taken(seconds=seconds) if is_search else nullcontext():
-            database = self._people_database if is_search else self._database
+            database = self._search_database if is_search else self.database
             return await self._read(database, query, is_snapshot=True, may_lag=may_lag)
 
     async def _read(self, database: Database, query: Query[Found], *, is_snapshot: bool, may_lag: bool) -> Found:
@@ -80,4 +77,4 @@ class Queries:
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
         """One rare write that commits alone, such as a new key. Retried if nothing can have happened."""
-        return await retry.write(self._database, act, patience_seconds=self._patience)
+        return await retry.write(self.database, act, patience_seconds=self._patience)

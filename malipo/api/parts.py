@@ -1,0 +1,65 @@
+"""The parts that routes use."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from malipo.api.large_answers import LargeAnswers
+from malipo.app.accounts import Accounts
+from malipo.app.assemble import Service
+from malipo.app.health import Health
+from malipo.app.long_polls import LongPolls
+from malipo.clock import Clock
+from malipo.db.queries import Queries
+from malipo.merchants.authenticate import Authentication
+from malipo.metrics import Metrics
+from malipo.networks.routing import Networks
+from malipo.payments.batches.batches import Batches
+from malipo.payments.network_work import NetworkWork
+from malipo.payments.payments import Payments
+from malipo.recipients.look_up import RecipientNames
+from malipo.settings import Settings
+from malipo.webhooks.webhooks import Webhooks
+
+
+@dataclass(frozen=True)
+class ApiParts:
+    settings: Settings
+    clock: Clock
+    metrics: Metrics
+    health: Health
+    large_answers: LargeAnswers
+    queries: Queries  # on the connections of whoever asks: programs or people
+    authenticate: Authentication
+    accounts: Accounts
+    payments: Payments
+    batches: Batches
+    network_work: NetworkWork
+    networks: Networks
+    recipients: RecipientNames
+    webhooks: Webhooks
+    long_polls: LongPolls
+
+    @classmethod
+    def of(cls, service: Service) -> Self:
+        return cls(
+            settings=service.settings,
+            clock=service.clock,
+            metrics=service.metrics,
+            health=service.health,
+            large_answers=LargeAnswers(),
+            queries=service.queries,
+            authenticate=service.authenticate,
+            accounts=service.accounts,
+            payments=service.payments,
+            batches=service.batches,
+            network_work=service.network_work,
+            networks=service.networks,
+            recipients=RecipientNames.of(service.settings, service.networks, service.queries, service.clock),
+            webhooks=service.webhooks,
+            long_polls=service.long_polls,
+        )
+
+    def with_queries(self, queries: Queries) -> Self:
+        """The same on other connections."""
+        recipients = RecipientNames.of(self.settings, self.networks, queries, self.clock)
+        return replace(self, queries=queries, recipients=recipients)

@@ -1,0 +1,87 @@
+"""What is done with payments at networks: claim them for sending, settle them by an answer, let them lapse."""
+
+from collections.abc import Sequence
+
+from malipo import log
+from malipo.clock import Clock
+from malipo.db.group_commit import GroupCommits
+from malipo.networks.connector import Channel
+from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
+from malipo.payments.dispatch import Rules
+from malipo.payments.lapse import fail_unconnected_payouts, lapse
+from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.status_signals import StatusSignals
+from malipo.payments.store import dispatches
+from malipo.settings import Settings
+
+_MOST_LAPSED = 500
+
+
+class NetworkWork:
+    def __init__(self, commits: GroupCommits, settings: Settings, signals: StatusSignals, *, clock: Clock) -> None:
+        self._database = commits.database
+        self._settings = settings
+        self._signals = signals
+        self._clock = clock
+        self._claim = commits.group("submit", ClaimForSending(clock=clock))
+        self._settle = commits.group(
+            "settle",
+            Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
+        )
+
+    async def claim_for_sending(self, claim: Claim) -> Claimed:
+        taken = await self._claim(claim)
+        for each in [*taken.to_send, *taken.lapsed]:
+            self._signals.reached(each)
+        return taken
+
+    async def take_back(self, claim: Claim) -> None:
+        """Undo a claim of which nothing was sent."""
+        async with self._database.begin() as tx:
+            await dispatches.take_back(tx, claim.id)
+
+    async def settle(self, report: Report) -> Settled | None:
+        settled = await self._settle(report)
+        if settled is not None and settled.is_merchant_notified:
+            self._signals.wake_fan_out()
+        if settled is not None and settled.transaction.status is not settled.before:
+            self._signals.reached(settled.transaction)
+            log.info(
+                "payment.settled",
+                transaction=settled.transaction.id,
+                status=settled.transaction.status,
+                by=report.received.source,
+                network=report.received.connector,
+            )
+        return settled
+
+    async def lapse(self, channels: Sequence[Channel], *, connector: str | None) -> None:
+        """End the collections that nobody could send in time, while their connector is down or there is none."""
+        async with self._database.begin() as tx:
+            lapsed = await lapse(
+                tx,
+                channels,
+                connector=connector,
+                lapse_seconds=self._settings.lapse_seconds,
+                most=_MOST_LAPSED,
+                now=self._clock(),
+            )
+        for each in lapsed:
+            self._signals.reached(each)
+
+    async def fail_unconnected_payouts(self, channels: Sequence[Channel]) -> None:
+        """End the payouts that waited too long on channels that are not connected."""
+        async with self._database.begin() as tx:
+            failed = await fail_unconnected_payouts(
+                tx,
+                channels,
+                lapse_seconds=self._settings.payout_lapse_seconds,
+                most=_MOST_LAPSED,
+                now=self._clock(),
+            )
+        for each in failed:
+            self._signals.reached(each)
+
+    def wake_querier(self, connector: str) -> None:
+        """A status query may be due."""
+        self._signals.notifier.notify(connector)

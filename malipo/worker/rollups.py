@@ -1,0 +1,13 @@
+"""Updates the rollups: of payments, and of the statements of wallets."""
+
+from malipo.db import Database
+from malipo.ledger import statement
+from malipo.payments.counts import counter
+
+
+async def count(database: Database, *, least: int = counter.LEAST) -> bool:
+    """Whether more may be waiting."""
+    async with database.begin() as tx:
+        is_more = await counter.count(tx, least=least)
+    async with database.begin() as tx:
+        return await statement.count(tx, least=least) or is_more
