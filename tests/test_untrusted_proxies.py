@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api.health import readyz
+from malipo.api.parts import ApiParts
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.http.client_address import UntrustedProxies
@@ -65,9 +66,9 @@ def test_nothing_is_said_of_a_proxy_that_is_trusted_nor_of_a_client_of_its_own()
 
 async def test_readyz_is_ready_and_warns(database: Database) -> None:
     service = assemble(Settings(), database)
-    assert b"warnings" not in (await readyz(service, request())).body
+    assert b"warnings" not in (await readyz(ApiParts.of(service), request())).body
     service.health.untrusted_proxies.look(request(x_forwarded_for="196.41.7.9"))
-    answer = await readyz(service, request())
+    answer = await readyz(ApiParts.of(service), request())
     assert answer.status_code == 200
     (warning,) = json.loads(bytes(answer.body))["warnings"]
     assert PROXY in warning

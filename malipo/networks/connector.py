@@ -6,12 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-
-class Channel(StrEnum):
-    MPESA = "MPESA"
-    TIGO_PESA = "TIGO_PESA"
-    AIRTEL_MONEY = "AIRTEL_MONEY"
-    HALOPESA = "HALOPESA"
+from malipo.channel import Channel as Channel
 
 
 class Type(StrEnum):

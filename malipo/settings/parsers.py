@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from malipo.channel import Channel
 from malipo.settings.secret_strength import weakness_of
-
-_CHANNELS = ("MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -68,10 +67,11 @@ def networks(value: str) -> tuple[Network, ...]:
 def channel_amounts(value: str) -> tuple[tuple[str, int], ...]:
     """An amount for each channel that is named. It may be below zero."""
     pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
-    if not all(name in _CHANNELS and re.fullmatch(r"-?[0-9]{1,15}", amount) for name, _, amount in pairs):
+    channels = list(Channel)
+    if not all(name in channels and re.fullmatch(r"-?[0-9]{1,15}", amount) for name, _, amount in pairs):
         raise ValueError(
             f"must be amounts of channels with commas between them, such as MPESA=5000000; the channels are "
-            f"{', '.join(_CHANNELS)}"
+            f"{', '.join(channels)}"
         )
     return tuple((name, int(amount)) for name, _, amount in pairs)
 

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api import health
+from malipo.api.parts import ApiParts
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.db.database_clock import ClockSkew, Sample, sample_of, surest
@@ -58,7 +59,7 @@ def ahead_by(difference: timedelta) -> Callable[[], datetime]:
 
 async def _ready(service: Service) -> tuple[int, Any]:
     scope = {"type": "http", "method": "GET", "path": "/readyz", "headers": [], "query_string": b""}
-    answer = await health.readyz(service, Request(scope))
+    answer = await health.readyz(ApiParts.of(service), Request(scope))
     return answer.status_code, json.loads(bytes(answer.body))
 
 

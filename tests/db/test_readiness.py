@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.api.health import readyz
+from malipo.api.parts import ApiParts
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database, ReadOnly
 from malipo.restore import hold
@@ -22,7 +23,9 @@ NO_GRACE = replace(Settings(), ready_grace_seconds=0)
 
 async def look(service: Service) -> tuple[int, str]:
     """The status, and the reason or the warning."""
-    answer = await readyz(service, Request({"type": "http", "method": "GET", "path": "/readyz", "headers": []}))
+    answer = await readyz(
+        ApiParts.of(service), Request({"type": "http", "method": "GET", "path": "/readyz", "headers": []})
+    )
     body = json.loads(bytes(answer.body))
     return answer.status_code, body["error"] if "error" in body else " ".join(body.get("warnings", []))
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from malipo import clock, log
 from malipo.api import health
+from malipo.api.parts import ApiParts
 from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor
@@ -77,7 +78,7 @@ async def test_a_process_is_not_ready_before_it_has_seen_the_schema(
     service = assemble(Settings(**NO_LIMITS), empty)
     service.health.monitor.schema = unseen
     scope = {"type": "http", "method": "GET", "path": "/readyz", "headers": [], "query_string": b""}
-    answer = await health.readyz(service, Request(scope))
+    answer = await health.readyz(ApiParts.of(service), Request(scope))
     assert answer.status_code == 503
     assert "The schema of the database was not seen yet." in bytes(answer.body).decode()
     assert logged(stream) == []

@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.api.health import readyz
+from malipo.api.parts import ApiParts
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.restore import hold
@@ -44,7 +45,7 @@ async def test_the_reason_of_a_hold_or_fence_is_for_this_machine_or_whoever_has_
     await close(service)
 
     async def said(request: Request) -> str:
-        answer = await readyz(service, request)
+        answer = await readyz(ApiParts.of(service), request)
         assert (answer.status_code, answer.headers["x-error-code"]) == (503, "not_ready")
         return str(json.loads(bytes(answer.body))["error"])
 

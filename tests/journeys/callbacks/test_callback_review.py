@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 
 from malipo.api import callbacks
+from malipo.api.parts import ApiParts
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
@@ -74,7 +75,7 @@ async def say_paid(service: Service, made: Transaction) -> None:
         "client": ("41.59.0.7", 1),
         "query_string": b"",
     }
-    assert (await callbacks.receive(service, Request(scope, receive))).status_code == 200
+    assert (await callbacks.receive(ApiParts.of(service), Request(scope, receive))).status_code == 200
 
 
 async def test_above_the_amount_an_operator_credits_it_and_below_the_callback_does(
