@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "Airtel's refused enquiry is a refused payment",
-        "of_enquiry",
+        "of_query",
         "if reply.status >= 400 and answer.verdict is not Verdict.MISSING:",
         "if False:",
         "A payout that was paid is given back, because the enquiry was refused.",

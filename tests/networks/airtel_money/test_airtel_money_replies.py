@@ -103,7 +103,7 @@ def read_payment(reply: Reply, type_: Type) -> Answer:
 
 
 def read_enquiry(reply: Reply, type_: Type) -> Answer:
-    return airtel_money_replies.of_enquiry(received(reply), ORDERS[type_])
+    return airtel_money_replies.of_query(received(reply), ORDERS[type_])
 
 
 @pytest.mark.parametrize(("type_", "code", "on_payment", "on_enquiry"), CODES)

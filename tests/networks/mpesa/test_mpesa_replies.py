@@ -78,7 +78,7 @@ def test_the_code_decides_and_not_the_http_status(
     for order, outcome in ((COLLECTION, collection), (DISBURSEMENT, disbursement)):
         for each in (status, 201, 401, 409, 422):
             reply = received(coded(each, code, key=order.key))
-            assert mpesa_replies.session_trouble(reply) == "", "it is no session that ended"
+            assert mpesa_replies.of_refused_session(reply) is None, "it is no session that ended"
             answer = mpesa_replies.of_payment(reply, order)
             outcome.check(answer)
             assert answer.provider_reference is None
@@ -203,7 +203,7 @@ async def test_a_query_answered_without_a_word_says_nothing(server: ScriptedServ
 @pytest.mark.parametrize(("code", "status", "outcome"), QUERY_CODES)
 def test_a_query_that_failed_says_nothing_of_the_payment(code: str, status: int, outcome: Outcome) -> None:
     def read(reply: Reply) -> Answer:
-        assert mpesa_replies.session_trouble(received(reply)) == "", "it is no session that ended"
+        assert mpesa_replies.of_refused_session(received(reply)) is None, "it is no session that ended"
         return mpesa_replies.of_query(received(reply))
 
     for each in (status, 200, 401):
