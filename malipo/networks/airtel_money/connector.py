@@ -34,6 +34,7 @@ from malipo.networks.connector import (
     Type,
 )
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import CannotFetch, FetchedLine
 from malipo.networks.text import cleaned
 from malipo.settings.networks import AirtelMoneySettings
@@ -43,6 +44,11 @@ _encode = msgspec.json.Encoder().encode
 
 class AirtelMoney:
     name = "airtel_money"
+    requirements = Requirements(
+        address="airtel_money_base_url",
+        needs=("airtel_money_client_id", "airtel_money_client_secret", "airtel_money_pin", "airtel_money_public_key"),
+        encrypted=(("airtel_money_pin", "airtel_money_public_key"),),
+    )
     statement_profile = "airtel-summary"
 
     def __init__(self, settings: AirtelMoneySettings, http_client: HttpClient) -> None:

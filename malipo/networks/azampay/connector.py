@@ -26,6 +26,7 @@ from malipo.networks.connector import (
     Type,
 )
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.settings.networks import AzampaySettings
 
@@ -35,6 +36,19 @@ _PATH = "/api/v1/azampay"
 
 class Azampay:
     name = "azampay"
+    requirements = Requirements(
+        address="azampay_base_url",
+        needs=(
+            "azampay_authenticator_url",
+            "azampay_app_name",
+            "azampay_client_id",
+            "azampay_client_secret",
+            "azampay_public_key",
+            "azampay_source_account",
+            "azampay_source_name",
+        ),
+        query=("azampay_query",),
+    )
 
     def __init__(self, settings: AzampaySettings, http_client: HttpClient) -> None:
         self._settings = settings

@@ -30,6 +30,7 @@ from malipo.networks.connector import (
 )
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
 from malipo.networks.name_lookup import MinuteLimit
+from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import FetchedLine
 from malipo.settings.networks import ClickpesaSettings
 
@@ -40,6 +41,10 @@ _MOST_OF_A_STATEMENT = 64 * 1024 * 1024  # It comes in one piece: some 300,000 l
 
 class Clickpesa:
     name = "clickpesa"
+    requirements = Requirements(
+        address="clickpesa_base_url",
+        needs=("clickpesa_client_id", "clickpesa_api_key"),
+    )
     statement_profile = "clickpesa-api"
 
     def __init__(self, settings: ClickpesaSettings, http_client: HttpClient) -> None:

@@ -25,6 +25,7 @@ from malipo.networks.connector import (
 from malipo.networks.halopesa import callbacks, codes, replies
 from malipo.networks.http import xml
 from malipo.networks.http.client import HttpClient, Lost, Unsent
+from malipo.networks.requirements import Requirements
 from malipo.settings.networks import HalopesaSettings
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
@@ -36,6 +37,11 @@ _TROUBLE = (408, 502, 503, 504)
 
 class Halopesa:
     name = "halopesa"
+    requirements = Requirements(
+        address="halopesa_url",
+        needs=("halopesa_username", "halopesa_password", "halopesa_secret_key", "halopesa_account"),
+        query=(),
+    )
 
     def __init__(
         self, settings: HalopesaSettings, http_client: HttpClient, *, clock: Callable[[], datetime] = clocks.now

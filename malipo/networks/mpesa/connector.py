@@ -16,6 +16,7 @@ from malipo.networks.calls import TokenCalls, TokenWire
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies
+from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.networks.token_cache import Token
 from malipo.settings.networks import MpesaSettings
@@ -25,6 +26,11 @@ _encode = msgspec.json.Encoder().encode
 
 class Mpesa:
     name = "mpesa"
+    requirements = Requirements(
+        address="mpesa_base_url",
+        needs=("mpesa_api_key", "mpesa_public_key", "mpesa_service_provider_code"),
+        encrypted=(("mpesa_api_key", "mpesa_public_key"),),
+    )
 
     def __init__(self, settings: MpesaSettings, http_client: HttpClient) -> None:
         assert settings.mpesa_base_url

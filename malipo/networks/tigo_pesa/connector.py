@@ -15,6 +15,7 @@ from malipo.networks.calls import TokenCalls, TokenWire, heard, refused_by_401
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
 from malipo.networks.http import xml
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.networks.tigo_pesa import callbacks, codes, replies
 from malipo.settings.networks import TigoPesaSettings
@@ -24,6 +25,19 @@ _encode = msgspec.json.Encoder().encode
 
 class TigoPesa:
     name = "tigo_pesa"
+    requirements = Requirements(
+        address="tigo_pesa_push_url",
+        needs=(
+            "tigo_pesa_token_url",
+            "tigo_pesa_disbursement_url",
+            "tigo_pesa_username",
+            "tigo_pesa_password",
+            "tigo_pesa_biller_msisdn",
+            "tigo_pesa_account_msisdn",
+            "tigo_pesa_pin",
+        ),
+        query=("tigo_pesa_query_url",),
+    )
 
     def __init__(self, settings: TigoPesaSettings, http_client: HttpClient) -> None:
         self._settings = settings
