@@ -220,7 +220,7 @@ async def test_a_callback_that_cannot_be_understood_is_refused(network: Network,
 
 
 TEXTS = ["", " ", "a b", "../x", "../../x", "0K3ABCDEFGHJ1234'--", "A" * 10_000, "x" * 31, "\u0660\u0661"]
-NOT_TEXTS = [None, 7, True, [], {}, ["0K3ABCDEFGHJ1234"], "0K3ABCDE\x00GHJ123", "\x00", rb'"\ud800"']
+NOT_TEXTS: list[object] = [None, 7, True, [], {}, ["0K3ABCDEFGHJ1234"], "0K3ABCDE\x00GHJ123", "\x00", rb'"\ud800"']
 
 
 @EACH

@@ -298,17 +298,3 @@ async def test_too_many_requests_means_that_this_one_was_not_taken_in(
     connector = airtel()
     assert (await connector.send(ORDERS[type_])).verdict is Verdict.UNSENT
     UNKNOWN.check(await connector.ask(ORDERS[type_]))
-
-
-@TYPES
-async def test_a_reply_that_names_another_payment_is_not_believed(
-    server: ScriptedServer, airtel: Connect, type_: Type
-) -> None:
-    other = order(key="0K3ABCDEFGHJ9999")
-    server.expect(GET_TOKEN, TOKEN_GIVEN)
-    connector = airtel()
-    for letters in ("TS", "TF"):
-        server.expect(PAY[type_], told(other, letters, code="DP00900001001", success=True))
-        server.expect(ASK[type_], told(other, letters, code="DP00900001001", success=True))
-        UNKNOWN.check(await connector.send(ORDERS[type_]))
-        UNKNOWN.check(await connector.ask(ORDERS[type_]))

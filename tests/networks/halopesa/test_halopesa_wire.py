@@ -106,15 +106,6 @@ async def test_a_reply_is_read_by_its_code(
     outcome.check(await pushed(server, halopesa, reply(code)))
 
 
-@pytest.mark.parametrize(("code", "outcome", "_last"), CODES)
-async def test_a_gateway_in_trouble_says_nothing_whatever_the_code(
-    server: ScriptedServer, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
-) -> None:
-    answer = await pushed(server, halopesa, reply(code, status="500 Internal Server Error"))
-    UNKNOWN.check(answer)
-    assert answer.is_fault
-
-
 async def test_an_accepted_push_is_not_yet_paid_even_if_it_says_that_it_is_the_last_word(
     server: ScriptedServer, halopesa: Connect
 ) -> None:
@@ -138,17 +129,6 @@ async def test_a_reply_in_a_default_namespace_is_read(server: ScriptedServer, ha
         "</HaloPesaServiceAPIResponse></Body></Envelope>"
     )
     PENDING.check(await pushed(server, halopesa, http("200 OK", body, media_type="text/xml")))
-
-
-@pytest.mark.parametrize("code", ["0", "9009", "9003"])
-async def test_a_reply_that_names_another_payment_is_not_believed(
-    server: ScriptedServer, halopesa: Connect, code: str
-) -> None:
-    UNKNOWN.check(await pushed(server, halopesa, reply(code, referenceid="0K3ABCDEFGHJ9999")))
-
-
-async def test_a_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, halopesa: Connect) -> None:
-    PENDING.check(await pushed(server, halopesa, reply("0", referenceid="")))
 
 
 @pytest.mark.parametrize(
