@@ -47,11 +47,8 @@ def order(**changes: object) -> Order:
 
 
 def check_enquiry(answer: Answer, status: int, outcome: Outcome) -> None:
-    """By the table, where the enquiry went well; one that was itself refused may also say nothing."""
-    if status == 200 or outcome is MISSING:
-        outcome.check(answer)
-    else:
-        assert answer.verdict in (outcome.verdict, Verdict.UNKNOWN)
+    """By the table, where the enquiry went well; one that was itself refused says nothing."""
+    (outcome if status == 200 or outcome is MISSING else UNKNOWN).check(answer)
 
 
 @pytest.mark.parametrize("reply", [ACCEPTED, ACCEPTED_WITH_A_POINT])
