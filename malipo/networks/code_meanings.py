@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from malipo.networks.answers import misconfigured
 from malipo.networks.connector import Answer, FailureCode, Verdict
-from malipo.networks.token_auth import misconfigured
 
 
 class Meaning(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,10 +13,10 @@ from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa.connector import Mpesa
 from malipo.networks.name_lookup import NameLookup
+from malipo.networks.requirements import Requirements
 from malipo.networks.tigo_pesa.connector import TigoPesa
 from malipo.settings import Settings
 from malipo.settings.environment import BadSettings, variable
-from malipo.settings.network_requirements import REQUIREMENTS, is_connected, missing_settings
 from malipo.settings.parsers import Network
 
 Route = tuple[Channel, Type]
@@ -24,10 +24,10 @@ Route = tuple[Channel, Type]
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """How one connector is made, and what it can carry. What it needs is in `settings/network_requirements.py`."""
+    """How one connector is made, what it needs, and what it can carry."""
 
     make: Callable[[Settings, HttpClient], Connector]
-    encrypted: tuple[tuple[str, str], ...] = ()  # a secret, and the public key that it is encrypted with
+    requirements: Requirements
     carries: tuple[Route, ...]
     by_default: tuple[Route, ...]  # of what it carries, what is its own unless a setting says otherwise
 
@@ -42,33 +42,37 @@ _HALOPESA_COLLECTIONS = ((Channel.HALOPESA, Type.COLLECTION),)
 _KINDS: dict[str, _Kind] = {
     "mpesa": _Kind(
         make=Mpesa,
-        encrypted=(("mpesa_api_key", "mpesa_public_key"),),
+        requirements=Mpesa.requirements,
         carries=_both(Channel.MPESA),
         by_default=_both(Channel.MPESA),
     ),
     "airtel_money": _Kind(
         make=AirtelMoney,
-        encrypted=(("airtel_money_pin", "airtel_money_public_key"),),
+        requirements=AirtelMoney.requirements,
         carries=_both(Channel.AIRTEL_MONEY),
         by_default=_both(Channel.AIRTEL_MONEY),
     ),
     "tigo_pesa": _Kind(
         make=TigoPesa,
+        requirements=TigoPesa.requirements,
         carries=_both(Channel.TIGO_PESA),
         by_default=_both(Channel.TIGO_PESA),
     ),
     "halopesa": _Kind(
         make=Halopesa,
+        requirements=Halopesa.requirements,
         carries=_HALOPESA_COLLECTIONS,
         by_default=_HALOPESA_COLLECTIONS,
     ),
     "clickpesa": _Kind(
         make=Clickpesa,
+        requirements=Clickpesa.requirements,
         carries=tuple(route for channel in Channel for route in _both(channel)),
         by_default=_HALOPESA_PAYOUTS,
     ),
     "azampay": _Kind(
         make=Azampay,
+        requirements=Azampay.requirements,
         carries=tuple((channel, Type.DISBURSEMENT) for channel in Channel),
         by_default=(),
     ),
@@ -114,7 +118,7 @@ class Networks:
 
 def connect(settings: Settings, http_client: HttpClient) -> Networks:
     """Everything that is connected. BadSettings says what is missing, one sentence each."""
-    connected = {name: kind for name, kind in _KINDS.items() if is_connected(settings, name)}
+    connected = {name: kind for name, kind in _KINDS.items() if kind.requirements.is_connected(settings)}
     routes, misrouted = _routes(settings, connected)
     wrong = [sentence for name, kind in connected.items() for sentence in _wrong(settings, name, kind)] + misrouted
     if wrong:
@@ -144,7 +148,7 @@ def unconnected_routes(routes: Collection[Route]) -> list[Route]:
 
 def find_unconnected(settings: Settings) -> list[Route]:
     """The same by the settings alone, for who has no need of connectors."""
-    connected = {name: kind for name, kind in _KINDS.items() if is_connected(settings, name)}
+    connected = {name: kind for name, kind in _KINDS.items() if kind.requirements.is_connected(settings)}
     return unconnected_routes(_routes(settings, connected)[0])
 
 
@@ -165,17 +169,19 @@ def _routes(settings: Settings, connected: Mapping[str, _Kind]) -> tuple[dict[Ro
 
 
 def _wrong(settings: Settings, name: str, kind: _Kind) -> list[str]:
-    missing = missing_settings(settings, name)
-    missing += [sentence for secret, key in kind.encrypted if (sentence := _unencryptable(settings, secret, key))]
-    return missing or _unmakeable(settings, name, kind)
+    missing = kind.requirements.missing(settings, name)
+    missing += [
+        sentence for secret, key in kind.requirements.encrypted if (sentence := _unencryptable(settings, secret, key))
+    ]
+    return missing or _unmakeable(settings, kind)
 
 
-def _unmakeable(settings: Settings, name: str, kind: _Kind) -> list[str]:
+def _unmakeable(settings: Settings, kind: _Kind) -> list[str]:
     """Errors that only making the connector shows, such as a key that is too short for what it signs."""
     try:
         kind.make(settings, HttpClient())
     except ValueError as error:
-        return [f"{variable(REQUIREMENTS[name].address)} is set, but it cannot be connected: {error}."]
+        return [f"{variable(kind.requirements.address)} is set, but it cannot be connected: {error}."]
     return []
 
 

@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+# And for how many seconds it is good.
+Token = tuple[str, float]
+
 
 class TokenCache:
-    def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]]) -> None:
+    def __init__(self, fetch: Callable[[], Awaitable[Token]]) -> None:
         self._fetch = fetch
         self._value: str | None = None
         self._good_until = 0.0

@@ -1,7 +1,7 @@
 """Everything an operator can set: one frozen object, read once from `MALIPO_…` and handed down.
 
 Here they are declared. How they are read, and what becomes of a name we do not know, is in `environment.py`; how a
-secret is read from a file in `secret_files.py`, and which settings a network needs in `network_requirements.py`.
+secret is read from a file in `secret_files.py`. Which settings a network needs stands in its connector.
 `docs/settings.md` is kept in step with this file by a test.
 """
 

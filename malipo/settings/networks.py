@@ -1,7 +1,7 @@
 """What the networks' contracts and portals give to an operator, and what differs from one application to another.
 
 Nothing of this was published for certain, so nothing of it is a constant in the connectors. A network is connected
-when its address is set; `network_requirements.py` says what else it then needs.
+when its address is set; `requirements` of its connector says what else it then needs.
 """
 
 import re

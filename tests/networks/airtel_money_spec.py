@@ -63,6 +63,10 @@ def settings(port: int) -> dict[str, Any]:
     }
 
 
+CALLED_BACK = (
+    b'{"id":"0K3ABCDEFGHJ1234","message":"Paid TZS 1,500 to Duka","status_code":"TS",'
+    b'"airtel_money_id":"MP210603.1234.L06941"}'
+)
 TOKEN_GIVEN = http(
     "200 OK", '{"token_type":"bearer","access_token":"Zt8Kq1Xn4Wv7Yb0Lc3Md6Pf9Rg2Sh5Tj","expires_in":"180"}'
 )

@@ -59,6 +59,12 @@ def settings(port: int) -> dict[str, Any]:
     }
 
 
+CALLED_BACK = (
+    b'{"input_OriginalConversationID":"4f1b5c0d9e8a47f3b2a1c6d7e8f90123","input_TransactionID":"0YZ1XQ7BC4DE",'
+    b'"input_ResultCode":"INS-0","input_ResultDesc":"Request processed successfully",'
+    b'"input_ThirdPartyConversationID":"0K3ABCDEFGHJ1234"}'
+)
+
 SESSION_GIVEN = http(
     "200 OK",
     '{"output_ResponseCode":"INS-0","output_ResponseDesc":"Request processed successfully",'

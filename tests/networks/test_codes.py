@@ -81,7 +81,7 @@ def of_airtel(order: Order) -> Callable[[ReceivedReply], Answer]:
 
 
 def of_airtels_enquiry(order: Order) -> Callable[[ReceivedReply], Answer]:
-    return lambda reply: airtel_money_replies.of_enquiry(reply, order)
+    return lambda reply: airtel_money_replies.of_query(reply, order)
 
 
 def of_tigos_query(reply: ReceivedReply) -> Answer:

@@ -47,6 +47,13 @@ def settings(port: int) -> dict[str, Any]:
     }
 
 
+CALLED_BACK: dict[str, object] = {
+    "Status": True,
+    "Description": "Transaction successful",
+    "MFSTransactionID": RECEIPT,
+    "ReferenceID": "MLP0K3ABCDEFGHJ1234",
+    "Amount": "1500",
+}
 TOKEN_GIVEN = http(
     "200 OK", '{"access_token":"Tg8Kq1Xn4Wv7Yb0Lc3Md6Pf9Rg2Sh5Tj","token_type":"bearer","expires_in":86399}'
 )

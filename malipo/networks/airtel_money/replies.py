@@ -9,15 +9,26 @@ from typing import Any
 import msgspec
 
 from malipo.networks.airtel_money import codes
+from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Answer, Balance, Order, Recipient, Type, Verdict
-from malipo.networks.http.client import Reply, receipt_of, text_of
+from malipo.networks.http.client import Reply, receipt_of, seconds_of, text_of, token_of
 from malipo.networks.name_lookup import name_in
 from malipo.networks.text import shillings_in
-from malipo.networks.token_auth import nothing_sent
+from malipo.networks.token_cache import Token
 
 NETWORK = "Airtel Money"
 _NO_SUCH_USER = "DP02200000002"
+_TOKEN_MARGIN_SECONDS = 30
+
+
+def of_token(reply: Reply) -> Token | Answer:
+    said = reply.json() or {}
+    if token := token_of(said.get("access_token")):
+        return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
+    if reply.status in (400, 401, 403) and text_of(said.get("error")):
+        return misconfigured(NETWORK, f"HTTP {reply.status}", text_of(said.get("error_description")))
+    return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -34,7 +45,7 @@ def of_payment(reply: Reply, order: Order) -> Answer:
     return _of_code(codes.REPLIES[order.type], reply, said, has_alert=True)
 
 
-def of_enquiry(reply: Reply, order: Order) -> Answer:
+def of_query(reply: Reply, order: Order) -> Answer:
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
@@ -60,7 +71,7 @@ def of_balance(reply: Reply, currency: str) -> Balance:
     return Balance(amount=shillings_in(data.get("balance")), code="balance", detail=text_of(data.get("balance")))
 
 
-def of_user(reply: Reply, number: str) -> Recipient:
+def of_name(reply: Reply, number: str) -> Recipient:
     """Only its own code says that a number has no account: a 404 alone may be a wrong path."""
     said = reply.json()
     if said is None or reply.is_fault:

@@ -1,20 +1,40 @@
-"""Parses AzamPay's replies: to a payout, to a query, to a look-up of a name. Pure."""
+"""Parses AzamPay's replies: to the request for a token, to a payout, to a query, to a look-up of a name."""
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from malipo import clock
+from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.azampay import codes
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, FailureCode, Order, Recipient, Verdict
-from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of, token_of
 from malipo.networks.name_lookup import name_in
 from malipo.networks.text import reason_in
+from malipo.networks.token_cache import Token
 
 NETWORK = "AzamPay"
+# Tokens are good for hours; one whose end is not understood is used for a shorter time.
+_LEAST_SECONDS, _USUAL_SECONDS, _MOST_SECONDS = 60.0, 3000.0, 6 * 3600.0
+_MARGIN_SECONDS = 60.0
 _NETWORK_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+
+def of_token(reply: Reply) -> Token | Answer:
+    said = reply.json() or {}
+    given = said.get("data")
+    given = given if isinstance(given, dict) else {}
+    token = token_of(given.get("accessToken"))
+    if token and reply.status < 300 and said.get("success") is not False:
+        return token, _seconds_until(given.get("expire"))
+    # 423: the name, the id or the secret of the application is wrong.
+    if reply.status in (400, 401, 403, 423) and (message := message_of(said)):
+        return misconfigured(NETWORK, f"HTTP {reply.status}", message)
+    return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_payment(reply: Reply) -> Answer:
@@ -103,3 +123,15 @@ def _is_about(order: Order, said: Mapping[str, Any]) -> bool:
     if ours not in ("", order.key) or (order.network_id is not None and theirs not in ("", order.network_id)):
         return False
     return ours == order.key or (order.network_id is not None and theirs == order.network_id)
+
+
+def _seconds_until(expire: object) -> float:
+    """How long a token is used. A time without a zone is not understood: it may be theirs."""
+    try:
+        ends = datetime.fromisoformat(text_of(expire))
+    except ValueError:
+        return _USUAL_SECONDS
+    if ends.tzinfo is None:
+        return _USUAL_SECONDS
+    seconds = (ends - clock.now()).total_seconds() - _MARGIN_SECONDS
+    return min(max(seconds, _LEAST_SECONDS), _MOST_SECONDS)

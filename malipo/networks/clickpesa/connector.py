@@ -1,17 +1,18 @@
 """ClickPesa, an aggregator: one contract that reaches every channel, both ways, with a query for both.
 
-Its webhook events and the checksum of bodies, theirs and ours, are in `clickpesa_callbacks.py`. There is no event for a
-payout that is done, so payouts are ended by the query. What replies say is in `clickpesa_replies.py`, what their words
-mean in `clickpesa_codes.py`.
+The checksum of bodies, theirs and ours, is in `callbacks.py`. There is no event for a payout that is done, so payouts
+are ended by the query.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from malipo import randomness
+from malipo.networks.answers import failed_query, unknown_balance, unknown_recipient
+from malipo.networks.calls import TokenCalls, TokenWire, refused_by_401
 from malipo.networks.clickpesa import callbacks, replies
 from malipo.networks.clickpesa.callbacks import checksum_of
 from malipo.networks.clickpesa.statements import statement
@@ -27,21 +28,23 @@ from malipo.networks.connector import (
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
-from malipo.networks.http.connection import MOST_OF_A_BODY
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
 from malipo.networks.name_lookup import MinuteLimit
+from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import FetchedLine
-from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
-_TOKEN_SECONDS = 3600 - 60
 _PREVIEW_AMOUNT = 1000  # Nothing is paid, but a preview needs an amount.
 _MOST_OF_A_STATEMENT = 64 * 1024 * 1024  # It comes in one piece: some 300,000 lines.
 
 
 class Clickpesa:
     name = "clickpesa"
+    requirements = Requirements(
+        address="clickpesa_base_url",
+        needs=("clickpesa_client_id", "clickpesa_api_key"),
+    )
     statement_profile = "clickpesa-api"
 
     def __init__(self, settings: ClickpesaSettings, http_client: HttpClient) -> None:
@@ -51,7 +54,13 @@ class Clickpesa:
         self.timeout_seconds: float = settings.clickpesa_timeout_seconds
         self.concurrency = settings.clickpesa_concurrency
         self._look_ups = MinuteLimit(settings.clickpesa_lookups_per_minute)
-        self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
+        wire = TokenWire(
+            request=self._request_token,
+            read=replies.of_token,
+            headers=_headers,
+            refusal=refused_by_401(replies.NETWORK),
+        )
+        self._calls = TokenCalls(http_client, wire, base=self._base, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # 409
@@ -72,21 +81,17 @@ class Clickpesa:
             if order.type is Type.COLLECTION
             else "/payouts/create-mobile-money-payout"
         )
-        reply = await self._call("POST", path, self._with_checksum(body))
+        reply = await self._calls.call("POST", path, self._with_checksum(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
-        reply = await self._call("GET", f"/{kind}/{order.key}")
-        if isinstance(reply, Answer):
-            return failed_query(reply)
-        return replies.of_query(reply, order)
+        reply = await self._calls.call("GET", f"/{kind}/{order.key}")
+        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)
 
     async def balance(self) -> Balance:
-        reply = await self._call("GET", "/account/balance")
-        if isinstance(reply, Answer):
-            return Balance(code=reply.code, detail=reply.detail)
-        return replies.of_balance(reply)
+        reply = await self._calls.call("GET", "/account/balance")
+        return unknown_balance(reply) if isinstance(reply, Answer) else replies.of_balance(reply)
 
     def looks_up(self, channel: Channel) -> bool:
         return self._settings.clickpesa_lookups_per_minute > 0
@@ -102,17 +107,15 @@ class Clickpesa:
             "orderReference": f"NAME{randomness.token_hex(8).upper()}",  # longer than any key of a payment
             "phoneNumber": number,
         }
-        reply = await self._call("POST", "/payouts/preview-mobile-money-payout", self._with_checksum(body))
-        if isinstance(reply, Answer):
-            return Recipient(code=reply.code, detail=reply.detail)
-        return replies.of_preview(reply, channel, number)
+        reply = await self._calls.call("POST", "/payouts/preview-mobile-money-payout", self._with_checksum(body))
+        return unknown_recipient(reply) if isinstance(reply, Answer) else replies.of_name(reply, channel, number)
 
     async def probe(self) -> Answer:
-        return await self._authorised.probe()
+        return await self._calls.probe()
 
     def fetch_statement(self, begins: datetime, ends: datetime) -> AsyncIterator[FetchedLine]:
         return statement(
-            lambda path: self._call("GET", path, most_of_a_body=_MOST_OF_A_STATEMENT), begins=begins, ends=ends
+            lambda path: self._calls.call("GET", path, most_of_a_body=_MOST_OF_A_STATEMENT), begins=begins, ends=ends
         )
 
     def read(self, callback: Callback) -> News | None:
@@ -126,26 +129,8 @@ class Clickpesa:
             return _encode(body)
         return _encode(body | {"checksum": checksum_of(body, self._settings)})
 
-    async def _call(
-        self, method: str, path: str, body: bytes | None = None, *, most_of_a_body: int = MOST_OF_A_BODY
-    ) -> Reply | Answer:
-        reply = await self._authorised.call(
-            lambda token, seconds: self._http_client.call(
-                method,
-                self._base + path,
-                headers={"Authorization": token, "Content-Type": "application/json"},
-                body=body,
-                timeout_seconds=seconds,
-                most_of_a_body=most_of_a_body,
-            ),
-            is_over=lambda reply: reply.status == 401,
-        )
-        if isinstance(reply, Reply) and reply.status == 401:
-            return misconfigured(replies.NETWORK, "HTTP 401", "the token is not accepted")
-        return reply
-
-    async def _fetch_token(self) -> tuple[str, float]:
-        reply = await self._http_client.call(
+    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+        return self._http_client.call(
             "POST",
             self._base + "/generate-token",
             headers={
@@ -154,14 +139,7 @@ class Clickpesa:
             },
             timeout_seconds=self.timeout_seconds,
         )
-        if isinstance(reply, Unsent | Lost):
-            raise NoToken(nothing_sent("token", reply.reason))
-        said = reply.json() or {}
-        # It begins with "Bearer " already.
-        given = said.get("token")
-        token = token_of(given.removeprefix("Bearer").strip() if isinstance(given, str) else None)
-        if token and reply.status < 300:
-            return f"Bearer {token}", _TOKEN_SECONDS
-        if reply.status in (400, 401, 403) and text_of(said.get("message")):
-            raise NoToken(misconfigured(replies.NETWORK, f"HTTP {reply.status}", text_of(said["message"])))
-        raise NoToken(nothing_sent(f"HTTP {reply.status}"))
+
+
+def _headers(token: str, body: bytes | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}

@@ -5,16 +5,18 @@ from typing import Any
 
 import msgspec
 
+from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.clickpesa import codes
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, Balance, Channel, Order, Recipient, Verdict
-from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of, token_of
 from malipo.networks.name_lookup import name_in
 from malipo.networks.text import reason_in, shillings_in
-from malipo.networks.token_auth import nothing_sent
+from malipo.networks.token_cache import Token
 
 NETWORK = "ClickPesa"
 _CURRENCY = "TZS"
+_TOKEN_SECONDS = 3600 - 60
 # How the name of a provider begins, in capital letters without anything between them.
 _PROVIDERS = {
     Channel.MPESA: ("MPESA", "VODA"),
@@ -22,6 +24,18 @@ _PROVIDERS = {
     Channel.AIRTEL_MONEY: ("AIRTEL",),
     Channel.HALOPESA: ("HALO",),
 }
+
+
+def of_token(reply: Reply) -> Token | Answer:
+    said = reply.json() or {}
+    # It begins with "Bearer " already.
+    given = said.get("token")
+    token = token_of(given.removeprefix("Bearer").strip() if isinstance(given, str) else None)
+    if token and reply.status < 300:
+        return token, _TOKEN_SECONDS
+    if reply.status in (400, 401, 403) and text_of(said.get("message")):
+        return misconfigured(NETWORK, f"HTTP {reply.status}", text_of(said["message"]))
+    return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -67,7 +81,7 @@ def of_balance(reply: Reply) -> Balance:
     return Balance(amount=shillings_in(ours[0].get("balance")), code="balance", detail=text_of(ours[0].get("balance")))
 
 
-def of_preview(reply: Reply, channel: Channel, number: str) -> Recipient:
+def of_name(reply: Reply, channel: Channel, number: str) -> Recipient:
     """The receiver of a payout that is not made. They choose the network by the number: another's name is none."""
     said = reply.json()
     if said is None or reply.is_fault:

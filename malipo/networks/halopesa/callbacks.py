@@ -4,7 +4,7 @@ import msgspec
 
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Acknowledgement, Answer, Callback, FailureCode, News, Verdict
-from malipo.networks.halopesa.codes import NETWORK
+from malipo.networks.halopesa.replies import NETWORK
 from malipo.networks.http import xml
 from malipo.networks.http.client import amount_of, key_of, receipt_of, text_of
 from malipo.networks.text import reason_in

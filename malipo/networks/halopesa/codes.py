@@ -9,7 +9,6 @@ from collections.abc import Collection
 from malipo.networks.code_meanings import Table, confirmed, refused, refuses_us, unknown, waiting
 from malipo.networks.connector import FailureCode
 
-NETWORK = "HaloPesa"
 _INTEGRATIONS = "public integrations (3)"
 
 REPLIES: Table = {

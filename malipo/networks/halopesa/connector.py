@@ -1,7 +1,7 @@
 """HaloPesa, direct: a SOAP push with a checksum, and its result by callback. Collections only.
 
 No query is published, so a payment ends only by callback. It is unsigned: it counts only from the addresses that the
-operator has listed (`halopesa_callbacks.py`). What codes mean is in `halopesa_codes.py`.
+operator has listed.
 """
 
 import hashlib
@@ -9,10 +9,9 @@ from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from malipo import clock as clocks
-from malipo.networks.code_meanings import answer_of
+from malipo.networks.answers import misconfigured, nothing_sent
+from malipo.networks.calls import heard
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,
@@ -23,11 +22,10 @@ from malipo.networks.connector import (
     Type,
     Verdict,
 )
-from malipo.networks.halopesa import callbacks, codes
-from malipo.networks.halopesa.codes import NETWORK
+from malipo.networks.halopesa import callbacks, codes, replies
 from malipo.networks.http import xml
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, receipt_of, text_of
-from malipo.networks.token_auth import misconfigured, nothing_sent
+from malipo.networks.http.client import HttpClient, Lost, Unsent
+from malipo.networks.requirements import Requirements
 from malipo.settings.networks import HalopesaSettings
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
@@ -39,6 +37,11 @@ _TROUBLE = (408, 502, 503, 504)
 
 class Halopesa:
     name = "halopesa"
+    requirements = Requirements(
+        address="halopesa_url",
+        needs=("halopesa_username", "halopesa_password", "halopesa_secret_key", "halopesa_account"),
+        query=(),
+    )
 
     def __init__(
         self, settings: HalopesaSettings, http_client: HttpClient, *, clock: Callable[[], datetime] = clocks.now
@@ -58,19 +61,17 @@ class Halopesa:
 
     async def send(self, order: Order) -> Answer:
         if order.type is not Type.COLLECTION:
-            return misconfigured(NETWORK, "no payouts", "it pays out through an aggregator")
-        reply = await self._http_client.call(
-            "POST",
-            self._settings.halopesa_url or "",
-            headers={"Content-Type": "text/xml;charset=UTF-8", "SOAPAction": '""'},
-            body=self._envelope(order),
-            timeout_seconds=self.timeout_seconds,
+            return misconfigured(replies.NETWORK, "no payouts", "it pays out through an aggregator")
+        reply = heard(
+            await self._http_client.call(
+                "POST",
+                self._settings.halopesa_url or "",
+                headers={"Content-Type": "text/xml;charset=UTF-8", "SOAPAction": '""'},
+                body=self._envelope(order),
+                timeout_seconds=self.timeout_seconds,
+            )
         )
-        if isinstance(reply, Unsent):
-            return nothing_sent("unsent", reply.reason)
-        if isinstance(reply, Lost):
-            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
-        return _of_push(reply, order)
+        return reply if isinstance(reply, Answer) else replies.of_push(reply, order)
 
     async def ask(self, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code="no query")
@@ -120,15 +121,3 @@ class Halopesa:
             f"<request>{xml.elements(fields)}</request>"
             "</ws:HaloPesaServiceAPI></soapenv:Body></soapenv:Envelope>"
         ).encode()
-
-
-def _of_push(reply: Reply, order: Order) -> Answer:
-    said = xml.read(reply.body)
-    if said is None or reply.is_fault:
-        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    if receipt_of(said.get("referenceid")) not in (None, order.key):
-        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
-    answer = answer_of(NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
-    # A page without any code is not theirs: a fault.
-    return msgspec.structs.replace(answer, is_fault=not code)

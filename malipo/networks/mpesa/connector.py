@@ -2,19 +2,23 @@
 
 An application of theirs is synchronous (the reply to a payment is its result) or asynchronous (the reply says that it
 was taken in, the result comes by callback and by query). The reply itself tells which: only a result has a receipt.
-Callbacks are unsigned, so they are hints (`mpesa_callbacks.py`). What replies say is in `mpesa_replies.py`, what codes
-mean in `mpesa_codes.py`.
+Callbacks are unsigned, so they are hints.
 """
+
+from collections.abc import Awaitable
 
 import msgspec
 
 from malipo import randomness
 from malipo.networks import rsa
+from malipo.networks.answers import failed_query, nothing_sent
+from malipo.networks.calls import TokenCalls, TokenWire
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies
+from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, nothing_sent
+from malipo.networks.token_cache import Token
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -22,6 +26,11 @@ _encode = msgspec.json.Encoder().encode
 
 class Mpesa:
     name = "mpesa"
+    requirements = Requirements(
+        address="mpesa_base_url",
+        needs=("mpesa_api_key", "mpesa_public_key", "mpesa_service_provider_code"),
+        encrypted=(("mpesa_api_key", "mpesa_public_key"),),
+    )
 
     def __init__(self, settings: MpesaSettings, http_client: HttpClient) -> None:
         assert settings.mpesa_base_url
@@ -33,8 +42,15 @@ class Mpesa:
         self._api_key = settings.mpesa_api_key
         self._public_key = rsa.public_key(settings.mpesa_public_key)
         self.timeout_seconds: float = settings.mpesa_timeout_seconds
-        self._authorised = TokenAuth(self._open_session, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.mpesa_concurrency
+        wire = TokenWire(
+            request=self._request_session,
+            read=self._read_session,
+            headers=self._headers,
+            refusal=replies.of_refused_session,
+            called="session",
+        )
+        self._calls = TokenCalls(http_client, wire, base=self._base, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # INS-10
@@ -56,7 +72,7 @@ class Mpesa:
             description: cleaned(order.note, least=1, most=256),
         }
         path = self._settings.mpesa_disbursement_path if is_payout else self._settings.mpesa_collection_path
-        reply = await self._call("POST", path, body=_encode(body))
+        reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
@@ -68,13 +84,11 @@ class Mpesa:
                 f"input_Country={self._settings.mpesa_country}",
             )
         )
-        reply = await self._call("GET", f"{self._settings.mpesa_query_path}?{query}")
-        if isinstance(reply, Answer):
-            return failed_query(reply)
-        return replies.of_query(reply)
+        reply = await self._calls.call("GET", f"{self._settings.mpesa_query_path}?{query}")
+        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply)
 
     async def probe(self) -> Answer:
-        return await self._authorised.probe(code="session")
+        return await self._calls.probe()
 
     def read(self, callback: Callback) -> News | None:
         return callbacks.read(callback)
@@ -82,44 +96,28 @@ class Mpesa:
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
         return callbacks.acknowledge(callback, news)
 
-    async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
-        """A call with the session; once more with a new one, only when told that the session has expired."""
-        reply = await self._authorised.call(
-            lambda bearer, seconds: self._request(method, path, bearer, body, seconds),
-            is_over=lambda reply: bool(replies.session_trouble(reply)),
-        )
-        if isinstance(reply, Reply) and (said := replies.session_trouble(reply)):
-            # A session may take half a minute to become valid. The gateway rejected us, so nothing was accepted.
-            return nothing_sent("session", said)
-        return reply
+    def _headers(self, bearer: str, body: bytes | None) -> dict[str, str]:
+        return {
+            "Authorization": f"Bearer {bearer}",
+            "Content-Type": "application/json",
+            "Origin": self._settings.mpesa_origin,
+        }
 
-    async def _open_session(self) -> tuple[str, float]:
+    def _request_session(self) -> Awaitable[Reply | Unsent | Lost]:
+        return self._http_client.call(
+            "GET",
+            self._base + self._settings.mpesa_session_path.lstrip("/"),
+            headers=self._headers(rsa.encrypted(self._public_key, self._api_key), None),
+            timeout_seconds=self.timeout_seconds,
+        )
+
+    def _read_session(self, reply: Reply) -> Token | Answer:
         """What the next calls are authorised with, and for how long."""
-        bearer = rsa.encrypted(self._public_key, self._api_key)
-        reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None, self.timeout_seconds)
-        if isinstance(reply, Unsent | Lost):
-            # Lost or not, this was the request for a session: no payment has been sent.
-            raise NoToken(nothing_sent("session", reply.reason))
         said = reply.json() or {}
         session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
-        if code == "INS-0" and session:
-            try:
-                return rsa.encrypted(self._public_key, session), self._settings.mpesa_session_seconds
-            except ValueError:
-                raise NoToken(nothing_sent("session", "it is longer than the key")) from None
-        raise NoToken(replies.of_no_session(reply))
-
-    async def _request(
-        self, method: str, path: str, bearer: str, body: bytes | None, seconds: float
-    ) -> Reply | Unsent | Lost:
-        return await self._http_client.call(
-            method,
-            self._base + path.lstrip("/"),
-            headers={
-                "Authorization": f"Bearer {bearer}",
-                "Content-Type": "application/json",
-                "Origin": self._settings.mpesa_origin,
-            },
-            body=body,
-            timeout_seconds=seconds,
-        )
+        if code != "INS-0" or not session:
+            return replies.of_no_session(reply)
+        try:
+            return rsa.encrypted(self._public_key, session), self._settings.mpesa_session_seconds
+        except ValueError:
+            return nothing_sent("session", "it is longer than the key")

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, Order, Verdict
 from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
 from malipo.networks.mpesa import codes
-from malipo.networks.token_auth import misconfigured, nothing_sent
 
 NETWORK = "M-Pesa"
 # With these HTTP statuses the gateway rejected us before it accepted anything. 408 and 409 may come after.
@@ -75,7 +75,13 @@ def trouble(said: dict[str, Any]) -> str:
     return text_of(error) if isinstance(error, str) else ""
 
 
-def session_trouble(reply: Reply) -> str:
+def of_refused_session(reply: Reply) -> Answer | None:
+    """A session may take half a minute to become valid. The gateway rejected us, so nothing was accepted."""
+    said = _session_trouble(reply)
+    return nothing_sent("session", said) if said else None
+
+
+def _session_trouble(reply: Reply) -> str:
     """What the gateway says about our session, if that is why it rejected us."""
     if not 400 <= reply.status < 500:
         return ""

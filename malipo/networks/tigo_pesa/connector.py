@@ -1,38 +1,43 @@
 """Tigo Pesa, now Mixx by Yas: a push in JSON, its result by callback, a query and payouts in XML.
 
 Every address is a partner's own. The query is optional, and there is none for payouts: if a payout's reply is lost,
-only an operator can find out, and it is never sent again. Callbacks are unsigned (`tigo_pesa_callbacks.py`). What
-replies say is in `tigo_pesa_replies.py`, what codes mean in `tigo_pesa_codes.py`.
+only an operator can find out, and it is never sent again. Callbacks are unsigned.
 """
 
+from collections.abc import Awaitable
 from urllib.parse import urlencode
 
 import msgspec
 
 from malipo import randomness
+from malipo.networks.answers import lost
+from malipo.networks.calls import TokenCalls, TokenWire, heard, refused_by_401
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
 from malipo.networks.http import xml
-from malipo.networks.http.client import (
-    HttpClient,
-    Lost,
-    Reply,
-    Unsent,
-    seconds_of,
-    text_of,
-    token_of,
-)
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.networks.tigo_pesa import callbacks, codes, replies
-from malipo.networks.token_auth import NoToken, TokenAuth, misconfigured, nothing_sent
 from malipo.settings.networks import TigoPesaSettings
 
 _encode = msgspec.json.Encoder().encode
 
-_TOKEN_MARGIN_SECONDS = 30
-
 
 class TigoPesa:
     name = "tigo_pesa"
+    requirements = Requirements(
+        address="tigo_pesa_push_url",
+        needs=(
+            "tigo_pesa_token_url",
+            "tigo_pesa_disbursement_url",
+            "tigo_pesa_username",
+            "tigo_pesa_password",
+            "tigo_pesa_biller_msisdn",
+            "tigo_pesa_account_msisdn",
+            "tigo_pesa_pin",
+        ),
+        query=("tigo_pesa_query_url",),
+    )
 
     def __init__(self, settings: TigoPesaSettings, http_client: HttpClient) -> None:
         self._settings = settings
@@ -40,7 +45,14 @@ class TigoPesa:
         self.timeout_seconds: float = settings.tigo_pesa_timeout_seconds
         self.concurrency = settings.tigo_pesa_concurrency
         self._results = codes.queries(settings.tigo_pesa_not_found_codes)
-        self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
+        wire = TokenWire(
+            request=self._request_token,
+            read=replies.of_token,
+            headers=self._headers,
+            refusal=refused_by_401(replies.NETWORK),
+        )
+        # Every address is whole.
+        self._calls = TokenCalls(http_client, wire, base="", timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.UNSAFE  # The answer to a repeated reference is not published.
@@ -63,11 +75,11 @@ class TigoPesa:
         }
         reply = await self._command(self._settings.tigo_pesa_query_url, fields)
         if isinstance(reply, Unsent | Lost):
-            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
+            return lost(reply.reason)
         return replies.of_query(reply, self._reference(order), self._results)
 
     async def probe(self) -> Answer:
-        return await self._authorised.probe()
+        return await self._calls.probe()
 
     def read(self, callback: Callback) -> News | None:
         return callbacks.read(callback, self._settings)
@@ -86,22 +98,7 @@ class TigoPesa:
             "Remarks": cleaned(order.note, least=1, most=100),
             "ReferenceID": self._reference(order),
         }
-        reply = await self._authorised.call(
-            lambda token, seconds: self._http_client.call(
-                "POST",
-                self._settings.tigo_pesa_push_url or "",
-                headers={
-                    "Authorization": f"bearer {token}",
-                    "Username": self._settings.tigo_pesa_username or "",
-                    "Password": self._settings.tigo_pesa_password or "",
-                    "Content-Type": "application/json",
-                    "Cache-Control": "no-cache",
-                },
-                body=_encode(body),
-                timeout_seconds=seconds,
-            ),
-            is_over=lambda reply: reply.status == 401,
-        )
+        reply = await self._calls.call("POST", self._settings.tigo_pesa_push_url or "", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_push(reply, self._reference(order))
 
     async def _pay_out(self, order: Order) -> Answer:
@@ -118,15 +115,11 @@ class TigoPesa:
         fields["LANGUAGE1"] = self._settings.tigo_pesa_language
         if self._settings.tigo_pesa_brand_id is not None:
             fields["BRAND_ID"] = self._settings.tigo_pesa_brand_id
-        reply = await self._command(self._settings.tigo_pesa_disbursement_url, fields)
-        if isinstance(reply, Unsent):
-            return nothing_sent("unsent", reply.reason)
-        if isinstance(reply, Lost):
-            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
-        return replies.of_payout(reply, self._reference(order))
+        reply = heard(await self._command(self._settings.tigo_pesa_disbursement_url, fields))
+        return reply if isinstance(reply, Answer) else replies.of_payout(reply, self._reference(order))
 
-    async def _command(self, url: str | None, fields: dict[str, str]) -> Reply | Unsent | Lost:
-        return await self._http_client.call(
+    def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | Unsent | Lost]:
+        return self._http_client.call(
             "POST",
             url or "",
             headers={"Content-Type": "text/xml;charset=UTF-8"},
@@ -134,26 +127,25 @@ class TigoPesa:
             timeout_seconds=self.timeout_seconds,
         )
 
-    async def _fetch_token(self) -> tuple[str, float]:
+    def _headers(self, token: str, body: bytes | None) -> dict[str, str]:
+        return {
+            "Authorization": f"bearer {token}",
+            "Username": self._settings.tigo_pesa_username or "",
+            "Password": self._settings.tigo_pesa_password or "",
+            "Content-Type": "application/json",
+            "Cache-Control": "no-cache",
+        }
+
+    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
         form = {
             "username": self._settings.tigo_pesa_username or "",
             "password": self._settings.tigo_pesa_password or "",
             "grant_type": "password",
         }
-        reply = await self._http_client.call(
+        return self._http_client.call(
             "POST",
             self._settings.tigo_pesa_token_url or "",
             headers={"Content-Type": "application/x-www-form-urlencoded", "Cache-Control": "no-cache"},
             body=urlencode(form).encode(),
             timeout_seconds=self.timeout_seconds,
         )
-        if isinstance(reply, Unsent | Lost):
-            raise NoToken(nothing_sent("token", reply.reason))
-        said = reply.json() or {}
-        # Some gateways answer an error with 200, so only the token itself counts.
-        if token := token_of(said.get("access_token")):
-            return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
-        if not reply.is_fault and text_of(said.get("error")):
-            description = text_of(said.get("error_description"))
-            raise NoToken(misconfigured(replies.NETWORK, text_of(said["error"]), description))
-        raise NoToken(nothing_sent(f"HTTP {reply.status}"))

@@ -5,20 +5,30 @@ A reference is ours with the biller's code before it: the connector knows it.
 
 import msgspec
 
+from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Answer, Verdict
 from malipo.networks.http import xml
-from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.http.client import Reply, amount_of, receipt_of, seconds_of, text_of, token_of
 from malipo.networks.tigo_pesa import codes
-from malipo.networks.token_auth import misconfigured
+from malipo.networks.token_cache import Token
 
 NETWORK = "Tigo Pesa"
+_TOKEN_MARGIN_SECONDS = 30
+
+
+def of_token(reply: Reply) -> Token | Answer:
+    said = reply.json() or {}
+    # Some gateways answer an error with 200, so only the token itself counts.
+    if token := token_of(said.get("access_token")):
+        return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
+    if not reply.is_fault and text_of(said.get("error")):
+        return misconfigured(NETWORK, text_of(said["error"]), text_of(said.get("error_description")))
+    return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_push(reply: Reply, reference: str) -> Answer:
     said = reply.json()
-    if reply.status == 401:
-        return misconfigured(NETWORK, "HTTP 401", "the token is not accepted")
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
     code, detail = text_of(said.get("ResponseCode")), text_of(said.get("ResponseDescription"))

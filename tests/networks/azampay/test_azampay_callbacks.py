@@ -20,7 +20,6 @@ from tests.networks.azampay_spec import (
     RECEIPT,
     STATUSES,
 )
-from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
 from tests.networks.verdict_words import assert_fit_to_keep
 
 FORMS = {"status": CALLED_BACK, "transactionstatus": CALLED_BACK_AS_COLLECTION}
@@ -62,31 +61,6 @@ def test_a_success_without_an_amount_lacks_it(offline: Connect, word: str) -> No
     news = offline().read(heard(json.dumps(said)))
     assert news is not None
     assert news.answer.lacks_amount
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"initiatorReferenceId": None},
-        {"initiatorReferenceId": ""},
-        {"initiatorReferenceId": 7},
-        {"initiatorReferenceId": "a b"},
-        {"initiatorReferenceId": "x" * 31},
-        {"status": None},
-        {"status": True},
-        {"status": ["success"]},
-    ],
-)
-def test_what_names_no_payout_or_no_status_is_not_understood(offline: Connect, changes: dict[str, object]) -> None:
-    connector, callback = offline(), heard(json.dumps(json.loads(CALLED_BACK) | changes))
-    assert connector.read(callback) is None
-    assert connector.acknowledge(callback, None).status == 400
-
-
-@pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
-def test_a_strange_body_is_not_understood(offline: Connect, name: str) -> None:
-    body = (UNREADABLE | WRONG_SHAPES)[name]
-    assert offline().read(heard(body)) is None
 
 
 VALUES: st.SearchStrategy[Any] = (

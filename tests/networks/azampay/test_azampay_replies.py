@@ -9,7 +9,6 @@ from malipo.networks.azampay import replies
 from malipo.networks.connector import Answer, FailureCode, Order, Verdict
 from tests.networks.azampay_spec import (
     ACCEPTED_ORDER,
-    DISBURSEMENT,
     NETWORK_ID,
     RECEIPT,
     STATUSES,
@@ -23,7 +22,6 @@ from tests.networks.verdict_words import (
     FLOAT_SHORT,
     PENDING,
     REJECTED,
-    SUCCESS,
     UNKNOWN,
     Outcome,
     assert_fit_to_keep,
@@ -124,24 +122,6 @@ def test_what_nobody_has_listed_refuses_nothing(status: int, message: object) ->
     UNKNOWN.check(asked(refused(status, message)))
 
 
-def test_too_many_requests_may_have_been_one_of_them() -> None:
-    answer = sent(refused(429, "Too many requests"))
-    UNKNOWN.check(answer)
-    assert answer.is_fault
-
-
-@pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-def test_trouble_says_nothing_whatever_stands_in_it(status: int) -> None:
-    for said in (
-        told(http_status=status, status="success"),
-        told(http_status=status, status="failure"),
-        *(refused(status, message) for message in REFUSALS),
-    ):
-        for answer in (sent(said), asked(said)):
-            UNKNOWN.check(answer)
-            assert answer.is_fault
-
-
 # The answer to a question.
 
 
@@ -171,35 +151,6 @@ def test_the_failure_of_a_question_is_not_one_of_the_payout(changes: dict[str, A
     for status in ("Failure", "success"):
         UNKNOWN.check(asked(told(status=status, **changes)))
         UNKNOWN.check(asked(told(status=status, http_status=400)))
-
-
-@pytest.mark.parametrize("status", ["success", "failure", "pending"])
-def test_an_answer_about_another_payout_is_not_believed(status: str) -> None:
-    other = "0K3ABCDEFGHJ9999"
-    nobody: dict[str, Any] = {"pgReferenceId": None, "initiatorReferenceId": None}
-    # By our reference it was asked, and what comes back may be anybody's.
-    unproven: dict[str, Any] = {"initiatorReferenceId": None}
-    answers: list[tuple[Order, dict[str, Any]]] = [
-        (ACCEPTED_ORDER, {"pgReferenceId": "019d0000"}),
-        (ACCEPTED_ORDER, {"initiatorReferenceId": other}),
-        (ACCEPTED_ORDER, nobody),
-        (DISBURSEMENT, {"initiatorReferenceId": other}),
-        (DISBURSEMENT, unproven),
-        (DISBURSEMENT, nobody),
-    ]
-    for order, changes in answers:
-        UNKNOWN.check(asked(told(status=status, **changes), order))
-
-
-def test_one_of_both_names_is_enough() -> None:
-    answers: list[tuple[Order, dict[str, Any]]] = [
-        (ACCEPTED_ORDER, {"initiatorReferenceId": None}),
-        (ACCEPTED_ORDER, {"pgReferenceId": None}),
-        (DISBURSEMENT, {}),
-        (DISBURSEMENT, {"pgReferenceId": None}),
-    ]
-    for order, changes in answers:
-        SUCCESS.check(asked(told(status="success", **changes), order))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a test of ClickPesa's connector starts from: how it is connected, what it is called with, its headers."""
+"""What a test of ClickPesa's connector starts from: how it is connected, what it is called with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from malipo.networks.connector import Answer, Type
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.clickpesa_spec import ASK, GET_TOKEN, ORDERS, PAY, TOKEN_GIVEN, settings
-from tests.networks.scripted_server import Reply, Request, ScriptedServer
+from tests.networks.scripted_server import Reply, ScriptedServer
 
 Connect = Callable[..., Clickpesa]
 
@@ -45,10 +45,3 @@ async def asked(server: ScriptedServer, clickpesa: Connect, type_: Type, said: R
     server.always(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK[type_], said)
     return await clickpesa().ask(ORDERS[type_])
-
-
-def assert_headers(request: Request, token: str) -> None:
-    assert request.header("Authorization") == f"Bearer {token}"
-    assert request.method == "GET" or request.header("Content-Type") == "application/json"
-    assert "api-key" not in request.header_names
-    assert len(request.header_names) == len(set(request.header_names))

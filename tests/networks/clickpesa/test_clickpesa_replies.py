@@ -66,15 +66,6 @@ def test_a_strange_status_is_unknown(type_: Type, status: object) -> None:
 
 
 @TYPES
-@pytest.mark.parametrize("status", ["SUCCESS", "FAILED", "PROCESSING"])
-def test_a_reply_that_names_another_payment_is_not_believed(type_: Type, status: str) -> None:
-    other = body(type_, status=status, orderReference="0K3ABCDEFGHJ9999")
-    UNKNOWN.check(sent(type_, http("200 OK", json.dumps(other))))
-    UNKNOWN.check(asked(type_, http("200 OK", json.dumps(other))))
-    UNKNOWN.check(asked(type_, listed(other, body(type_, status=status))))
-
-
-@TYPES
 @pytest.mark.parametrize("said", ["[]", "[[]]", "[null]", "null", "{}", '"SUCCESS"', "[1]"])
 def test_an_answer_without_a_payment_decides_nothing(type_: Type, said: str) -> None:
     assert not asked(type_, http("200 OK", said)).verdict.is_definite
@@ -232,16 +223,6 @@ def test_too_many_requests_were_not_taken_in(type_: Type) -> None:
     answer = sent(type_, said)
     assert (answer.verdict, answer.is_fault) == (Verdict.UNSENT, True), answer
     UNKNOWN.check(asked(type_, said))
-
-
-@TYPES
-@pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
-def test_trouble_says_nothing_whatever_stands_in_it(type_: Type, status: int) -> None:
-    for word in ("SUCCESS", "FAILED"):
-        said = reply(type_, status=word, http_status=status)
-        for answer in (sent(type_, said), asked(type_, said)):
-            UNKNOWN.check(answer)
-            assert answer.is_fault
 
 
 @TYPES

@@ -12,7 +12,6 @@ from malipo.networks.connector import Type, Verdict
 from tests.networks.clickpesa.connector import Connect
 from tests.networks.clickpesa.connector import offline as offline
 from tests.networks.clickpesa_spec import CHECKSUM_KEY, COLLECTION, DISBURSEMENT, RECEIPT, STATUSES, body
-from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
 from tests.networks.verdict_words import assert_fit_to_keep
 
 RECEIVED = (
@@ -170,21 +169,6 @@ def test_an_event_about_data_of_the_other_type_says_nothing(offline: Connect) ->
         news = offline().read(heard(json.dumps({"event": event, "data": data_})))
         assert news is not None
         assert news.answer.verdict is Verdict.UNKNOWN
-
-
-@pytest.mark.parametrize("reference", ["", None, 7, True, [], {}, "a b", "../x", "A" * 10_000, "0K3'--", "\u0660"])
-def test_a_reference_that_cannot_be_ours_is_nobodys(offline: Connect, reference: object) -> None:
-    said = {"event": "PAYMENT RECEIVED", "data": {"orderReference": reference, "status": "SUCCESS"}}
-    assert offline().read(heard(json.dumps(said))) is None
-
-
-@pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
-def test_a_webhook_that_cannot_be_understood_is_refused(offline: Connect, name: str) -> None:
-    for key in (None, CHECKSUM_KEY):
-        connector = offline(clickpesa_checksum_key=key)
-        callback = Heard({}, (UNREADABLE | WRONG_SHAPES)[name])
-        assert connector.read(callback) is None
-        assert connector.acknowledge(callback, None).status in range(400, 500)
 
 
 values = st.recursive(

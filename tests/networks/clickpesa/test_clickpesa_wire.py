@@ -1,37 +1,23 @@
-"""ClickPesa, byte for byte: an aggregator that reaches HaloPesa both ways, and signs what it is asked to."""
+"""What only ClickPesa's requests have: a token with its first word or without, and a checksum where one is agreed."""
 
 import json
 
 import pytest
 
 from malipo.networks.connector import Type
-from tests.networks.clickpesa.connector import TYPES, Connect, asked, assert_headers, sent
+from tests.networks.clickpesa.connector import Connect, sent
 from tests.networks.clickpesa.connector import clickpesa as clickpesa
 from tests.networks.clickpesa_spec import (
-    API_KEY,
-    ASK,
     CHECKSUM_KEY,
-    CLIENT_ID,
     COLLECTION,
-    DONE,
     GET_TOKEN,
-    PAY,
     PUSH,
     REPLIES,
     STARTED,
     TOKEN,
 )
 from tests.networks.scripted_server import ScriptedServer, http
-from tests.networks.verdict_words import PENDING, SUCCESS
-
-
-async def test_a_token_is_asked_for_with_two_headers(server: ScriptedServer, clickpesa: Connect) -> None:
-    await sent(server, clickpesa, Type.COLLECTION, STARTED)
-    request = server.heard[0]
-    assert (request.method, request.target) == ("POST", "/third-parties/generate-token")
-    assert (request.header("client-id"), request.header("api-key")) == (CLIENT_ID, API_KEY)
-    assert "authorization" not in request.header_names
-    assert request.body in (b"", b"{}")
+from tests.networks.verdict_words import PENDING
 
 
 @pytest.mark.parametrize("said", ["Bearer " + TOKEN, TOKEN, "Bearer eyJ" + "x" * 1500])
@@ -44,22 +30,7 @@ async def test_a_token_is_taken_whole_with_its_first_word_or_without(
     assert server.heard[1].header("Authorization") == f"Bearer {said.removeprefix('Bearer ')}"
 
 
-@TYPES
-async def test_a_payment_is_this_object(server: ScriptedServer, clickpesa: Connect, type_: Type) -> None:
-    PENDING.check(await sent(server, clickpesa, type_, REPLIES[type_]))
-    _, request = server.heard
-    # A collection's amount is text, a payout's a number.
-    expected = {
-        Type.COLLECTION: '{"amount":"1500","currency":"TZS","orderReference":"0K3ABCDEFGHJ1234","phoneNumber":"255621000001"}',
-        Type.DISBURSEMENT: '{"amount":250000,"currency":"TZS","orderReference":"0K3ABCDEFGHJ5678","phoneNumber":"255692345678"}',
-    }
-    said = json.loads(request.body)
-    assert json.dumps(said, sort_keys=True, separators=(",", ":")) == expected[type_]
-    assert f"{request.method} {request.target}" == PAY[type_]
-    assert_headers(request, TOKEN)
-
-
-# printf %s '<the object above>' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
+# printf %s '<the body in test_wire.py>' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
 # printf %s '1500TZS0K3ABCDEFGHJ1234255621000001' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
 # printf %s '250000TZS0K3ABCDEFGHJ5678255692345678' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
 @pytest.mark.parametrize(
@@ -80,13 +51,3 @@ async def test_a_payment_carries_a_checksum_where_one_is_agreed(
     said.pop("checksumMethod", None)
     assert set(said) == {"amount", "currency", "orderReference", "phoneNumber"}
     assert CHECKSUM_KEY.encode() not in server.heard[1].raw
-
-
-@TYPES
-async def test_a_question_names_our_reference_in_its_path(
-    server: ScriptedServer, clickpesa: Connect, type_: Type
-) -> None:
-    SUCCESS.check(await asked(server, clickpesa, type_, DONE[type_]))
-    request = server.heard[1]
-    assert (f"GET {request.target}", request.body) == (ASK[type_], b"")
-    assert_headers(request, TOKEN)

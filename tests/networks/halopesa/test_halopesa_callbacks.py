@@ -14,7 +14,6 @@ from malipo.networks.connector import News, Verdict
 from tests.networks.halopesa.connector import Connect
 from tests.networks.halopesa.connector import offline as offline
 from tests.networks.halopesa_spec import CODES, RECEIPT, enveloped, fields
-from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
 from tests.networks.verdict_words import SUCCESS, UNKNOWN, Outcome, assert_fit_to_keep
 
 SHAPES: dict[str, Callable[[str], str]] = {
@@ -107,16 +106,6 @@ def test_a_reference_that_cannot_be_ours_is_nobodys(offline: Connect, reference:
 )
 def test_a_callback_that_plays_tricks_is_not_read(offline: Connect, body: str) -> None:
     assert offline().read(heard(body)) is None
-
-
-@pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
-def test_a_callback_that_cannot_be_understood_is_refused(offline: Connect, name: str) -> None:
-    connector = offline()
-    callback = Heard({}, (UNREADABLE | WRONG_SHAPES)[name])
-    assert connector.read(callback) is None
-    acknowledgement = connector.acknowledge(callback, None)
-    assert 400 <= acknowledgement.status < 500
-    assert acknowledged(acknowledgement.body).get("response_code") != "0"
 
 
 def acknowledged(body: bytes) -> dict[str, str]:

@@ -51,13 +51,13 @@ NAME = "ASHA SAIDI MUSHI"
 
 
 def _airtel(data: Any = USER, status: Any = FOUND, http_status: int = 200) -> Recipient:
-    return airtel_money_replies.of_user(
+    return airtel_money_replies.of_name(
         Reply(http_status, json.dumps({"data": data, "status": status}).encode()), NUMBER
     )
 
 
 def _clickpesa(body: Any, http_status: int = 200, channel: Channel = Channel.AIRTEL_MONEY) -> Recipient:
-    return clickpesa_replies.of_preview(Reply(http_status, json.dumps(body).encode()), channel, "255684123456")
+    return clickpesa_replies.of_name(Reply(http_status, json.dumps(body).encode()), channel, "255684123456")
 
 
 def _known(recipient: Recipient) -> tuple[str | None, bool | None, bool | None]:
@@ -151,8 +151,8 @@ def test_clickpesa_says_in_words_that_there_is_no_account() -> None:
 @pytest.mark.parametrize("body", [*UNREADABLE.values(), *WRONG_SHAPES.values()], ids=[*UNREADABLE, *WRONG_SHAPES])
 def test_a_body_that_nobody_understands_is_unknown(body: bytes) -> None:
     for status in (200, 400, 404):
-        assert _known(airtel_money_replies.of_user(Reply(status, body), NUMBER)) == (None, None, None)
-        found = clickpesa_replies.of_preview(Reply(status, body), Channel.AIRTEL_MONEY, "255684123456")
+        assert _known(airtel_money_replies.of_name(Reply(status, body), NUMBER)) == (None, None, None)
+        found = clickpesa_replies.of_name(Reply(status, body), Channel.AIRTEL_MONEY, "255684123456")
         assert _known(found) == (None, None, None)
 
 

@@ -1,4 +1,4 @@
-"""What a test of Tigo Pesa's connector starts from: how it is connected, what it is called with, its headers."""
+"""What a test of Tigo Pesa's connector starts from: how it is connected, what it is called with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +8,8 @@ import pytest
 from malipo.networks.http.client import HttpClient
 from malipo.networks.tigo_pesa.connector import TigoPesa
 from malipo.settings import Settings
-from tests.networks.scripted_server import Request, ScriptedServer
-from tests.networks.tigo_pesa_spec import PASSWORD, USERNAME, settings
+from tests.networks.scripted_server import ScriptedServer
+from tests.networks.tigo_pesa_spec import settings
 
 Connect = Callable[..., TigoPesa]
 
@@ -30,15 +30,6 @@ def offline() -> Connect:
         return TigoPesa(Settings(**settings(9) | changes), HttpClient())
 
     return connect
-
-
-def assert_push_headers(request: Request, token: str) -> None:
-    assert request.header("Authorization") == f"bearer {token}"
-    assert request.header("Username") == USERNAME
-    assert request.header("Password") == PASSWORD
-    assert request.header("Content-Type") == "application/json"
-    assert request.header("Cache-Control") == "no-cache"
-    assert len(request.header_names) == len(set(request.header_names))
 
 
 def is_nobodys(amount: int | None) -> bool:

@@ -132,29 +132,6 @@ async def test_a_query_without_a_result_says_nothing(server: ScriptedServer, tig
         UNKNOWN.check(await asked(server, tigo, reply))
 
 
-@pytest.mark.parametrize(("code", "word"), [("0", "Posted"), ("0", "Declined"), ("GetSOError001", "")])
-async def test_a_query_reply_that_names_another_payment_is_not_believed(
-    server: ScriptedServer, tigo: Connect, code: str, word: str
-) -> None:
-    for reference in ("MLP0K3ABCDEFGHJ9999", "0K3ABCDEFGHJ9999"):
-        UNKNOWN.check(await asked(server, tigo, query_reply(code, word, EXTERNALREFID=reference)))
-
-
-async def test_a_query_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, tigo: Connect) -> None:
-    SUCCESS.check(await asked(server, tigo, query_reply("0", "Posted", EXTERNALREFID="")))
-    server.expect(QUERY, query_reply("GetSOError010", "", EXTERNALREFID=""))
-    MISSING.check(await tigo(tigo_pesa_not_found_codes=("GetSOError010",)).ask(COLLECTION))
-
-
-@pytest.mark.parametrize(("code", "word"), [("0", "Posted"), ("0", "Declined"), ("GetSOError001", "")])
-async def test_a_query_through_a_gateway_in_trouble_says_nothing(
-    server: ScriptedServer, tigo: Connect, code: str, word: str
-) -> None:
-    answer = await asked(server, tigo, query_reply(code, word, http_status="502 Bad Gateway"))
-    UNKNOWN.check(answer)
-    assert answer.is_fault
-
-
 @pytest.mark.parametrize(
     ("text", "amount"), [("1500", 1500), ("1500.00", 1500), ("9", 9), ("1500.50", None), ("1e3", None), ("abc", None)]
 )
