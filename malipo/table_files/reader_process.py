@@ -60,8 +60,8 @@ def main() -> None:
         if not asked:
             return
         if not files:
-            what, pid = asked.split()
-            line.send(end_of(int(pid), readers, kills=what == b"kill"))
+            what, which = asked.split()
+            line.send(end_of(int(which), readers, kills=what == b"kill"))
             continue
         order = json.loads(asked)
         if order["is_workbook"]:  # Once here, and not in each reader.

@@ -67,7 +67,7 @@ class _Forks:
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own program.
                 [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), _packages()],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={},

@@ -123,9 +123,8 @@ def test_a_reader_has_nothing_of_the_file_before_it(tmp_path: Path) -> None:
     opened = {Path(os.readlink(f"/proc/{each}/fd/0")).name: each for each in readers()}
     assert set(opened) == {"first", "second"}
     assert f"Max address space         {PAYOUTS.memory_bytes}" in Path(f"/proc/{opened['second']}/limits").read_text()
-    first.close()
+    del first
     assert readers() == [opened["second"]], "the other goes on"
-    second.close()
 
 
 def test_a_process_that_forks_readers_and_has_ended_is_replaced(tmp_path: Path) -> None:
