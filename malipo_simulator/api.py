@@ -188,7 +188,7 @@ async def get_control(simulator: Simulator, request: Request) -> Response:
 
 async def change_control(simulator: Simulator, request: Request) -> Response:
     try:
-        simulator.network.control.change(await read_object(request))
+        simulator.network.change_control(await read_object(request))
     except BadSwitches as error:
         raise HTTPException(400, str(error)) from None
     return await get_control(simulator, request)

@@ -6,6 +6,7 @@ sending callbacks by the callback sender.
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -86,6 +87,15 @@ class Network:
             self._journal.clear()
         self.memory = State()
         self.control.reset()
+
+    def change_control(self, patch: Any) -> None:
+        """All of it, or nothing and BadSwitches. An outcome that turns into another one does so at the new speed."""
+        speed = self.control.speed
+        self.control.change(patch)
+        for id_ in list(self.timers) if self.control.speed != speed else ():
+            if (transaction := self.memory.by_id[id_]).outcome is not None:
+                self.timers.pop(id_).cancel()
+                self._wait(transaction)
 
     def let_go(self) -> None:
         """Release requests that are held for a decision, without an answer."""

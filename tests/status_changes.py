@@ -18,5 +18,5 @@ async def change_status(service: Service, change: Change) -> Outcome | None:
         async def act(tx: Tx, changes: Sequence[Change], /, *, again: bool) -> list[Outcome | None]:
             return await status_writer.advance(tx, changes, now=service.clock())
 
-        _groups[id(service)] = (service, GroupCommit(service.queries.database, act, patience_seconds=10))
+        _groups[id(service)] = (service, GroupCommit(service.queries.database, act, patience_seconds=60))
     return await _groups[id(service)][1](change)

@@ -1,8 +1,9 @@
-"""Reads one CSV or XLSX file in a process of its own, and writes its rows to standard output.
+"""Forks a reader for each order of `readers.py`: it reads a CSV or XLSX file, and writes its rows to standard output.
 
-The file is standard input, so this process opens nothing by name. It imports nothing of malipo and gets no environment:
+The file is a reader's standard input, so it opens nothing by name. It imports nothing of malipo and has no environment:
 no secret and no database connection can be reached from here. It limits its own memory and time before it looks at the
-file; what a limit ends, `rows.py` reports. Each piece of rows is a length of four bytes, and JSON.
+file; what a limit ends, `rows.py` reports. Each piece of rows is a length of four bytes, and JSON. The process that
+forks never looks at a file.
 """
 
 import csv
@@ -10,16 +11,21 @@ import json
 import os
 import re
 import resource
+import signal
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
+from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 # A piece has at most so many rows, and about so many characters: the parent's memory stays flat.
 _ROWS_A_PIECE = 500
 _MOST_PIECE = 2 * 1024 * 1024
 _MOST_EMPTY_ROWS = 1_048_576  # after the limit of rows: as many as a sheet can have that was formatted to its end
+_MOST_ORDER_BYTES = 16 * 1024
+_IDLE_SECONDS = 60.0
 _NICENESS = 10  # Log-ins and payments come first. A large file comes from a command, which nobody calls by the dozen.
 # Cells that the workbook reader does not give as they are: errors such as #N/A, which it leaves out, and whole numbers
 # of more than 15 digits, which it rounds. Both are rare, so the sheet is searched before it is parsed again.
@@ -39,9 +45,61 @@ class Stopped(Exception):  # noqa: N818 - the parent makes a refusal of it.
 
 
 def main() -> None:
-    order = json.loads(sys.argv[1])
+    """Until whoever started this has ended, or has asked for nothing for a while and has no reader."""
+    sys.path.insert(0, sys.argv[1])  # Python was started without them, which is faster.
+    line = socket.socket(fileno=0)
+    line.settimeout(_IDLE_SECONDS)
+    readers: set[int] = set()
+    while True:
+        try:
+            asked, files, _, _ = socket.recv_fds(line, _MOST_ORDER_BYTES, 2)
+        except TimeoutError:
+            if readers:
+                continue
+            return
+        if not asked:
+            return
+        if not files:
+            what, which = asked.split()
+            line.send(end_of(int(which), readers, kills=what == b"kill"))
+            continue
+        order = json.loads(asked)
+        if order["is_workbook"]:  # Once here, and not in each reader.
+            import_workbooks()
+        if not (pid := os.fork()):
+            become_reader(line, files, order)
+        for file in files:
+            os.close(file)
+        readers.add(pid)
+        line.send(b"%d" % pid)
+
+
+def end_of(pid: int, readers: set[int], *, kills: bool) -> bytes:
+    """The exit code, negative if a signal has ended it. Nobody else waits for it, so its number is still its own."""
+    if pid not in readers:
+        return b"%d" % -signal.SIGKILL
+    if kills:
+        os.kill(pid, signal.SIGKILL)
+    ended, status = os.waitpid(pid, 0 if kills else os.WNOHANG)
+    if not ended:
+        return b"alive"
+    readers.remove(pid)
+    return b"%d" % os.waitstatus_to_exitcode(status)
+
+
+def become_reader(line: socket.socket, files: list[int], order: dict[str, Any]) -> NoReturn:
+    try:
+        line.detach()
+        for number, file in enumerate(files):
+            os.dup2(file, number)  # The first takes the place of the line.
+            os.close(file)
+        read(order)
+    finally:
+        os._exit(0)
+
+
+def read(order: dict[str, Any]) -> None:
     limit_process(order)
-    sys.path.insert(0, order["packages"])  # Python was started without them, which is faster.
     try:
         send_all(workbook_rows(order) if order["is_workbook"] else text_rows(order), order)
         send({"is_last": True})
@@ -160,6 +218,12 @@ def _encoding() -> str:
         except UnicodeDecodeError:
             return "cp1252"
     return "utf-8-sig"
+
+
+def import_workbooks() -> None:
+    """What only workbooks need takes a while to import."""
+    for name in ("zipfile", "xml.parsers.expat", "python_calamine"):
+        import_module(name)
 
 
 def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:

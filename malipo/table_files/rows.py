@@ -9,13 +9,9 @@ import io
 import os
 import selectors
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import datetime
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -23,10 +19,10 @@ import msgspec
 
 from malipo.errors import Refusal
 from malipo.table_files.limits import STATEMENT, Limits
+from malipo.table_files.readers import Reader, start_reader
 
 Cell = str | int | float | datetime | None
 
-_READER = Path(__file__).with_name("reader_process.py")
 _SAMPLE_BYTES = 64 * 1024
 _MOST_PIECE_BYTES = 32 * 1024 * 1024  # The reader sends less; more would be a fault of it.
 _WAIT_SECONDS = 60.0  # for the next piece: a reader that is only slow has met its limit of processor time long before
@@ -52,17 +48,17 @@ class Stop:
 
     def __init__(self) -> None:
         self._is_set = False
-        self._process: subprocess.Popen[bytes] | None = None
+        self._reader: Reader | None = None
 
-    def attach(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def attach(self, reader: Reader) -> None:
+        self._reader = reader
         if self._is_set:
-            process.kill()
+            reader.kill()
 
     def set(self) -> None:
         self._is_set = True
-        if self._process is not None:
-            self._process.kill()
+        if self._reader is not None:
+            self._reader.kill()
 
 
 # Of the thread that reads. A reading has no other parameter for it, since only pages can be left by who waits.
@@ -76,7 +72,6 @@ class _Order(msgspec.Struct):
     is_large: bool
     encoding: str | None  # None: UTF-8 if all of it is, else the Windows code page
     delimiter: str
-    packages: str
     memory_bytes: int
     seconds: int
     unpacked_bytes: int
@@ -172,16 +167,14 @@ def _read(
         is_large=size > _LARGE_BYTES,
         encoding=encoding,
         delimiter=delimiter,
-        packages=_packages(),
         **{**msgspec.structs.asdict(limits), "seconds": seconds},
     )
     with path.open("rb") as file:
-        process = _start(file, order)
+        reader = start_reader(file, msgspec.json.encode(order))
     if (stop := CURRENT_STOP.get()) is not None:
-        stop.attach(process)
-    assert process.stdout is not None
+        stop.attach(reader)
     try:
-        for piece in _pieces(process.stdout):
+        for piece in _pieces(reader.output):
             for number, column, moment in piece.dates:
                 piece.rows[number][column] = moment  # type: ignore[call-overload]
             yield from piece.rows  # type: ignore[misc]
@@ -189,32 +182,10 @@ def _read(
                 raise _refusal(path.name, piece.stopped, piece.detail, limits, seconds, is_workbook=is_workbook)
             if piece.is_last:
                 return
-        raise _refusal(path.name, _cause_of_death(process), "", limits, seconds, is_workbook=is_workbook)
+        raise _refusal(path.name, _cause_of_death(reader), "", limits, seconds, is_workbook=is_workbook)
     finally:
-        process.kill()
-        process.stdout.close()
-        process.wait()
-
-
-@cache
-def _packages() -> str:
-    """Where the workbook reader is installed."""
-    found = find_spec("python_calamine")
-    assert found is not None
-    assert found.origin is not None
-    return str(Path(found.origin).parent.parent)
-
-
-def _start(file: IO[bytes], order: _Order) -> subprocess.Popen[bytes]:
-    """A new interpreter: a copy of this process would have its memory, its secrets, its connections and its locks."""
-    return subprocess.Popen(  # noqa: S603 - our own program.
-        [sys.executable, "-I", "-S", "-X", "utf8", str(_READER), msgspec.json.encode(order).decode()],
-        stdin=file,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={},
-        cwd="/",
-    )
+        reader.kill()
+        reader.output.close()
 
 
 def _pieces(output: IO[bytes]) -> Iterator[_Piece]:
@@ -238,11 +209,10 @@ def _pieces(output: IO[bytes]) -> Iterator[_Piece]:
             yield _decode(body)
 
 
-def _cause_of_death(process: subprocess.Popen[bytes]) -> str:
+def _cause_of_death(reader: Reader) -> str:
     """Which limit ended the reader, which could not say so itself."""
-    try:
-        code = process.wait(timeout=1)
-    except subprocess.TimeoutExpired:
+    code = reader.exit_code(1)
+    if code is None:
         return "seconds"  # It lives, and says nothing.
     # The kernel ends it for its time; a library that gets no memory ends itself.
     return "seconds" if -code in (signal.SIGXCPU, signal.SIGKILL) else "memory"

@@ -147,7 +147,7 @@ class World:
             f"{self.url}/merchant/auth/login",
             json={"email": email, "password": PASSWORD},
             headers={"x-forwarded-for": self.address()},
-            timeout=10,
+            timeout=240,
         )
         assert answer.status_code == 200, answer.text
         return str(answer.json()["token"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import malipo
-from tests.conftest import SECRET_KEY, Running, free_port, until_ready
+from tests.conftest import PATIENCE_SECONDS, SECRET_KEY, Running, free_port, until_ready
 
 
 def children(pid: int) -> dict[int, list[str]]:
@@ -45,7 +45,7 @@ def child(running: Running, *program: str) -> int | None:
     return pids[0] if pids else None
 
 
-async def until(question: Callable[[], Any], *, seconds: float = 60) -> Any:
+async def until(question: Callable[[], Any], *, seconds: float = PATIENCE_SECONDS) -> Any:
     deadline = time.monotonic() + seconds
     while not (answer := question()):
         assert time.monotonic() < deadline, "it did not come to be"

@@ -23,7 +23,7 @@ from tests.conftest import named
 from tests.journeys.operator_commands import malipo
 from tests.journeys.postgres_cluster import Cluster, _own, a_cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 MALIPO_HOST, BACKUP_HOST = "127.0.0.1", "[::1]"
 PASSWORD = "a-password-of-the-test"

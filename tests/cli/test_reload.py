@@ -42,7 +42,7 @@ async def test_a_reload_that_cannot_start_leaves_everything_as_it_was_and_the_ne
     address.write_text(database_url)
     os.kill(worker, signal.SIGSTOP)  # It takes a while to end, and keeps its port.
     reloading = asyncio.create_task(reload(serve, None))
-    await until(lambda: logged(serve, "api.started") == 2, seconds=60)
+    await until(lambda: logged(serve, "api.started") == 2)
     await asyncio.sleep(3)
     os.kill(worker, signal.SIGCONT)
     by_hand = await reloading
@@ -71,7 +71,7 @@ async def test_each_alone_is_reloaded_under_a_role_that_may_not_migrate(
     address.write_text(role)
     port = free_port()
     serve = start("serve", "--only", part, database_url_file=address, worker_metrics_port=port)
-    await until(lambda: logged(serve, f"{part}.started"), seconds=60)
+    await until(lambda: logged(serve, f"{part}.started"))
     before = child(serve, "malipo", part)
     assert before is not None
     assert child(serve, "malipo", {"api": "worker", "worker": "api"}[part]) is None
@@ -98,7 +98,7 @@ async def test_a_worker_ends_only_when_the_next_one_works(start: Callable[..., R
     serve = await until_ready(start("serve", database_url=database_url))
     await until(lambda: logged(serve, "worker.started"))
     serve.process.send_signal(signal.SIGHUP)
-    await until(lambda: logged(serve, "serve.reloaded"), seconds=60)
+    await until(lambda: logged(serve, "serve.reloaded"))
     text = serve.log.read_text()
     assert text.rindex("worker.started") < text.index("worker.stopped")
     assert serve.stop() == 0

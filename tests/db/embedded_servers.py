@@ -19,6 +19,7 @@ import asyncpg
 import pytest
 
 from malipo.db.embedded import server
+from tests.conftest import PATIENCE_SECONDS
 
 POSTGRES_15 = Path("/usr/lib/postgresql/15/bin")
 IS_ROOT = os.geteuid() == 0
@@ -166,7 +167,7 @@ def wait_for_all_below(place: Path) -> None:
     until(lambda: all(is_over(folder.parent) for folder in place.rglob("postgres")))
 
 
-def until(holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
+def until(holds: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not come to pass"

@@ -7,6 +7,7 @@ import pytest
 
 from malipo.db import Database, Tx
 from malipo.db.group_commit import GroupCommit
+from tests.conftest import PATIENCE_SECONDS
 
 Before = Callable[[Tx, Sequence[int]], Awaitable[None]]
 
@@ -67,7 +68,7 @@ async def who_shared(database: Database) -> list[int]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 

@@ -14,6 +14,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.db.notify import Notifier, listen
+from tests.conftest import PATIENCE_SECONDS
 from tests.journeys.postgres_proxy import proxy_to
 
 _RING = """
@@ -41,7 +42,7 @@ class Ear:
         self.heard.append(topic)
         self._more.set()
 
-    async def until(self, *topics: str, seconds: float = 60) -> None:
+    async def until(self, *topics: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Until each of these was heard so often."""
         async with asyncio.timeout(seconds):
             while Counter(topics) - Counter(self.heard):

@@ -18,7 +18,7 @@ from tests.drills.steady_load import SteadyLoad
 from tests.journeys.full_stack import until
 from tests.journeys.postgres_cluster import Cluster, a_cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 _SHORT_SECONDS = 5  # less than MALIPO_DATABASE_PATIENCE_SECONDS
 _FAILED = 60  # answers, until the failure is over

@@ -11,7 +11,7 @@ from tests.drills.figures import Record
 from tests.drills.figures import record as record
 from tests.journeys.postgres_cluster import a_cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 # The simulator's clock runs ten times as fast as ours.
 _FAULTS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from tests.drills.units import Unit
 from tests.journeys.full_stack import until
 from tests.journeys.postgres_cluster import a_cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 _RESTART_SECONDS = 1  # RestartSec of the units
 

@@ -166,7 +166,11 @@ async def a_worker(
 
 
 async def until(
-    question: Callable[[], Any], *, seconds: float = 90, pause: float = 0.1, what: str = "what was waited for"
+    question: Callable[[], Any],
+    *,
+    seconds: float = PATIENCE_SECONDS,
+    pause: float = 0.1,
+    what: str = "what was waited for",
 ) -> Any:
     """Poll until the answer is true."""
     deadline = asyncio.get_running_loop().time() + seconds

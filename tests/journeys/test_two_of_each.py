@@ -70,7 +70,7 @@ async def test_both_doors_together_spend_no_more_than_the_wallet_holds(
             )
         return not open_
 
-    await until(are_over, seconds=60, what="the end of all of them")
+    await until(are_over, what="the end of all of them")
     async with full_stack.database.read() as connection:
         rows = await connection.fetch("SELECT phone, amount, status FROM transactions WHERE id = ANY($1)", taken)
     paid = {row["phone"]: row["amount"] for row in rows if row["status"] == "COMPLETED"}

@@ -64,6 +64,16 @@ good = says(200)
 gone = says(410)
 
 
+def good_after(let: asyncio.Event) -> Behaviour:
+    """A good answer, once the test lets it."""
+
+    async def behave(got: Got, line: Line) -> None:
+        await let.wait()
+        await good(got, line)
+
+    return behave
+
+
 async def hangs(_: Got, line: Line) -> None:
     """The request is read, and nothing is ever answered, until the other side gives up."""
     await line.reader.read()

@@ -194,6 +194,6 @@ async def webhook_stack(
     read_settings = read(variables)
     async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
-        service = assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
+        service = assemble(replace(read_settings, database_patience_seconds=120), database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

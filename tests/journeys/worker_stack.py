@@ -96,7 +96,7 @@ class WorkerStack:
             )
         return {row["id"]: dict(row) for row in rows}
 
-    async def until_all_ended(self, *, seconds: float = 90) -> None:
+    async def until_all_ended(self, *, seconds: float = PATIENCE_SECONDS) -> None:
         async def have() -> bool:
             return all(row["status"] in ("COMPLETED", "FAILED", "CANCELLED") for row in (await self.rows()).values())
 
@@ -159,7 +159,7 @@ async def worker_stack(
     read_settings = read(variables)
     async with Database.opened(database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
-        service = assemble(dataclasses.replace(read_settings, database_patience_seconds=30), database)
+        service = assemble(dataclasses.replace(read_settings, database_patience_seconds=120), database)
         merchant = await make_merchant(database, wallet=WALLET)
         yield WorkerStack(sim, merchant, database, database_url, via or database_url, variables, read_settings, service)
         await service.finish()
@@ -179,6 +179,12 @@ class CrashingWorker:
 
     def has_ended(self) -> bool:
         return self.process.poll() is not None
+
+    def has_got(self, number: int) -> bool:
+        """Whether this signal, which was sent to it, has reached it: what it hears from now on it hears after the signal."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        waiting = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd:", "ShdPnd:"))]
+        return not any(mask >> (number - 1) & 1 for mask in waiting)
 
 
 @contextmanager

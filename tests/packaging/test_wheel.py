@@ -37,7 +37,7 @@ CONTENT = (
     "clients",
     "examples",
 )
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 def run(*command: object, **options: object) -> str:

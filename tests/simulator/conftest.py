@@ -1,5 +1,6 @@
 """What the simulator's tests stand on: one real process at fifty times the speed of life, forgotten before each test."""
 
+import asyncio
 import shutil
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -136,5 +137,7 @@ PATIENT = "+255754123100"
 
 
 async def answer_prompt(sim: Sim, phone: str, action: str) -> None:
-    prompts = await sim("GET", f"/api/prompts?phone=%2B{phone[1:]}")
+    async with asyncio.timeout(60):
+        while not (prompts := await sim("GET", f"/api/prompts?phone=%2B{phone[1:]}")):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
     await sim("POST", f"/api/prompts/{prompts[0]['id']}", {"action": action})

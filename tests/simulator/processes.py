@@ -131,7 +131,7 @@ class Sim:
         return [(each["kind"], each["amount"]) for each in found["movements"]]
 
 
-async def until(is_so: Callable[[], bool], *, seconds: float = 30) -> None:
+async def until(is_so: Callable[[], bool], *, seconds: float = 240) -> None:
     """Return when it is so; fail if it never is."""
     deadline = time.monotonic() + seconds
     while not is_so():

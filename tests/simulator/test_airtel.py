@@ -41,10 +41,11 @@ async def test_a_wrong_log_in_is_refused(airtel: Airtel, changes: dict[str, Any]
 
 
 async def test_a_token_ends(airtel: Airtel, sim: Sim) -> None:
-    await sim.control(channels={"AIRTEL_MONEY": {"tokenSeconds": 0.2}})
     await airtel.open()
     assert (await airtel.ask("payment", "x")).status == 200
-    await asyncio.sleep(0.25)
+    await sim.control(channels={"AIRTEL_MONEY": {"tokenSeconds": 0.1}})
+    await airtel.open()
+    await asyncio.sleep(0.15)
     answer = await airtel.ask("payment", "x")
     assert (answer.status, answer.body["error"]) == (401, "invalid_token")
 

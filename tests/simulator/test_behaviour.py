@@ -161,6 +161,17 @@ async def test_before_a_change_of_mind_everybody_says_the_first_word(
     assert [second for _, second in stories] == [GRIDS[key][digits].status for key in ASKED]
 
 
+async def test_a_change_of_mind_that_is_to_come_comes_at_a_new_speed(sim: Sim, mpesa: Mpesa) -> None:
+    await sim.control(speed=0.01)
+    paid = "a" * 32
+    await mpesa.disburse("+255754123112", 1000, input_ThirdPartyConversationID=paid)
+    first = await _decided(sim, "MPESA", paid)
+    assert await mpesa.status(paid) == "Completed"
+    await sim.control(speed=SPEED)
+    await _decided(sim, "MPESA", paid, after=first)  # and not after seven minutes
+    assert await mpesa.status(paid) == GRIDS["MPESA", "disbursement"]["112"].status
+
+
 async def test_a_payout_that_was_spent_is_not_taken_back(sim: Sim, mpesa: Mpesa) -> None:
     await sim.control(speed=2)
     phone, paid, spent = "+255754123112", "a" * 32, "b" * 32

@@ -29,7 +29,9 @@ async def test_it_stops_at_once_even_while_it_holds_a_line(
     # Somebody else has not even finished asking.
     slow = socket.create_connection(("127.0.0.1", int(process.url.rpartition(":")[2])))
     slow.sendall(b"POST /airtel/auth/oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(60):
+        while not await sim("GET", "/api/prompts"):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
     began = time.monotonic()
     process.process.send_signal(signal_)

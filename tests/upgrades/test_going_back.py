@@ -10,7 +10,7 @@ import pytest
 
 from tests.upgrades.versions import ROOT, Version, commit_of, version_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 _PAGE = (ROOT / "docs/operating/upgrading.md").read_text()
 _NOTE = '#!/bin/sh\necho "$@" >> "$NOTES"\n'

@@ -18,7 +18,7 @@ from tests.dashboard.page_client import PASSWORD, cheap_hash
 from tests.journeys import database_facts
 from tests.upgrades.versions import Version, commit_of, version_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 LARGE = "2500000"
 _CODE = re.compile(r"name its code: --seen (\w+)")

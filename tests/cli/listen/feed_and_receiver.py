@@ -117,7 +117,7 @@ class Receiver:
         async def look() -> bool:
             return len(self.arrivals) >= is_so if isinstance(is_so, int) else is_so()
 
-        await until(look, seconds=60, pause=0.01)
+        await until(look, pause=0.01)
 
 
 def options(feed: Feed, receiver: Receiver, *more: str) -> list[str]:

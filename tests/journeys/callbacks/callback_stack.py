@@ -109,7 +109,7 @@ class CallbackStack:
         async def has() -> bool:
             return await self.status(id_) == status
 
-        await until(has, seconds=60, pause=0.05, what=f"{id_} {status}")
+        await until(has, pause=0.05, what=f"{id_} {status}")
 
     async def until_idle(self, id_: str) -> None:
         """Return when nothing is left to be done about a payment."""
@@ -117,7 +117,7 @@ class CallbackStack:
         async def is_idle() -> bool:
             return (await self.row(id_))["dispatch"] is None
 
-        await until(is_idle, seconds=60, pause=0.05, what="its being done with")
+        await until(is_idle, pause=0.05, what="its being done with")
 
     async def take(self, channel: str, type_: str, digits: str = "109") -> str:
         """A payment with a phone of its own; as it comes, it is PENDING."""

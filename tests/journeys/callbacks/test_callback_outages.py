@@ -68,4 +68,4 @@ async def _tell_again(callback_stack: CallbackStack, route: str, body: bytes, ur
         answered = (await callback_stack.send_callback(route, body, url=url))[0]
         return answered if answered < 500 else None
 
-    return int(await until(status, seconds=60, what="an acknowledgement"))
+    return int(await until(status, what="an acknowledgement"))

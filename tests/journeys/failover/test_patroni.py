@@ -22,7 +22,7 @@ from tests.journeys.full_stack import FullStack, full_stack_started
 # Few enough for two cores on which all of it runs, three PostgreSQL and a simulator too.
 PER_SECOND = 25
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 
@@ -24,7 +22,6 @@ ENDS = {
     "108": "PROCESSING",  # HTTP 500, and "not found": it may not be found yet.
     "109": "PROCESSING",
 }
-pytestmark = pytest.mark.timeout(180)
 
 
 async def _rows(full_stack: FullStack) -> dict[str, dict[str, Any]]:
@@ -64,7 +61,7 @@ async def test_every_channel_pays_out_and_what_is_not_known_stays_open(tmp_path:
                 asked = [rows[id_]["query_count"] for cell, id_ in ids.items() if ENDS[cell[1]] == "PROCESSING"]
                 return all(done) and min(asked) >= 6
 
-            await until(have_ended, seconds=60, what="their ends")
+            await until(have_ended, what="their ends")
         rows = await _rows(full_stack)
         for cell, id_ in ids.items():
             is_lost = cell[1] in ("104", "105", "107", "108")
@@ -93,7 +90,7 @@ async def test_a_payout_that_its_query_cannot_find_waits_for_an_operator_and_is_
                 return (rows[heard]["status"], rows[lost]["attention"]) == ("COMPLETED", "said_paid")
 
             # The callback says that it was paid; nobody can confirm it.
-            await until(are_there, seconds=60, what="the operator's case")
+            await until(are_there, what="the operator's case")
         assert (await full_stack.unsettled())[lost]
         assert len(await _sendings(full_stack)) == 2
         await database_facts.assert_clean(full_stack.database)
@@ -114,6 +111,6 @@ async def test_where_its_query_names_no_status_a_listed_callback_ends_a_payout_t
 
             # Of the second, the failure that was told first ends nothing: a payout that is given back by hearsay could
             # be paid twice. The success that follows does.
-            await until(are_there, seconds=60, what="their ends")
+            await until(are_there, what="their ends")
         assert len(await _sendings(full_stack)) == 2
         await database_facts.assert_clean(full_stack.database)

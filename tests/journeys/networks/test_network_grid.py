@@ -15,8 +15,6 @@ from tests.journeys.networks.grid_stacks import End, World
 from tests.journeys.networks.grid_stacks import world as world
 from tests.journeys.networks.network_grid import AMOUNTS, CELLS, EXPECTED, FEE, NOT_FOUND_SECONDS, UNTOLD, WALLET, Cell
 
-pytestmark = pytest.mark.timeout(300)  # Everything happens in the setup of the first test.
-
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_payment_comes_to_the_end_that_its_row_says(world: World, cell: Cell) -> None:

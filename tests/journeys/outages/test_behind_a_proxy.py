@@ -21,7 +21,7 @@ from tests.journeys.outages.keep_alive_clients import KeepAliveClients
 from tests.journeys.outages.test_restart_under_load import _assert_none_lost, _under_load, figures_of, reload
 from tests.journeys.outages.test_restart_under_load import socket_unit as socket_unit
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 _PAUSE_SECONDS = 0.4  # between a client's requests, of some: their connections are idle when malipo stops
 

@@ -72,7 +72,7 @@ async def _until_all_paid(full_stack: FullStack, *, least: int) -> None:
         found = await statuses(full_stack)
         return len(found) >= least and set(found.values()) == {"COMPLETED"}
 
-    await until(are_paid, seconds=60, what="the end of every payout")
+    await until(are_paid, what="the end of every payout")
 
 
 async def test_a_standby_that_has_every_commit_takes_over_and_nothing_is_fenced(
@@ -106,7 +106,7 @@ async def _until_some(full_stack: FullStack, least: int) -> None:
     async def are_some() -> bool:
         return len(await payments(full_stack)) >= least
 
-    await until(are_some, seconds=60, what=f"{least} payments")
+    await until(are_some, what=f"{least} payments")
 
 
 async def test_a_standby_that_lost_a_second_is_a_restored_database(

@@ -27,8 +27,6 @@ FAULTS = [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_DURING, Fault.HANG_BEFORE
 EVENTS = 12  # more than leave at once, so that some are fanned out and others claimed
 _AT_ONCE = 8
 
-pytestmark = pytest.mark.timeout(300)  # All lines are cut in the setup of the first test.
-
 
 @dataclass(frozen=True)
 class After:
@@ -90,7 +88,7 @@ async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
         wrong = ""
         try:
             async with stack.a_worker(lease_seconds=lease_seconds):
-                await until(lambda: _has(trap.sprung), seconds=60, what="the cut")
+                await until(lambda: _has(trap.sprung), what="the cut")
                 await stack.until_told()
             await database_facts.assert_clean(stack.database)
         except AssertionError as error:

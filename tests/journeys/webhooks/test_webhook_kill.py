@@ -39,7 +39,7 @@ FAILING = 0.1
 # Often enough that nothing is ever given up.
 AT_ONCE = ",".join(["0"] * 40)
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]  # All of it happens in the setup of the first test.
+pytestmark = pytest.mark.slow  # All of it happens in the setup of the first test.
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ class Story:
         async def has_begun() -> bool:
             return "worker.started" in worker.log.read_text()
 
-        await until(has_begun, seconds=60, pause=0.02, what="its beginning")
+        await until(has_begun, pause=0.02, what="its beginning")
 
     async def _until_dead(self, worker: CrashingWorker) -> None:
         while not worker.has_ended():

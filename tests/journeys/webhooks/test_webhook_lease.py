@@ -16,11 +16,9 @@ from malipo.outbox.event import Event
 from tests.conftest import create_database
 from tests.journeys.full_stack import until
 from tests.journeys.postgres_proxy import proxy_to
-from tests.journeys.webhook_receivers import Behaviour, a_receiver, gone, good, in_turn, says
+from tests.journeys.webhook_receivers import Behaviour, a_receiver, gone, good, good_after, in_turn, says
 from tests.journeys.webhook_stack import RegisteredEndpoint, WebhookStack, webhook_stack
 from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker, a_real_worker
-
-pytestmark = pytest.mark.timeout(300)  # Everybody sleeps in the setup of the first test.
 
 fails = says(500)
 
@@ -95,7 +93,7 @@ async def _until_asleep(stack: WebhookStack, sleeper: CrashingWorker) -> None:
     async def is_stopped() -> bool:
         return sleeper.is_stopped
 
-    await until(is_stopped, seconds=60, pause=0.02, what="sleep")
+    await until(is_stopped, pause=0.02, what="sleep")
     # What it has open, the server ends after ten seconds by itself. We have no time to lose.
     await stack.rows(
         """
@@ -109,7 +107,7 @@ async def _until_attempts(stack: WebhookStack, endpoint: RegisteredEndpoint, num
     async def are_written() -> bool:
         return len(await stack.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", endpoint.id)) >= number
 
-    await until(are_written, seconds=60, pause=0.02, what=f"attempt {number}")
+    await until(are_written, pause=0.02, what=f"attempt {number}")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -160,22 +158,31 @@ async def _has_ended(worker: CrashingWorker) -> bool:
     return worker.has_ended()
 
 
+async def _has_got(worker: CrashingWorker, number: int) -> bool:
+    return worker.has_got(number)
+
+
 async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_new(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with webhook_stack(database_url) as stack, a_receiver() as receiver:
+    async with (
+        webhook_stack(database_url, webhook_timeout_seconds=60, worker_stop_seconds=60) as stack,
+        a_receiver() as receiver,
+    ):
         merchant = await stack.merchant()
-        endpoint = await stack.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
+        answers = asyncio.Event()
+        endpoint = await stack.register(merchant, receiver.behave("/shop", good_after(answers)))
         await stack.open(merchant, 20)
         with a_real_worker(stack, tmp_path) as worker:
-            await until(lambda: _has_come(receiver.got, 4), pause=0.02, what="requests on their way")
+            await until(lambda: _has_come(receiver.got, 4), pause=0.02, what="as many requests as a new endpoint gets")
             worker.process.terminate()
+            await until(lambda: _has_got(worker, signal.SIGTERM), pause=0.02, what="its being asked")
+            answers.set()
             await until(lambda: _has_ended(worker), pause=0.02, what="its end")
 
         assert worker.process.returncode == 0
-        told = len(receiver.got)
-        assert 4 <= told < 20
-        assert await stack.states(endpoint) == {"DELIVERED": told, "PENDING": 20 - told}
+        assert len(receiver.got) == 4
+        assert await stack.states(endpoint) == {"DELIVERED": 4, "PENDING": 16}
         assert await stack.rows("SELECT FROM webhook_deliveries WHERE claim_id IS NOT NULL") == []
 
 
@@ -188,12 +195,14 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
         a_receiver() as receiver,
     ):
         merchant = await stack.merchant()
-        endpoint = await stack.register(merchant, receiver.behave("/shop", says(200, after_seconds=0.5)))
+        answers = asyncio.Event()
+        endpoint = await stack.register(merchant, receiver.behave("/shop", good_after(answers)))
         await stack.open(merchant, 3)
         async with stack.a_worker(lease_seconds=300):
             await until(lambda: _has_come(receiver.got, 3), pause=0.02, what="three requests")
             proxy.go_away()
-            await asyncio.sleep(2.2)  # Longer than the receiver takes, and than anybody's patience.
+            answers.set()
+            await asyncio.sleep(2.2)  # Longer than anybody's patience.
             assert await stack.states(endpoint) == {"PENDING": 3}
             proxy.come_back()
             await stack.until_told()

@@ -42,7 +42,6 @@ DEATHS = [
 ]
 # Ordinary ones, and those whose reply is lost, so that only a question can end them.
 ROWS = ("001", "105")
-pytestmark = pytest.mark.timeout(300)  # All deaths are died in the setup of the first test.
 _AT_ONCE = 6  # How many of these deaths are died at once, on a machine with little to spare.
 
 
@@ -126,7 +125,7 @@ async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
             if row == "001":
                 await home.take(channel, "COLLECTION", f"{prefix}401{row}")
         if row == "001":
-            await slow.control(all={"latencySeconds": 4})
+            await slow.control(all={"latencySeconds": 12})
 
         async def are_on_the_wire() -> bool:
             keys = [each["network_key"] for each in (await home.rows()).values()]

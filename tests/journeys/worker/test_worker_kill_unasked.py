@@ -20,7 +20,6 @@ from tests.simulator.processes import Sim
 DEATHS = ["claimed", "sending", "answered", "recording", "recorded"]
 # Tigo Pesa has no query for payouts; HaloPesa's go through ClickPesa, whose 404 says nothing of a payment.
 PHONES = {"TIGO_PESA": "+255714", "HALOPESA": "+255624"}
-pytestmark = pytest.mark.timeout(240)
 
 
 @dataclass(frozen=True)

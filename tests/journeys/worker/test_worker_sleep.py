@@ -13,8 +13,6 @@ from tests.journeys.worker.worker_stacks import home as home
 from tests.journeys.worker.worker_stacks import sim as sim
 from tests.journeys.worker_stack import CrashingWorker, WorkerStack, a_crashing_worker
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @asynccontextmanager
 async def _asleep(home: WorkerStack, folder: Path, point: str, number: int = 1) -> AsyncIterator[CrashingWorker]:
@@ -34,7 +32,7 @@ async def _asleep(home: WorkerStack, folder: Path, point: str, number: int = 1) 
                 """
             )
         async with a_worker(home):
-            await home.until_all_ended(seconds=60)
+            await home.until_all_ended()
         yield worker
 
 
@@ -51,7 +49,7 @@ async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes
             return worker.log.read_text().count("worker.claim_too_old") == 2
 
         worker.process.send_signal(signal.SIGCONT)
-        await until(has_noticed, seconds=60, what="its noticing that it slept")
+        await until(has_noticed, what="its noticing that it slept")
 
     ends = {row["type"]: row for row in (await home.rows()).values()}
     assert (ends["COLLECTION"]["status"], ends["COLLECTION"]["failure_code"]) == ("FAILED", "not_received")
@@ -102,7 +100,7 @@ async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_
             async with home.database.read() as connection:
                 return bool(await connection.fetchval("SELECT count(*) FROM moves WHERE step = 'contradiction'"))
 
-        await until(is_found_out, seconds=60, what="its being found out")
+        await until(is_found_out, what="its being found out")
 
     assert (await home.rows())[id_]["status"] == "FAILED", "what the merchant saw stays"
     await database_facts.assert_clean(home.database)

@@ -29,7 +29,7 @@ async def until_dead(worker: CrashingWorker) -> None:
     async def is_dead() -> bool:
         return worker.has_ended()
 
-    await until(is_dead, seconds=90, what="the worker's death")
+    await until(is_dead, what="the worker's death")
 
 
 @asynccontextmanager

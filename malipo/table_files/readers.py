@@ -1,0 +1,135 @@
+"""Starts the processes that read files: each is forked from one that has started, and has read nothing.
+
+To start an interpreter takes ten times the processor time of reading an ordinary file. So the first file starts one
+(`reader_process.py`), which imports what a reader needs and waits for orders. A fork of this process itself would have
+its memory, its secrets, its connections and its locks; that one has none of them. It ends with this process, or when no
+file was read for a minute.
+"""
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+_PROGRAM = Path(__file__).with_name("reader_process.py")
+_ANSWER_SECONDS = 60.0  # to start Python and to fork: only a machine that stands still takes so long
+_LOOK_AGAIN_SECONDS = 0.01
+
+
+class Reader:
+    """A process that reads one file."""
+
+    def __init__(self, forks: "_Forks", pid: int, output: IO[bytes]) -> None:
+        self.output = output
+        self._forks = forks
+        self._pid = pid
+        self._exit_code: int | None = None
+        self._turn = threading.Lock()
+
+    def kill(self) -> None:
+        """It has ended when this returns. A second time does nothing."""
+        self._ask("kill")
+
+    def exit_code(self, seconds: float) -> int | None:
+        """None if it is still there after so many."""
+        deadline = time.monotonic() + seconds
+        while self._ask("look") is None and time.monotonic() < deadline:
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return self._exit_code
+
+    def _ask(self, what: str) -> int | None:
+        with self._turn:
+            if self._exit_code is None:
+                try:
+                    said = self._forks.ask(f"{what} {self._pid}".encode())
+                    self._exit_code = int(said) if said != b"alive" else None
+                except OSError:  # Whoever forked it is gone. The end of its pipe and its limits end it.
+                    self._exit_code = -signal.SIGKILL
+            return self._exit_code
+
+
+class _Forks:
+    """The process that forks readers."""
+
+    def __init__(self) -> None:
+        self._line, theirs = socket.socketpair()
+        self._line.settimeout(_ANSWER_SECONDS)
+        self._turn = threading.Lock()
+        self.owner = os.getpid()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program.
+                [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), _packages()],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd="/",
+                start_new_session=True,  # An interrupt from the terminal is for who waits for the rows.
+            )
+
+    def ask(self, what: bytes, *files: int) -> bytes:
+        with self._turn:
+            socket.send_fds(self._line, [what], files)
+            if not (said := self._line.recv(100)):
+                raise ConnectionError("the process that forks readers has ended")
+        return said
+
+    def end(self) -> None:
+        self._line.close()
+        if self.owner == os.getpid():
+            self._process.kill()
+            self._process.wait()
+
+
+_current: _Forks | None = None
+_turn = threading.Lock()
+
+
+def start_reader(file: IO[bytes], order: bytes) -> Reader:
+    """It gets the file as standard input, and its pipe, and nothing else of this process."""
+    output, theirs = os.pipe()
+    try:
+        forks, pid = _fork(order, file.fileno(), theirs)
+    except BaseException:
+        os.close(output)
+        raise
+    finally:
+        os.close(theirs)
+    return Reader(forks, pid, open(output, "rb"))
+
+
+def _fork(order: bytes, *files: int) -> tuple[_Forks, int]:
+    global _current
+    with _turn:
+        if _current is not None and _current.owner == os.getpid():
+            try:
+                return _current, int(_current.ask(order, *files))
+            except OSError:
+                pass  # It has had nothing to do for a while, or was killed.
+        if _current is not None:
+            _current.end()
+        _current = _Forks()
+        return _current, int(_current.ask(order, *files))
+
+
+@atexit.register
+def _end() -> None:
+    if _current is not None:
+        _current.end()
+
+
+@cache
+def _packages() -> str:
+    """Where the workbook reader is installed."""
+    found = find_spec("python_calamine")
+    assert found is not None
+    assert found.origin is not None
+    return str(Path(found.origin).parent.parent)
