@@ -3,6 +3,7 @@
 from malipo.installation import feed_cursors, mark_comparison
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import installation, send_counts
+from malipo.outbox import feed
 from malipo.payments import derived_network_keys
 from malipo.payments.store import batch_write, dispatches
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
@@ -25,6 +26,14 @@ _BATCH_COMPARED = (
 _RESTORE_NOTICED = InFunction(
     mark_comparison.why_restored, "for worker_id, counted in marks.items():", "for worker_id, counted in ():"
 )
+
+_NEW_ASKED_FIRST = InConstant(
+    batch_write, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"
+)
+_PAID_BY_ITS_LINE = InConstant(
+    batch_write, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"
+)
+_CURSOR_KEPT = InFunction(feed_cursors.require_kept, "if of_epoch == epoch:", "if True:")
 
 SAFEGUARDS = (
     Safeguard(
@@ -80,13 +89,18 @@ SAFEGUARDS = (
     Safeguard(
         "new-asked-first",
         "After a restore a new payment is sent only when its network does not know it.",
-        (InConstant(batch_write, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"),),
+        (_NEW_ASKED_FIRST,),
     ),
     Safeguard(
         "paid-by-its-line-held",
         "A new payment whose key is on a line of a statement is not sent: its network has paid it.",
-        (InConstant(batch_write, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"),),
+        (_PAID_BY_ITS_LINE,),
         note="covered by new-asked-first, in the week after a restore and where the channel was not released",
+    ),
+    Safeguard(
+        "new-asked-first+paid-by-its-line-held",
+        "Both together: what was paid in the lost time, and is repeated, is not sent.",
+        (_NEW_ASKED_FIRST, _PAID_BY_ITS_LINE),
     ),
     Safeguard(
         "open-asked-first",
@@ -96,6 +110,11 @@ SAFEGUARDS = (
     Safeguard(
         "feed-cursor-kept",
         "A reader whose cursor lies in the lost time is told so.",
-        (InFunction(feed_cursors.require_kept, "if of_epoch == epoch:", "if True:"),),
+        (_CURSOR_KEPT,),
+    ),
+    Safeguard(
+        "feed-cursor-kept+feed-cursor-known",
+        "Both together: also while the restored feed is shorter than it was.",
+        (_CURSOR_KEPT, InFunction(feed.page, "if after > last:", "if False:")),
     ),
 )

@@ -100,9 +100,9 @@ SAFEGUARDS = (
         "A refund that may have been paid, and is one too many by now, is not sent again.",
         (
             InFunction(
-                withhold.withhold,
-                "await _show(tx, [each for each in excess if not _is_unknown_to_network(each)], connector, now=now)",
-                "to_send += [each for each in excess if not _is_unknown_to_network(each)]",
+                withhold._split,
+                "refundable.is_excess(refund, *refunded)",
+                "refundable.is_excess(*(refund, *refunded)) and _is_unknown_to_network(each)",
             ),
         ),
     ),
