@@ -45,7 +45,10 @@ _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
 # What phones with these last digits do: see docs/simulator.md.
 _PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = "110", "111", "112"
-_REFUSED = {"COLLECTION": ("101", "102", "103", "110", "111"), "DISBURSEMENT": ("101", "102", "110", "111")}
+_REFUSED = {
+    "COLLECTION": ("101", "102", "103", "110", "111", "112"),
+    "DISBURSEMENT": ("101", "102", "110", "111", "112"),
+}
 # A request that reached its network so soon is found before “not found” counts: see HURRY in world.py.
 _IN_TIME_SECONDS = 3.0
 

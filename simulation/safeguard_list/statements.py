@@ -69,6 +69,8 @@ SAFEGUARDS = (
                 "return own_carrier(file.channel)",
             ),
         ),
+        note="hardly simulated: it matters for a payout of the aggregator that no statement has, and only a "
+        "mistake of operators makes one",
     ),
     Safeguard(
         "withdrawn-bookings-reversed",
