@@ -269,7 +269,7 @@ class Oracle:
 
         A refund that would be one too many is ended before it is sent.
         """
-        is_resolved = row.id in self._operators.resolved or row.is_adopted
+        is_resolved = row.id in self._operators.ended or row.is_adopted
         if row.status != "FAILED" or row.is_refund or is_resolved or row.phone[-3:] in _REFUSED[row.type]:
             return
         if row.type == "DISBURSEMENT" or self._was_there_in_time(row, rows):
