@@ -109,8 +109,8 @@ SAFEGUARDS = (
                 "refundable.is_excess(*(refund, *refunded)) and _is_unknown_to_network(each)",
             ),
         ),
-        note="hardly simulated with a restore: a refund that FAILED must turn out paid while the next one is in "
-        "doubt, and after a restore repeats find the first one paid",
+        note="hardly simulated with a restore, after which the merchant's repeat finds that the first refund was "
+        "paid; without one seed 1 notices (refunded)",
     ),
     Safeguard(
         "hold",
