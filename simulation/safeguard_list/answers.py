@@ -35,8 +35,9 @@ SAFEGUARDS = (
         "not-found-repeated",
         "“Not found” counts only after three answers, and after the time a network needs to find a payment.",
         (_NOT_FOUND_REPEATED,),
-        note="covered: only Airtel Money says “not found”; a payout is sent again under its key, which it refuses,"
-        " and a collection that FAILED too early is corrected by its callback or by follow-ups",
+        note="covered: only Airtel Money says “not found”; a payout is sent again under its key, which Airtel "
+        "refuses, and a collection that FAILED too early must have been hidden and its reply lost, which "
+        "these seeds do not meet",
     ),
     Safeguard(
         "payout-never-not-found",
