@@ -45,6 +45,7 @@ class Faults:
         self._database = database
         self._operators = operators
         self._kept = random.Random(f"backup {plan.seed}").choice(_KEPT)
+        self._pays_again = {fault.target for fault in plan.faults if fault.kind == "network-pays-again"}
         self.happened: list[tuple[float, Fault]] = []
         self._counts: defaultdict[str, int] = defaultdict(int)
         self._names: dict[str, str] = {}  # of processes, by their lives
@@ -157,6 +158,8 @@ class Faults:
             value = "500" if fault.target == "CLICKPESA" else fault.code
         elif fault.kind in ("network-forgets", "network-indexes-late", "callbacks-delayed"):
             value = fault.seconds
+        if fault.kind == "network-forgets" and fault.target in self._pays_again:
+            return  # It takes every key again already, and goes on doing so.
         setattr(switches, name, value)
         self._later(fault.seconds * 2, lambda: setattr(switches, name, usual))
 

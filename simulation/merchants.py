@@ -20,6 +20,7 @@ _TRIES = 30
 _ANSWER_SECONDS = 12.0
 _INTERNAL_ERROR = 500
 FEED_SECONDS = 6.0
+_AWAY, _AWAY_LOOKS = 0.3, 5  # how many readers of the feed miss so many looks, once
 _LATENESS = (2.0, 2.0, 6.0, 14.0)  # seconds at most, of who repeats after a restore
 
 
@@ -32,6 +33,7 @@ class Told:
     refusals: list[tuple[int, str]] = field(default_factory=list)
     troubles: list[int] = field(default_factory=list)  # answers that a service must never give
     cancelled: list[int] = field(default_factory=list)  # the answers to a cancellation
+    cancel_asked_at: float | None = None
     cancelled_at: float | None = None  # when the answer was that it is
 
 
@@ -97,6 +99,7 @@ class Merchants:
         self.told = {payment.number: Told() for payment in (*payments, *twins)}
         self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
         self.is_reading = True
+        self.is_everybody_back = False  # Nobody who reads a feed is away any more.
         self.refunds = MerchantRefunds(self._call, payments, world.loop.time, self._trouble)
         self.acts: list[tuple[float, str, str]] = []  # when, about which phone, and what
 
@@ -186,6 +189,7 @@ class Merchants:
 
     async def _cancel(self, payment: Payment) -> None:
         told = self.told[payment.number]
+        told.cancel_asked_at = self._world.loop.time()
         try:
             path = f"/v1/payments/{told.ids[0]}/cancel"
             status, _ = await call(API_PORTS[0], "POST", path, self._accounts[payment.merchant], body={})
@@ -202,9 +206,18 @@ class Merchants:
         self.acts.append((self._world.loop.time(), payment.phone, f"{what} {words}".rstrip()))
 
     async def read_feed(self, number: int) -> None:
-        """Follow the event feed of one merchant. A cursor that is no longer good means: read it from the beginning."""
+        """Follow the event feed of one merchant. A cursor that is no longer good means: read it from the beginning.
+
+        Some are away for half a minute, and return with a cursor from before a restore to a feed that has grown again.
+        """
         cursor = ""
+        chance = random.Random(f"feed {self._seed} {number}")
+        looks_away = _AWAY_LOOKS if chance.random() < _AWAY else 0
         while self.is_reading:
+            if self.feeds[number][-1] and looks_away and not self.is_everybody_back:
+                looks_away -= 1
+                await asyncio.sleep(FEED_SECONDS)
+                continue
             try:
                 path = f"/v1/events?limit=5{f'&after={cursor}' if cursor else ''}"
                 status, page = await call(self._chance.choice(API_PORTS), "GET", path, self._accounts[number])

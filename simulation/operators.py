@@ -49,7 +49,7 @@ class Operators:
         self._closed: set[str] = set()  # merchants who are to be closed now
         self.is_mistaken_next = False
         self.mistaken: set[str] = set()  # payments that were resolved against the book
-        self.resolved: set[str] = set()
+        self.ended: set[str] = set()  # payments that had not ended when they decided
         self.repeats: set[str] = set()  # held payouts that were repeats of adopted ones, and so ended as FAILED
         self.acts: list[tuple[float, str]] = []  # when, and what
         self.is_lost_time_compared = False  # What merchants were told in it, they have sent again.
@@ -107,6 +107,7 @@ class Operators:
     async def _decide(self, case: Case) -> None:
         transaction = case.transaction
         if is_held_for_adopted(case):
+            self.ended.add(transaction.id)
             outcome = await self.adoptions.outcome_of_held(self._database, transaction)
             if outcome is ResolvedOutcome.FAILED:
                 self.repeats.add(transaction.id)
@@ -115,6 +116,8 @@ class Operators:
         is_paid = await self._is_paid(transaction)
         if is_paid is None or transaction.id in self.mistaken:
             return
+        if not transaction.status.is_final:
+            self.ended.add(transaction.id)
         if self.is_mistaken_next and not transaction.status.is_final:
             self.is_mistaken_next = False
             self.mistaken.add(transaction.id)
@@ -175,7 +178,6 @@ class Operators:
         resolved: Any = await self._try(propose)
         if resolved is not None and not resolved.is_done:
             await self._try(approve)
-        self.resolved.add(id_)
         return self._refusal
 
     async def _reopen_merchants(self) -> None:

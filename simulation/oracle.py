@@ -11,6 +11,7 @@ It is asked when everything is quiet. It knows nothing of how the service works,
     unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
     statement        nor after the networks' statements were imported (statements.py)
     not-ended        a payment neither ended nor is shown to an operator
+    failed           a payment is FAILED, and neither its network nor an operator has refused it
     held             a payment was sent while operators held all payments
     ledger           `malipo ledger check` finds a difference, or a wallet is below zero
     feed             the event feed has a gap, or a reader saw something else than it holds
@@ -42,11 +43,14 @@ from simulation.world import World
 _INTERNAL_ERROR = 500
 _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
-_PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = (
-    "110",
-    "111",
-    "112",
-)  # what phones with these last digits do: see docs/simulator.md
+# What phones with these last digits do: see docs/simulator.md.
+_PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = "110", "111", "112"
+_REFUSED = {
+    "COLLECTION": ("101", "102", "103", "110", "111", "112"),
+    "DISBURSEMENT": ("101", "102", "110", "111", "112"),
+}
+# A request that reached its network so soon is found before “not found” counts: see HURRY in world.py.
+_IN_TIME_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Oracle:
         self._check_payments(rows)
         for row in rows:
             self._check_money(row, rows, is_listed=row.id in listed)
+            self._check_failed(row, rows)
         self._check_book(rows)
         batch_oracle.check(
             self._batches,
@@ -146,7 +151,7 @@ class Oracle:
             if len(made) > wishes:
                 self._find("doubled", f"{payment.key} became {len(made)} payments: {made}", made[0])
             times = self._book.times(payment.phone, is_charge=payment.type == "COLLECTION")
-            if times > wishes and not self._is_approved_again(payment.type, payment.channel):
+            if times > wishes + self._is_approved_again(payment):
                 what = f"{payment.key}: {payment.phone} {times} times"
                 self._find("paid-twice", what, made[0] if made else None)
             refunds = self._merchants.refunds.told[payment.number]
@@ -176,10 +181,15 @@ class Oracle:
 
     def _is_cancellation_kept(self, told: Told) -> bool:
         """Whether the merchant was told that it is cancelled, and no restore has lost that."""
-        if told.cancelled_at is None or self._database.brought_back_at is None:
-            return told.cancelled_at is not None
-        assert self._database.backed_up_at is not None
-        return told.cancelled_at < self._database.backed_up_at - 1
+        if told.cancelled_at is None or told.cancel_asked_at is None:
+            return False
+        return self._is_kept(told.cancel_asked_at, told.cancelled_at)
+
+    def _is_kept(self, asked_at: float, told_at: float) -> bool:
+        """Whether no restore can have lost what was asked for and told then: it was told before the backup, or asked
+        for since the backup was brought back."""
+        begin, end = self._database.backed_up_at, self._database.brought_back_at
+        return begin is None or end is None or told_at < begin or asked_at > end
 
     def _is_of_a_wish(self, row: PaymentRow) -> bool:
         """Not a refund, nor what operators have adopted by mistake, nor a repeat that they have called one."""
@@ -190,13 +200,25 @@ class Oracle:
         begin, end = self._database.backed_up_at, self._database.brought_back_at
         return begin is not None and end is not None and begin - 1 <= seconds <= end + 1
 
-    def _is_approved_again(self, type_: str, channel: str) -> bool:
-        """A collection that is repeated after a restore is sent unless its network says that it has it.
+    def _is_approved_again(self, payment: Payment) -> bool:
+        """A collection that a restore has lost, and that is repeated, is sent unless its network says that it has it.
 
-        Where the network neither finds nor refuses it, the customer decides, and in the simulation always approves.
+        Where the network neither finds nor refuses it, the customer decides, and in the simulation always approves:
+        once more, and not oftener. A collection that was told before the backup is not lost.
         """
-        pays_again = any(fault.kind == "network-pays-again" and fault.target == channel for fault in self._plan.faults)
-        return type_ == "COLLECTION" and pays_again and self._database.brought_back_at is not None
+        begin, told = self._database.backed_up_at, self._merchants.told[payment.number]
+        if payment.type != "COLLECTION" or begin is None or self._database.brought_back_at is None:
+            return False
+        is_lost = not any(at < begin for at in told.acknowledged_at)
+        return is_lost and any(
+            fault.kind == "network-pays-again" and fault.target == payment.channel for fault in self._plan.faults
+        )
+
+    def _is_charged_again(self, row: PaymentRow) -> bool:
+        """Whether its phone was charged twice, which is excused: one of the two is on the statement only."""
+        if row.type != "COLLECTION" or self._book.times(row.phone, is_charge=True) < 2:
+            return False
+        return any(each.phone == row.phone and self._is_approved_again(each) for each in self._plan.payments)
 
     def _check_money(self, row: PaymentRow, rows: list[PaymentRow], *, is_listed: bool) -> None:
         if row.status not in _FINAL and not is_listed:
@@ -207,7 +229,7 @@ class Oracle:
             return
         if _is_only_on_the_statement(row) or self._was_corrected_in_lost_time(row):
             return
-        if self._is_approved_again(row.type, row.channel) or self._was_never_told(row):
+        if self._is_charged_again(row) or self._was_never_told(row):
             return
         if row.status not in _FINAL:
             return  # Found above.
@@ -219,7 +241,12 @@ class Oracle:
         )
 
     def _was_corrected_in_lost_time(self, row: PaymentRow) -> bool:
-        """It had ended before the backup, and its network said something else afterwards. That report is lost."""
+        """It had ended before the backup, and its network said something else afterwards. That report is lost.
+
+        A payout that FAILED is asked about again, also after a restore, where its network can be asked.
+        """
+        if row.type == "DISBURSEMENT" and row.status == "FAILED" and (row.channel, row.type) not in _WITHOUT_QUERY:
+            return False
         begin = self._database.backed_up_at
         offsets = [abs(fault.seconds) for fault in self._plan.faults if fault.kind == "clock"]
         if begin is None or row.ended_at is None or row.ended_at > begin + max(offsets, default=0):
@@ -236,6 +263,28 @@ class Oracle:
             each.direction == "out" and each.at >= moved_at and each.verdict.startswith("acknowledged")
             for each in self._world.simulator.seen.newest(phone=row.phone)
         )
+
+    def _check_failed(self, row: PaymentRow, rows: list[PaymentRow]) -> None:
+        """A payment does not fail because of silence: not a payout, and not a collection that its network had in time.
+
+        A refund that would be one too many is ended before it is sent.
+        """
+        is_resolved = row.id in self._operators.ended or row.is_adopted
+        if row.status != "FAILED" or row.is_refund or is_resolved or row.phone[-3:] in _REFUSED[row.type]:
+            return
+        if row.type == "DISBURSEMENT" or self._was_there_in_time(row, rows):
+            self._find("failed", f"{row.id} ({row.type} of {row.amount}, {row.channel} {row.phone})", row.id)
+
+    def _was_there_in_time(self, row: PaymentRow, rows: list[PaymentRow]) -> bool:
+        """Whether money moved for a request that reached its network soon after it was claimed, as far as clocks
+        agree."""
+        has_clocks = any(fault.kind == "clock" for fault in self._plan.faults)
+        movements = self._book.of_row(row, rows)
+        if has_clocks or row.processing_at is None or net(movements) <= 0:
+            return False
+        known = self._world.simulator.network.memory.by_id
+        taken_at = min(known[each.transaction_id].taken_at for each in movements) - EPOCH.timestamp()
+        return taken_at < row.processing_at + _IN_TIME_SECONDS
 
     def _check_book(self, rows: list[PaymentRow]) -> None:
         keys = {row.key for row in rows}

@@ -189,6 +189,7 @@ class _Run:
             await loop.start(MERCHANTS, self.batches.repeat_all())
             await repeating
         self.operators.is_lost_time_compared = self.adoptions.are_repeats_over = True
+        self.merchants.is_everybody_back = True
         await paying
         await batching
         self.world.poll_rarely()

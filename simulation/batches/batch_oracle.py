@@ -27,6 +27,7 @@ def check(
     is_in_lost_time: Callable[[float], bool],
     find: Callable[[str, str], None],
 ) -> None:
+    """A restore excuses a cancellation that it may have lost: one that was told after the backup."""
     rows = {str(row[0]): row for row in database.look().ask(_ROWS)}
     for id_, (_, status, count, payouts, ended) in rows.items():
         is_approved = status in ("RUNNING", "COMPLETED")
@@ -47,9 +48,7 @@ def check(
         kept = [at for at in told.approved_at if not is_in_lost_time(at)]
         if kept and any(made[item.phone] != 1 for item in batch.items):
             find("lost", f"{batch.key} was approved, and not every item has a payout")
-        if (
-            told.cancelled_at
-            and database.brought_back_at is None
-            and any(book.times(item.phone, is_charge=False) for item in batch.items)
-        ):
+        backed_up_at = database.backed_up_at if database.brought_back_at is not None else None
+        is_cancelled = any(backed_up_at is None or at < backed_up_at for at in told.cancelled_at)
+        if is_cancelled and any(book.times(item.phone, is_charge=False) for item in batch.items):
             find("cancelled", f"{batch.key} was cancelled, and money moved")

@@ -29,7 +29,7 @@ from simulation.postgres_gate import EPOCH
 from simulation.reconciling.finance import ELSEWHERE, Finance, Given
 from simulation.reconciling.wishes import Wish, Wishes
 from simulation.template import Merchant
-from simulation.world import World
+from simulation.world import NETWORKS, World
 
 PROCESS = "operators"
 _ASHA, _JUMA = (Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
@@ -253,9 +253,17 @@ class Adoptions:
             )
             return
         self._note(f"approved {row.action if row else ''} of {exception.receipt}")
+        if row is not None and row.action is Action.UNDO:
+            self._have_it_told_again(exception.receipt or "")
         if row is not None and row.action is Action.ADOPT and line.is_mistaken:
             self._to_undo[exception.id] = self._time + line.undo_after
             line.is_mistaken = False
+
+    def _have_it_told_again(self, receipt: str) -> None:
+        """They ask the network about the payment, and it sends its callback once more."""
+        network, loop = self._world.simulator.network, self._world.loop
+        for each in self._wishes.transactions_of(receipt):
+            loop.call_soon(network.tell, each, context=loop.context_of(NETWORKS))
 
     async def _undo(self, database: Database, exception_id: str) -> bool:
         act = partial(

@@ -35,6 +35,12 @@ class Wishes:
                 return self._of(each)
         return None
 
+    def transactions_of(self, receipt: str) -> list[Transaction]:
+        """What a network has decided about, and calls so."""
+        return [
+            each for each in self._book.transactions if each.outcome is not None and receipt_in_account(each) == receipt
+        ]
+
     def _of(self, taken: Transaction) -> Wish:
         if taken.phone in self._items:
             return Wish(self._items[taken.phone].merchant, taken.phone, taken.channel, None, is_refund=False)

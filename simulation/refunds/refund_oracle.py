@@ -103,6 +103,12 @@ def check(
     if payment.refund and paid > len(wishes) + sum(id_ in mistaken for id_ in told.ids):
         what = f"{len(wishes)} refunds of {payment.key} were asked for, and {paid} are paid"
         find("paid-twice", what, told.ids[0] if told.ids else None)
+    for part in sorted({body["amount"] for body in told.asked.values() if body}):
+        times = sum(each.amount == part and not each.is_failed for each in given)
+        if times > _most_of(part, payment, told) + sum(id_ in mistaken for id_ in told.ids):
+            find(
+                "paid-twice", f"{part} of {payment.key} is given back {times} times", told.ids[0] if told.ids else None
+            )
     # A refund that operators wrongly called failed may be made once more: nothing can keep people from that.
     most = payment.amount * (1 + sum(id_ in mistaken for id_ in told.ids))
     given_back = sum(each.amount for each in given)
@@ -113,6 +119,12 @@ def check(
     if knew or given_back - most > excused:
         what = f"{payment.phone} paid {payment.amount} and got {given_back} back"
         find("refunded", f"{what}{', and the service knew' if knew else ''}", told.ids[0] if told.ids else None)
+
+
+def _most_of(part: int, payment: Payment, told: Refunds) -> int:
+    """How many refunds of a part were asked for. What is left may be as much: then every refund of the rest counts."""
+    is_half = payment.amount == 2 * part
+    return sum(body["amount"] == part if body else is_half for body in told.asked.values())
 
 
 def _is_known_to_be_too_much(one: Given, given: Sequence[Given], most: int, lateness: float) -> bool:

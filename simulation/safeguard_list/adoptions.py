@@ -51,6 +51,8 @@ SAFEGUARDS = (
                 "pass",
             ),
         ),
+        note="hardly simulated with 8 payments: a payment must get the receipt of a line between a matching and a "
+        "decision about that line; seeds 350503 and 351851 of an earlier version met that, with 25",
     ),
     Safeguard(
         "adopted-key-is-the-lines",
@@ -77,6 +79,8 @@ SAFEGUARDS = (
         "refund-of-keyless-held",
         "A refund of a collection that was adopted from a line without a key waits for operators.",
         (InConstant(batch_write, "_OPEN", "a.transaction_id = created.refund_of", "false"),),
+        note="not simulated: merchants refund the payment that their repeated request is answered with; where a "
+        "collection was adopted without a key, that is another one",
     ),
     Safeguard(
         "batch-skips-adopted",
@@ -91,11 +95,15 @@ SAFEGUARDS = (
         "adopted-idempotency-record",
         "The Idempotency-Key that operators name is that of the adopted payment from then on.",
         (InFunction(adopt_payment._note, "if lost.idempotency_key is not None:", "if False:"),),
+        note="covered by network-key-unique: the repeat has the network key of the adopted payment, and is "
+        "answered with it; a refund of all of a collection is refused, because nothing is left",
     ),
     Safeguard(
         "first-free-refund-key",
         "A refund that is repeated has the first key that none has, also if a later one was adopted.",
         (InFunction(RefundKeys.next_key, "number = 1", "number = 1 + len(taken)"),),
+        note="hardly simulated: two refunds of a collection must be lost, and the second adopted before the first "
+        "is repeated; seed 4 of an earlier version met that",
     ),
     Safeguard(
         "refund-key-follows-network-key",
@@ -106,25 +114,33 @@ SAFEGUARDS = (
         "adopted-credited-once",
         "What a network reports of a repeated collection, with the receipt of an adopted one, does not end it.",
         (InFunction(decide.decide, "if _is_about_adopted(received, adopted_receipts):", "if False:"),),
+        note="no seed reaches it",
     ),
     Safeguard(
         "held-hears-nothing",
         "What is reported of the key of a payout that waits, because it resembles an adopted one, does not end it.",
         (InFunction(decide.decide, "if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:", "if False:"),),
+        note="no seed reaches it",
     ),
     Safeguard(
         "undone-hears-nothing",
         "What is reported of the key of an adoption that was undone does not correct it.",
         (InFunction(dispatches.lock, "if key not in undone", ""),),
+        note="hardly simulated: a callback must come between an undo and the next decision about the line, and "
+        "name our key",
     ),
     Safeguard(
         "undone-refund-in-doubt",
         "While the adoption of a lost refund is undone, nothing of its collection is refunded.",
         (InFunction(reserve.Reservations.take, "if is_in_doubt:", "if False:"),),
+        note="no seed reaches it",
     ),
     Safeguard(
         "undone-not-matched",
         "A line whose decision operators have undone is not matched by itself.",
         (InConstant(matching, "_CANDIDATES", "r.undone_by IS NOT NULL", "false"),),
+        note="not needed for money here: operators undo adoptions only; such a payment keeps the key until it is "
+        "decided anew and is never a candidate, and a payment to which its network gave the receipt is the "
+        "line's",
     ),
 )

@@ -29,6 +29,8 @@ SAFEGUARDS = (
         "payment-locked",
         "Answers about one payment are taken in one after the other.",
         (InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", "ORDER BY t.merchant_id, t.id"),),
+        note="two answers about one payment must come at once; without a restore, seed 61 of an earlier version "
+        "noticed (broke)",
     ),
     Safeguard(
         "claim-locked",

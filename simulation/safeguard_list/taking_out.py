@@ -58,7 +58,7 @@ class InFunction:
 
     @property
     def mark(self) -> str:
-        whole = f"{self.function.__module__}.{self.function.__qualname__}: {self.text}"
+        whole = f"{self.function.__module__}.{self.function.__qualname__}: {self.text}: {self.instead}"
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def watch(self) -> None:

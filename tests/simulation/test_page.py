@@ -1,10 +1,11 @@
-"""docs/simulation.md is held against the code: faults, findings, files."""
+"""docs/simulation.md is held against the code: faults, findings, files, safeguards."""
 
 import re
 from pathlib import Path
 
 from simulation import options, oracle
 from simulation.plan import KINDS
+from simulation.safeguards import SAFEGUARDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "simulation.md").read_text()
@@ -33,6 +34,14 @@ def test_every_file_of_the_simulation_is_described_and_no_other() -> None:
     described = [name for row in _rows("How it works") for name in re.findall(r"`(\w+\.py)`", row)]
     files = {path.name for path in (ROOT / "simulation").glob("*.py")} - {"__init__.py", "__main__.py"}
     assert sorted(described) == sorted(files)
+
+
+def test_every_safeguard_is_in_one_of_the_tables_and_those_that_no_seed_notices_with_their_note() -> None:
+    section = PAGE.split("\n## Safeguards\n")[1].split("\n## ")[0]
+    noticed = re.findall(r"^\| `([^`]+)` \| \d+ \| .+ \|$", section, re.MULTILINE)
+    unnoticed = dict(re.findall(r"^\| `([^`]+)` \| \d+ of \d+ \| (.+) \|$", section, re.MULTILINE))
+    assert sorted([*noticed, *unnoticed]) == sorted(SAFEGUARDS)
+    assert unnoticed == {name: SAFEGUARDS[name].note for name in unnoticed}
 
 
 def test_every_command_of_the_page_is_one() -> None:

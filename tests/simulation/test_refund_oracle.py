@@ -22,9 +22,12 @@ def found(
     refund: str = "whole",
     ids: tuple[str, ...] = ("first", "second"),
     asked: tuple[str, ...] = ("part", "rest", "once-more", "again"),
+    amount: int = 1000,
+    part: int | None = None,
 ) -> list[str]:
-    payment = Payment(6, 0, "COLLECTION", "TIGO_PESA", 1000, "+255650006110", 0.0, 1, False, None, refund)
-    told = Refunds(ids=["first", "second"], acknowledged_at=[1.0, 2.0], asked=dict.fromkeys(asked))
+    payment = Payment(6, 0, "COLLECTION", "TIGO_PESA", amount, "+255650006110", 0.0, 1, False, None, refund)
+    bodies = {word: {"amount": part} if part and word == "part" else None for word in asked}
+    told = Refunds(ids=["first", "second"], acknowledged_at=[1.0, 2.0], asked=bodies)
     findings: list[str] = []
     refund_oracle.check(
         payment,
@@ -151,6 +154,15 @@ def test_what_a_restore_has_lost_is_not_excused() -> None:
 def test_a_wish_that_is_paid_twice_is_found_also_where_no_more_than_was_collected_is_given_back() -> None:
     assert found([paid(500), paid(500, 20)], asked=("part",)) == ["paid-twice"]
     assert found([failed(500), paid(500, 20)], asked=("part",)) == []
+
+
+def test_a_part_that_is_given_back_oftener_than_it_was_asked_for_is_found() -> None:
+    twice = [paid(500), paid(500, 9)]
+    assert found(twice, amount=1700, part=500) == ["paid-twice"]
+    assert found(twice, amount=1700, part=500, mistaken=("first",)) == []
+    assert found([paid(500), paid(1200, 9)], amount=1700, part=500) == []
+    assert found([paid(500), failed(500, 9)], amount=1700, part=500) == []
+    assert found(twice, amount=1000, part=500) == [], "the rest is as much as the part"
 
 
 def test_a_payment_that_is_not_refunded_is_not_looked_at() -> None:
