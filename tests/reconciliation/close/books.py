@@ -46,6 +46,7 @@ class Books:
     merchant_id: str = ""
     payments: dict[str, str] = field(default_factory=dict)  # receipt → payment
     imports: int = 0
+    bookings: int = 0
     balances: dict[str, int | Decimal] = field(default_factory=dict)  # what each account held by the last statement
 
     @classmethod
@@ -233,9 +234,10 @@ class Books:
         """A booking of the house, signed as in a statement, for this day if it is open."""
         other = {Kind.BANK_TRANSFER: Account.BANK, Kind.NETWORK_FEE: Account.NETWORK_FEES}.get(kind, Account.SUSPENSE)
         source, target = ends_of(change, other)
+        self.bookings += 1
         async with self.database.begin() as tx:
             booking = HouseBooking(
-                id=ids.mint("hbk_", LATER),
+                id=ids.mint("hbk_", LATER + timedelta(seconds=self.bookings)),
                 kind=kind,
                 channel="MPESA",
                 source=source,
