@@ -45,13 +45,26 @@ class Reason(StrEnum):
     UNEXPLAINED = "unexplained"
 
 
+class ItemKind(StrEnum):
+    """What is open."""
+
+    PAYMENT = "payment"
+    BOOKING = "booking"
+    LINE = "line"
+    FEE = "fee"  # the fees of a file
+    SWEEP = "sweep"  # the sweeps of a file
+    BALANCE = "balance"  # of an account: it does not follow from the lines
+    ROUNDING = "rounding"  # of an account's cents
+    LATE = "late"  # moves that were written after the close of their day
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is open at the end of the day."""
 
     amount: int  # what the statement has more than the ledger
     reason: Reason
     side: str  # which has it: statement, ledger, or both, with different amounts
-    what: str  # a payment, a line, the fees or sweeps of a file, a booking, a balance, or what was written late
+    what: ItemKind
     name: str  # the network's receipt, the bank's reference, or the file
     account: str = ""
     payment: str = ""
