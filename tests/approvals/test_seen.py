@@ -19,7 +19,7 @@ from malipo.ledger.bookings import Booking, Kind
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status
-from malipo.reconciliation.exceptions.exception import Action
+from malipo.reconciliation.matching.exception import Action
 from malipo.restore import release
 from malipo.settings import Settings
 from tests.approvals.grid import GRID, LIMIT, TWO

@@ -20,7 +20,7 @@ from malipo.db import Database, DataError, Tx
 from malipo.db.migration_files import migrations
 from malipo.errors import Refusal
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState
+from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.restore import release
 from malipo.restore.release import Scope
 from tests.approvals.grid import GRID, TWO

@@ -13,7 +13,7 @@ from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.resolve import approve as approve_case
 from malipo.payments.resolve import propose as propose_case
 from malipo.payments.transaction import Transaction, Type
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements

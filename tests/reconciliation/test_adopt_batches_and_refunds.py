@@ -16,7 +16,7 @@ from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.exceptions.exception import Action
+from malipo.reconciliation.matching.exception import Action
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import until
 from tests.payments.batches.batch_steps import JUMA, BatchSteps

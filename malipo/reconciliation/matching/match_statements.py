@@ -16,17 +16,25 @@ from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, transactions
-from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
-from malipo.reconciliation.exceptions.store import exceptions, payments
 from malipo.reconciliation.matching.book_lines import book_lines
 from malipo.reconciliation.matching.carriers import carrier_named
-from malipo.reconciliation.matching.coverage import BEFORE, ids_of, payment_times
+from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.find_absent import find_absent
 from malipo.reconciliation.matching.find_possible_payments import find_possible_payments
+from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, payment_times
 from malipo.reconciliation.matching.possible_payment import names_customer, names_key
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.resolve_gone import resolve_gone
-from malipo.reconciliation.matching.store import booked_lines, charges, evidence, matching, open_days, unmatched_lines
+from malipo.reconciliation.matching.store import (
+    booked_lines,
+    charges,
+    evidence,
+    exceptions,
+    matching,
+    open_days,
+    payments,
+    unmatched_lines,
+)
 from malipo.reconciliation.matching.store.booked_lines import UnbookedLine
 from malipo.reconciliation.matching.store.unmatched_lines import UnmatchedLine
 from malipo.reconciliation.matching.unbook_lines import unbook_lines

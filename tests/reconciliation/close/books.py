@@ -23,8 +23,8 @@ from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Reason
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.reconciliation.statements.import_statement import import_statement
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 
 MONDAY, TUESDAY, WEDNESDAY, THURSDAY = (date(2026, 11, day) for day in (2, 3, 4, 5))

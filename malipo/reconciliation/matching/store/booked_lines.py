@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import KINDS_WITHOUT_PLACE, SYSTEM
+from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, SYSTEM
 from malipo.reconciliation.matching.store.matching import SIGNED, keys_of
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
 
@@ -474,4 +474,15 @@ async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: date
             [booking_id for _, booking_id in pairs],
             now,
         )
+    )
+
+
+async def reopen_lines(tx: Tx, line_ids: list[int]) -> None:
+    """They have no place again."""
+    await tx.execute(
+        """
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT id, channel FROM statement_lines WHERE id = ANY($1) ON CONFLICT DO NOTHING
+        """,
+        line_ids,
     )

@@ -8,7 +8,7 @@ import msgspec
 from malipo.approvals.acts import EXCEPTION_UNDOS
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.matching.exception import (
     KINDS_WITHOUT_PLACE,
     SYSTEM,
     ExceptionCount,

@@ -26,19 +26,21 @@ from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.exception import ExceptionKind, FoundException
-from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.exceptions.store import exceptions
-from malipo.reconciliation.matching.coverage import AFTER_SENDING, BEFORE, ids_of
+from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.store import withdrawal_effects, withdrawals
+from malipo.reconciliation.imports.store import withdrawal_proposals as proposals
+from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal, StatementTerms
+from malipo.reconciliation.imports.store.withdrawals import Remaining
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import ExceptionKind, FoundException
 from malipo.reconciliation.matching.match_statements import exception_of_possible
-from malipo.reconciliation.matching.store import matching, open_days
-from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.matching.payment_times import BEFORE, ids_of
+from malipo.reconciliation.matching.store import booked_lines, exceptions, matching, open_days
 from malipo.reconciliation.statements.choose_profile import all_profiles
+from malipo.reconciliation.statements.coverage import AFTER_SENDING
 from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store import statement_proposals as proposals
-from malipo.reconciliation.statements.store import statements, withdrawal_effects, withdrawals
-from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal, StatementTerms
-from malipo.reconciliation.statements.store.withdrawals import Remaining
+from malipo.reconciliation.statements.store import statements
 
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
 _EXCEPTIONS_AT_ONCE = 1000
@@ -273,7 +275,7 @@ async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now
     themselves."""
     kind = _LINE_KINDS[booking.kind]
     lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
-    await withdrawals.reopen_lines(tx, [line_id for line_id, _ in lines])
+    await booked_lines.reopen_lines(tx, [line_id for line_id, _ in lines])
     found = [
         FoundException(
             id=ids.mint("exc_", now),

@@ -26,10 +26,9 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Forbidden
 from malipo.operators import vouching
-from malipo.reconciliation.exceptions.exception import SYSTEM, ExceptionKind, FoundException
-from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.exception import SYSTEM, ExceptionKind, FoundException
 from malipo.reconciliation.matching.line_tellers import tellers_of
-from malipo.reconciliation.matching.store import booked_lines, evidence, matching
+from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
 from malipo.reconciliation.matching.store.booked_lines import LineSum, UnbookedLine
 from malipo.reconciliation.matching.store.evidence import Evidence, Waiting
 from malipo.reconciliation.statements.statement_file import LayoutAuthor

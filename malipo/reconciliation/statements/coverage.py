@@ -4,9 +4,8 @@ Only in such a time does what is not in a statement say anything: a file may be 
 """
 
 from collections.abc import Iterable
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 
-from malipo import clock, ids
 from malipo.reconciliation.statements.statement_file import StatementFile
 
 # A network may book a payment some hours after it has reported it. One that is open may still be paid for a while.
@@ -57,45 +56,4 @@ def _continues(before: StatementFile, file: StatementFile) -> bool:
     return file.begins_at < before.ends_at or (file.opening, file.opening_cents) == (
         before.closing,
         before.closing_cents,
-    )
-
-
-# Which payments can be in a statement: those that were made in the days before its lines. Pure.
-#
-# An id begins with its time, so a range of time is a range of ids, and no index of receipts is needed.
-
-
-# A payment is sent soon after it was made, unless its network was away, or was on hold.
-BEFORE = timedelta(days=3)
-# Clocks differ.
-AFTER = timedelta(hours=1)
-# A payment like that of a line was made at most so long before the line's time, by a network's clock.
-NEAR = timedelta(minutes=15)
-
-Window = tuple[datetime, datetime]
-
-
-def payment_times(days: Iterable[date]) -> list[Window]:
-    """The times in which payments of these days were made."""
-    begins = [datetime.combine(day, time(), clock.ZONE) for day in days]
-    return merged((each - BEFORE, each + timedelta(days=1) + AFTER) for each in begins)
-
-
-def merged(windows: Iterable[Window]) -> list[Window]:
-    """The same times without overlaps, so that no payment is read twice."""
-    found: list[Window] = []
-    for first, last in sorted(windows):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
-        else:
-            found.append((first, last))
-    return found
-
-
-def ids_of(windows: Iterable[Window]) -> tuple[list[str], list[str]]:
-    """The first and the last id of a payment in each."""
-    found = [*windows]
-    return (
-        [ids.first_of("txn_", clock.milliseconds(first)) for first, _ in found],
-        [ids.last_of("txn_", clock.milliseconds(last)) for _, last in found],
     )
