@@ -8,7 +8,6 @@ import msgspec
 from malipo import money
 from malipo.db import Tx
 from malipo.networks.connector import Channel
-from malipo.reconciliation.close import coverage
 from malipo.reconciliation.close.close_csv import (
     Route,
     added,
@@ -24,6 +23,7 @@ from malipo.reconciliation.close.store import balances, closes, entries, open_it
 from malipo.reconciliation.close.store.entries import Counted, LineSum
 from malipo.reconciliation.matching.carriers import carriers_of
 from malipo.reconciliation.matching.store import absence
+from malipo.reconciliation.statements import coverage
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.statement_file import StatementFile
 
