@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from malipo.db import Database
 from malipo.networks.connector import Channel
+from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.day_close import Reason, begin_of, end_of
+from malipo.reconciliation.close.signed_content import Reason
 from malipo.reconciliation.statements.coverage import last_before, missing, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
 from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at, opened

@@ -1,7 +1,7 @@
 """What a close signs stays the same, byte for byte, from version to version: closed days are verified, and computed anew
 after a restore.
 
-`signed_days.json` was written by version 0.2: the content of three closed days that have every kind of open item for
+`signed_days.json` was written by version 0.4.0: the content of three closed days that have every kind of open item for
 every reason, and the entries that each day kept, which its digest covers. Ids are random, so names stand in their
 places.
 """
@@ -140,7 +140,7 @@ def _named(text: str, names: dict[str, str]) -> str:
     return text
 
 
-async def test_three_days_are_signed_as_version_0_2_signed_them(books: Books) -> None:
+async def test_three_days_are_signed_as_version_0_4_signed_them(books: Books) -> None:
     assert await close_three_days(books) == json.loads(SIGNED_DAYS.read_text())
 
 

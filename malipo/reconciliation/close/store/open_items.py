@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.day_close import MOST_ITEMS, Item, ItemKind, Reason, Sum
+from malipo.reconciliation.close.signed_content import MOST_ITEMS, Item, ItemKind, Reason, Sum
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 from malipo.reconciliation.matching.store.carriers import carrier_of
 
