@@ -25,8 +25,8 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
-from malipo.reconciliation.statements.import_statement import import_statement
 from malipo.settings import Settings
 
 Say = Callable[[str], None]

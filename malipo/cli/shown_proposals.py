@@ -23,13 +23,16 @@ from malipo.payments.store import cases
 from malipo.payments.store.cases import proposed_resolution
 from malipo.reconciliation.close.store.closes import proposed_close
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import find_import_effect
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.exceptions.store import exceptions, resolutions
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.imports import withdraw_statement
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.matching.store.booked_lines import LineSum
 from malipo.reconciliation.matching.store.evidence import Waiting
-from malipo.reconciliation.statements import import_approval, withdraw_statement
-from malipo.reconciliation.statements.store import statement_proposals, statements
+from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
 
 # The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.

@@ -19,14 +19,9 @@ from malipo.errors import Refusal
 from malipo.networks.routing import Networks
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.imports.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
-from malipo.reconciliation.statements.fetch_statement import (
-    FetchableAccount,
-    day_bounds,
-    fetch_file,
-    fetchable_accounts,
-)
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from malipo.settings import Settings

@@ -18,13 +18,13 @@ from malipo.errors import Conflict, Impossible, Refusal
 from malipo.networks.connector import Channel
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.imports.doubt_statement import AgainstAnother, NothingKnown
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.matching.report_evidence import approve_import
-from malipo.reconciliation.statements import import_approval
 from malipo.reconciliation.statements.choose_profile import choose_profile
-from malipo.reconciliation.statements.doubt_statement import AgainstAnother, NothingKnown
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
 from malipo_simulator.transaction import GatewayName
 from simulation.plan import Plan
 from simulation.reconciling.statement_files import GENERIC, PORTAL, WEEK, Layout, StatementFiles, channel_of

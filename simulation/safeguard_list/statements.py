@@ -2,9 +2,9 @@
 
 from malipo.ledger import house_bookings
 from malipo.payments.store import shared_commit as batch_write
+from malipo.reconciliation.imports import doubt_statement, import_statement, withdraw_statement
 from malipo.reconciliation.matching import carriers
 from malipo.reconciliation.matching.store import booked_lines, matching
-from malipo.reconciliation.statements import doubt_statement, import_statement, withdraw_statement
 from malipo.reconciliation.statements.store import statement_lines
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 

@@ -25,9 +25,9 @@ from malipo.operators import login
 from malipo.operators import store as operators
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import Action
-from malipo.reconciliation.statements.store import withdrawals
-from malipo.reconciliation.statements.withdraw_statement import propose_by_system
+from malipo.reconciliation.imports.store import withdrawals
+from malipo.reconciliation.imports.withdraw_statement import propose_by_system
+from malipo.reconciliation.matching.exception import Action
 from malipo.restore import hold
 from malipo.restore.store import installation
 from tests.approvals.grid import LIMIT, MORE

@@ -35,14 +35,14 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.imports.store import withdrawals
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements, propose_by_system
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.report_evidence import approve_import
 from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
-from malipo.reconciliation.statements import import_approval
 from malipo.reconciliation.statements.choose_profile import save_status_words
-from malipo.reconciliation.statements.store import withdrawals
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements, propose_by_system
 from malipo.restore import hold
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled

@@ -15,8 +15,8 @@ from malipo.networks.connector import Channel
 from malipo.operators import store
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
-from malipo.reconciliation.statements.import_statement import import_statement
 from malipo.settings import Settings
 from tests.browser.sample_trade import Shop
 from tests.conftest import NOBODY, make_merchant, starting, until_ready

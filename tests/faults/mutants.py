@@ -31,7 +31,7 @@ TESTS = {
     "malipo/ledger/accounts.py": ("ledger/test_accounts.py", "payments/test_correction_moves.py"),
     "malipo/reconciliation/exceptions/action_moves.py": ("reconciliation/test_action_moves.py",),
     "malipo/reconciliation/matching/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
-    "malipo/reconciliation/matching/coverage.py": ("reconciliation/test_find_absent.py",),
+    "malipo/reconciliation/statements/coverage.py": ("reconciliation/test_find_absent.py",),
     "malipo/approvals/acts.py": ("approvals/test_acts.py",),
     "malipo/accounts/vouching.py": (
         "accounts/test_vouching_chains.py",

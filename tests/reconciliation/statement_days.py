@@ -19,11 +19,11 @@ from malipo.payments.check import transactions as payments_check
 from malipo.payments.dispatch import AnswerSource, Rules
 from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import ReconciliationException
-from malipo.reconciliation.exceptions.store import exceptions
-from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.match_statements import Matched, match_statements
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
+from malipo.reconciliation.matching.store import exceptions
+from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 from tests.conftest import NOBODY
 from tests.payments.payment_steps import PaymentSteps
 

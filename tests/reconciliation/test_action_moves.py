@@ -16,15 +16,15 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.close.store import balances
 from malipo.reconciliation.exceptions.action_moves import Facts, effect_of
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.matching.exception import (
     ACTIONS,
     Action,
     ExceptionKind,
     ExceptionState,
     ReconciliationException,
 )
-from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect
-from malipo.reconciliation.exceptions.store import resolutions
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import Entry, Statements, line_of, reversal_of, statements

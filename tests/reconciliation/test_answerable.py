@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime
 
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
+from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.store.booked_lines import LineSum
-from malipo.reconciliation.statements.import_approval import WaitingList
 
 FEES = LineSum(
     file_id="stf_1",

@@ -12,8 +12,8 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import Kind
 from malipo.payments.transaction import Type
-from malipo.reconciliation.exceptions.exception import Action
-from malipo.reconciliation.statements.import_statement import DoesNotAddUp
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp
+from malipo.reconciliation.matching.exception import Action
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import Lost

@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Forbidden
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry

@@ -3,8 +3,9 @@
 from malipo import clock
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState
-from malipo.reconciliation.exceptions.store import exceptions, resolutions
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.matching.store import exceptions
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import Entry, Statements, line_of, statements
 from tests.reconciliation.test_resolve_exceptions import Desk

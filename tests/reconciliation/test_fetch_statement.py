@@ -18,8 +18,8 @@ from malipo.networks.connector import Channel, Type
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.networks.statement_source import CannotFetch
-from malipo.reconciliation.statements.fetch_statement import account_of, fetch_file, fetchable_accounts, require_over
-from malipo.reconciliation.statements.import_statement import DoesNotAddUp, Imported, import_statement
+from malipo.reconciliation.imports.fetch_statement import account_of, fetch_file, fetchable_accounts, require_over
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, Imported, import_statement
 from malipo.settings.environment import read as read_settings
 from tests.conftest import NOBODY
 from tests.simulator.processes import Process

@@ -12,8 +12,8 @@ from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.matching.carriers import aggregators, carrier_of
-from malipo.reconciliation.matching.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statements.choose_profile import encode
+from malipo.reconciliation.statements.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
 from tests.payments.payment_steps import steps
 from tests.payments.resolving import propose

@@ -14,16 +14,15 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.matching import matching_summary
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.matching import import_approval, matching_summary
+from malipo.reconciliation.matching.exception import Action
+from malipo.reconciliation.matching.import_approval import WaitingList, code_of
 from malipo.reconciliation.matching.match_statements import Matched
 from malipo.reconciliation.matching.matching_summary import summary_of
 from malipo.reconciliation.matching.report_evidence import approve_import
-from malipo.reconciliation.statements import import_approval
-from malipo.reconciliation.statements.import_approval import WaitingList, code_of
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.journeys import database_facts

@@ -16,7 +16,7 @@ from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
-from malipo.reconciliation.statements.import_statement import BadLines, DoesNotAddUp, Imported, import_statement
+from malipo.reconciliation.imports.import_statement import BadLines, DoesNotAddUp, Imported, import_statement
 from tests.conftest import NOBODY
 
 ZONE = ZoneInfo("Africa/Dar_es_Salaam")

@@ -10,7 +10,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.network_statements.statement_line import Line
-from malipo.reconciliation.statements.import_statement import BadLines
+from malipo.reconciliation.imports.import_statement import BadLines
 from malipo.reconciliation.statements.store import statement_lines
 from tests.reconciliation.test_import_statement import imported
 

@@ -17,11 +17,11 @@ from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState
+from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.reconciliation.matching.store import matching
 from malipo.reconciliation.statements.choose_profile import find_profile, save_if_new
-from malipo.reconciliation.statements.import_statement import import_statement
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps

@@ -16,9 +16,10 @@ from malipo.errors import Conflict, Forbidden, Invalid
 from malipo.network_statements.profile import Profile, built_in
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Transaction
-from malipo.reconciliation.statements.choose_profile import find_profile, save_if_new, save_status_words, set_carrier
-from malipo.reconciliation.statements.import_approval import WaitingList, code_of
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.matching.import_approval import WaitingList, code_of
+from malipo.reconciliation.matching.set_carrier import set_carrier
+from malipo.reconciliation.statements.choose_profile import find_profile, save_if_new, save_status_words
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA, give_password, hire

@@ -6,7 +6,7 @@ from malipo import clock
 from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import Action, ReconciliationException
+from malipo.reconciliation.matching.exception import Action, ReconciliationException
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import Entry, Statements, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk

@@ -13,8 +13,8 @@ from malipo.payments.cases.resolve import approve as approve_case
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp
 from malipo.reconciliation.matching.match_statements import Matched
-from malipo.reconciliation.statements.import_statement import DoesNotAddUp
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, fee_of, line_of, reversal_of, statements
 

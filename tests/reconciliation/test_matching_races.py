@@ -12,8 +12,8 @@ from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import Findings
 from malipo.reconciliation.matching import match_statements as matching
+from malipo.reconciliation.matching.exception import Findings
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.store import matching as store

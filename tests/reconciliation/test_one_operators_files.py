@@ -19,12 +19,12 @@ from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve, propose
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState
-from malipo.reconciliation.exceptions.find_effect import find_import_effect
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.statements.doubt_statement import ImportedElsewhere
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.imports.doubt_statement import ImportedElsewhere
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps

@@ -10,8 +10,8 @@ import pytest
 from malipo import clock
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.statements.doubt_statement import Disagrees, ImportedElsewhere, NothingKnown
-from malipo.reconciliation.statements.import_statement import DoesNotAddUp, Imported
+from malipo.reconciliation.imports.doubt_statement import Disagrees, ImportedElsewhere, NothingKnown
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, Imported
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, reversal_of, statements
 

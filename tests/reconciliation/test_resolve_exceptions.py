@@ -18,11 +18,11 @@ from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.action_moves import effect_of
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.exceptions.find_effect import find_facts
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
+from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, make_merchant
 from tests.operators.booking_steps import NEEMA

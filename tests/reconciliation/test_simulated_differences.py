@@ -10,9 +10,9 @@ from malipo import clock
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel, Type
 from malipo.payments.transaction import Transaction
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, import_statement
 from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
-from malipo.reconciliation.statements.import_statement import DoesNotAddUp, import_statement
 from malipo_simulator.behaviour import Kind, Outcome
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import Statement, statement_of, with_balances

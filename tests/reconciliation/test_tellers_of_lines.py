@@ -13,9 +13,9 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Forbidden
 from malipo.reconciliation.exceptions.approve_case import approve_case
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.import_approval import TELLER
 from malipo.reconciliation.matching.line_tellers import Told, tellers_of
-from malipo.reconciliation.statements.import_approval import TELLER
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps

@@ -11,10 +11,11 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import AccountChange, ImportEffect, find_balances, find_import_effect
+from malipo.reconciliation.exceptions.find_effect import AccountChange, ImportEffect, find_balances
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store import statements as files
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import (

@@ -16,8 +16,8 @@ from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks import conformance
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.statements.fetch_statement import fetch_file, fetchable_accounts
-from malipo.reconciliation.statements.import_statement import import_statement
+from malipo.reconciliation.imports.fetch_statement import fetch_file, fetchable_accounts
+from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.statements.store import statements
 from malipo.settings.environment import read as read_settings
 from malipo.worker.statement_fetcher import StatementFetcher

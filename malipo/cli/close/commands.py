@@ -17,15 +17,16 @@ from malipo.db import Database, Tx
 from malipo.encryption import Encryption
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
-from malipo.reconciliation.close import close_day, verification
-from malipo.reconciliation.close.close_csv import csv_of
-from malipo.reconciliation.close.day_close import parse_day
-from malipo.reconciliation.close.differences import balance_lines, channel_lines
-from malipo.reconciliation.close.report import html_of, verdict_of
+from malipo.reconciliation.close import close_day, files_to_verify
+from malipo.reconciliation.close.business_day import parse_day
+from malipo.reconciliation.close.files_to_verify import line_of, pem_of
+from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, verdict_of
+from malipo.reconciliation.close.printed_page import html_of
+from malipo.reconciliation.close.sheet import Outcome, sheet_of
 from malipo.reconciliation.close.signature import ClosedDay, message_of
+from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.reconciliation.close.verification import line_of, pem_of
 from malipo.reconciliation.close.verify import Verified, verify
 from malipo.settings import Settings
 from malipo.settings.environment import require
@@ -150,7 +151,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) -> int:
     async def find(database: Database) -> bytes:
         async with database.read() as connection:
-            return await verification.find_public_key(connection, closed.key_id)
+            return await files_to_verify.find_public_key(connection, closed.key_id)
 
     public_key = with_database(settings, find)
     if getattr(arguments, "csv", None):
@@ -160,9 +161,9 @@ def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) 
     told = in_words(closed, public_key)
     if folder := getattr(arguments, "signed", None):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in verification.files_of(closed, public_key).items():
+        for name, content in files_to_verify.files_of(closed, public_key).items():
             (folder / name).write_bytes(content)
-        told += f"\nIn {folder}: {verification.command_of(closed)}"
+        told += f"\nIn {folder}: {files_to_verify.command_of(closed)}"
     return tell(arguments, as_json(closed, public_key), told)
 
 
@@ -171,7 +172,7 @@ def _key(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.read() as connection:
             return await signing_keys.find_public(connection)
 
-    keys = {key_id: verification.pem_of(each) for key_id, each in with_database(settings, act).items()}
+    keys = {key_id: files_to_verify.pem_of(each) for key_id, each in with_database(settings, act).items()}
     if arguments.id is not None:
         if arguments.id not in keys:
             raise Missing(f"There is no key {arguments.id!r}.")
@@ -242,14 +243,17 @@ def proposal_as_json(proposal: ProposedClose) -> dict[str, Any]:
     }
 
 
+_STATES = {Outcome.AGREES: "adds up", Outcome.EXPLAINED: "explained", Outcome.UNEXPLAINED: "accepted"}
+
+
 def row(closed: ClosedDay) -> dict[str, Any]:
-    close = closed.close
+    sheet = sheet_of(closed.close)
     return {
-        "day": str(closed.day),
-        "state": "adds up" if close.agrees else "explained" if close.adds_up else "accepted",
-        "open": sum(total.count for channel in close.channels for total in channel.open.values()),
-        "unexplained": sum(channel.unexplained for channel in close.channels),
-        "without": close.without,
+        "day": str(sheet.day),
+        "state": _STATES[sheet.outcome],
+        "open": sheet.open_count,
+        "unexplained": sheet.unexplained,
+        "without": sheet.without,
         "by": closed.closed_by,
         "proposed by": closed.requested_by,
         "reason": closed.reason or None,
@@ -270,10 +274,10 @@ def proposal_row(proposal: ProposedClose) -> dict[str, Any]:
 
 
 def in_words(closed: ClosedDay, public_key: bytes) -> str:
-    close = closed.close
-    lines = [f"{close.day} is closed. {verdict_of(closed)}"]
-    for channel in close.channels:
+    sheet = sheet_of(closed.close)
+    lines = [f"{sheet.day} is closed. {verdict_of(closed, sheet)}"]
+    for channel in sheet.channels:
         lines += ["", *channel_lines(channel)]
-    lines += ["", *balance_lines(close), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
+    lines += ["", *balance_lines(sheet), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
     lines.append(f"Public key {line_of(public_key)} ({closed.key_id}). To check it elsewhere: --signed FOLDER")
     return "\n".join(lines)

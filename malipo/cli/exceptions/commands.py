@@ -20,7 +20,10 @@ from malipo.errors import Missing
 from malipo.networks.connector import Channel
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.reconciliation.exceptions.apply_action import BOOKED_TO
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
+from malipo.reconciliation.matching.exception import (
     Action,
     ExceptionKind,
     ExceptionState,
@@ -28,10 +31,8 @@ from malipo.reconciliation.exceptions.exception import (
     Resolution,
     Suggestion,
 )
-from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
-from malipo.reconciliation.exceptions.store import exceptions, resolutions
-from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
-from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
+from malipo.reconciliation.matching.store import exceptions
+from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 from malipo.settings import Settings
 
 _MOST = 100

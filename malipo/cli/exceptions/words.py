@@ -3,7 +3,7 @@
 from typing import Any
 
 from malipo import money
-from malipo.reconciliation.exceptions.exception import ReconciliationException, Resolution, Suggestion
+from malipo.reconciliation.matching.exception import ReconciliationException, Resolution, Suggestion
 from malipo.reconciliation.matching.matching_summary import KINDS
 
 

@@ -18,6 +18,13 @@ from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
 from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
+from malipo.reconciliation.imports.doubt_statement import NothingKnown, refuse_same_elsewhere
+from malipo.reconciliation.imports.import_statement import (
+    Imported,
+    UnknownStatuses,
+    find_same_elsewhere,
+    import_statement,
+)
 from malipo.reconciliation.statements.choose_profile import (
     NoProfileFits,
     all_profiles,
@@ -25,13 +32,6 @@ from malipo.reconciliation.statements.choose_profile import (
     find_profile,
     save_if_new,
     save_status_words,
-)
-from malipo.reconciliation.statements.doubt_statement import NothingKnown, refuse_same_elsewhere
-from malipo.reconciliation.statements.import_statement import (
-    Imported,
-    UnknownStatuses,
-    find_same_elsewhere,
-    import_statement,
 )
 from malipo.reconciliation.statements.statement_file import period_of
 from malipo.reconciliation.statements.store import statements as store

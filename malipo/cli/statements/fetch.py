@@ -18,8 +18,8 @@ from malipo.errors import Invalid
 from malipo.networks.connector import Channel
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
-from malipo.reconciliation.statements.fetch_statement import FetchableAccount, account_of, fetch_file, require_over
-from malipo.reconciliation.statements.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.fetch_statement import FetchableAccount, account_of, fetch_file, require_over
+from malipo.reconciliation.imports.import_statement import Imported, import_statement
 from malipo.settings import Settings
 
 

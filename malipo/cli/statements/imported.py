@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo.cli.output import printable, tell
 from malipo.cli.statements import matched
-from malipo.reconciliation.statements.import_statement import Imported
+from malipo.reconciliation.imports.import_statement import Imported
 
 
 def tell_both(arguments: argparse.Namespace, done: Imported, profile: str, found: matched.Found) -> int:

@@ -17,7 +17,8 @@ from malipo.network_statements.mapped_profile import with_status_words
 from malipo.network_statements.profile import Profile
 from malipo.network_statements.status_words import UnknownWord
 from malipo.reconciliation.matching.carriers import aggregators
-from malipo.reconciliation.statements.choose_profile import find_profile, save_status_words, set_carrier
+from malipo.reconciliation.matching.set_carrier import set_carrier
+from malipo.reconciliation.statements.choose_profile import find_profile, save_status_words
 from malipo.settings import Settings
 
 _NONE = "none"

@@ -12,10 +12,10 @@ from malipo.db import Database
 from malipo.db.database_clock import database_now
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.exceptions.exception import ReconciliationException
-from malipo.reconciliation.exceptions.store import exceptions
 from malipo.reconciliation.matching import matching_summary
+from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.matching_summary import Summary, match_and_note
+from malipo.reconciliation.matching.store import exceptions
 from malipo.settings import Settings
 
 Found = tuple[Summary, list[ReconciliationException]]

@@ -19,9 +19,9 @@ from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.report_evidence import approve_import
-from malipo.reconciliation.statements import import_approval
-from malipo.reconciliation.statements.import_approval import WaitingList
 from malipo.settings import Settings
 
 

@@ -19,10 +19,13 @@ from malipo.cli.statements.matched import match_now
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.statements.store import statement_proposals, statements, withdrawals
-from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal
-from malipo.reconciliation.statements.withdraw_statement import NoSuchStatement, WithdrawStatements
+from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
+from malipo.reconciliation.imports.store import withdrawals
+from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.imports.withdraw_statement import NoSuchStatement, WithdrawStatements
+from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
 
 Decide = Callable[[WithdrawStatements, Tx, Actor, datetime], Awaitable[StatementProposal]]

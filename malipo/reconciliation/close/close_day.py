@@ -15,10 +15,11 @@ from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.errors import Conflict, Invalid, Refusal
 from malipo.ledger.store import closed_days
-from malipo.reconciliation.close.compute_close import Computed, compute
-from malipo.reconciliation.close.day_close import DayClose, can_be_closed_at, encode, hash_of
-from malipo.reconciliation.close.differences import lines_of, sentences_of
+from malipo.reconciliation.close.business_day import can_be_closed_at
+from malipo.reconciliation.close.compute_columns import Computed, compute
+from malipo.reconciliation.close.plain_text import lines_of, sentences_of
 from malipo.reconciliation.close.signature import ClosedDay, find_or_make, signed
+from malipo.reconciliation.close.signed_content import DayClose, encode, hash_of
 from malipo.reconciliation.close.store import closes, open_items
 from malipo.reconciliation.close.store.closes import CloseTerms, ProposedClose, proposed_close
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from malipo import clock, ids, randomness
 from malipo.db import Conn, Tx
 from malipo.encryption import CannotDecrypt, Encryption
-from malipo.reconciliation.close.day_close import DayClose, decode, hash_of
+from malipo.reconciliation.close.signed_content import DayClose, decode, hash_of
 from malipo.reconciliation.close.store import signing_keys as store
 
 

@@ -8,10 +8,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from malipo.db import Conn
 from malipo.encryption import Encryption
-from malipo.reconciliation.close.close_csv import late_routes, sums_of
-from malipo.reconciliation.close.day_close import begin_of, end_of
+from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.signature import ClosedDay, find_keys, is_signed, wrong_link
 from malipo.reconciliation.close.store import balances, closes, open_items, signing_keys
+from malipo.reconciliation.close.two_columns import late_routes, sums_of
 
 _AT_ONCE = 50
 

@@ -29,9 +29,9 @@ from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction, Type
-from malipo.reconciliation.exceptions.exception import ReconciliationException
 from malipo.reconciliation.exceptions.lost_request import LostRequest, find_lost_request, require_new
-from malipo.reconciliation.exceptions.store import payments
+from malipo.reconciliation.matching.exception import ReconciliationException
+from malipo.reconciliation.matching.store import payments
 
 
 async def adopt(

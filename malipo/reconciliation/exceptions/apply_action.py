@@ -16,11 +16,10 @@ from malipo.payments.store import adopted_payments, corrections, transactions
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.exceptions.action_moves import signed_amount
 from malipo.reconciliation.exceptions.adopt_payment import adopt, undo_adoption
-from malipo.reconciliation.exceptions.exception import Action, ReconciliationException, Resolution
-from malipo.reconciliation.exceptions.store import payments
-from malipo.reconciliation.matching.coverage import NEAR
+from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import Reported, report
-from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days
+from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 _NO_PLACE = "The line has its place already, or the payment has another line."

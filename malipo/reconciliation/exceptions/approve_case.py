@@ -8,8 +8,8 @@ from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import Resolved
 from malipo.payments.cases.resolve import FOLLOW_UP_SECONDS
 from malipo.payments.store import cases
+from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.store import evidence
-from malipo.reconciliation.statements import import_approval
 
 
 async def approve_case(

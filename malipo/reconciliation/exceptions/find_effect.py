@@ -5,7 +5,6 @@ Both persons see the same: who proposes it and who approves it, on the pages and
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import msgspec
 
@@ -18,16 +17,12 @@ from malipo.ledger.store import house_bookings as booking_store
 from malipo.ledger.store import wallets
 from malipo.payments.store import corrections
 from malipo.payments.transaction import Status, Transaction
-from malipo.reconciliation.exceptions.action_moves import Effect, Facts, booked_back, effect_of
+from malipo.reconciliation.exceptions.action_moves import Effect, Facts, effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
-from malipo.reconciliation.exceptions.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
-from malipo.reconciliation.exceptions.store import house_balances, payments, resolutions
-from malipo.reconciliation.matching.book_lines import move_of
-from malipo.reconciliation.matching.store import matching
-from malipo.reconciliation.statements import import_approval
-from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store import withdrawal_effects, withdrawals
+from malipo.reconciliation.exceptions.store import house_balances, resolutions
+from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.matching.store import matching, payments
 
 OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
 _OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
@@ -102,10 +97,10 @@ async def find_changes(connection: Conn, facts: Facts, effect: Effect, balances:
     """Every account that an effect changes."""
     merchant_id = "" if facts.payment is None else facts.payment.merchant_id
     wallet = await _find_wallet(connection, merchant_id) if merchant_id else None
-    return _changes_of(effect, balances, merchant_id, wallet)
+    return changes_of(effect, balances, merchant_id, wallet)
 
 
-def _changes_of(
+def changes_of(
     effect: Effect, balances: Balances, merchant_id: str = "", wallet: Wallet | None = None
 ) -> list[AccountChange]:
     found = []
@@ -146,35 +141,6 @@ async def find_effect(
     except Refusal:
         return None
     return await find_changes(connection, facts, effect_of(action, terms, facts), balances)
-
-
-async def find_import_effect(
-    connection: Conn, file: StatementFile, *, approval_amount: int, now: datetime
-) -> ImportEffect | None:
-    """None: it was withdrawn. What other files book anew may wait for a second operator by then: it is not booked."""
-    if file.withdrawn_at is not None:
-        return None
-    balances = await find_balances(connection)
-    undone = await withdrawal_effects.find_bookings_to_undo(connection, file.id)
-    bookings = [house_bookings.booking_of(row) for row in await booking_store.find(connection, "id = ANY($1)", undone)]
-    sums = await withdrawal_effects.sum_lines_of_heirs(connection, file.id)
-    held = await import_approval.find_to_hold(connection, sums, approval_amount=approval_amount, now=now)
-    anew = [move_of(each) for each in sums if each.cents and each.file_id not in held]
-    elsewhere, called_otherwise = await withdrawal_effects.count_lines_of_heirs(connection, file.id, held)
-    cents = await booking_store.find_cents(connection, file.channel, file.account)
-    return ImportEffect(
-        withdrawal=_changes_of(booked_back(bookings, anew, cents=cents), balances),
-        undos={
-            each.id: _changes_of(booked_back([each], [], cents=cents), balances)
-            for each in bookings
-            if each.file_id == file.id
-        },
-        elsewhere=elsewhere,
-        called_otherwise=called_otherwise,
-        held=sum(each.lines for each in sums if each.file_id in held),
-        matches=await withdrawal_effects.count_matches(connection, file.id),
-        stays=len(await withdrawals.find_ended(connection, file.id)),
-    )
 
 
 async def _find_wallet(connection: Conn, merchant_id: str) -> Wallet:

@@ -22,10 +22,10 @@ from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
 from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import Transaction, Type
-from malipo.reconciliation.exceptions.exception import ReconciliationException
-from malipo.reconciliation.exceptions.store import payments
 from malipo.reconciliation.matching.carriers import aggregators, carrier_named
-from malipo.reconciliation.matching.coverage import NEAR
+from malipo.reconciliation.matching.exception import ReconciliationException
+from malipo.reconciliation.matching.payment_times import NEAR
+from malipo.reconciliation.matching.store import payments
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statements
 from malipo.restore.store import installation

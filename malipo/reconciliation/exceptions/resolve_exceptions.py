@@ -32,7 +32,12 @@ from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
 from malipo.reconciliation.exceptions.apply_action import Decided
 from malipo.reconciliation.exceptions.approve_case import approve_case
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect, find_facts
+from malipo.reconciliation.exceptions.lost_request import find_lost_request
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.exceptions.store.resolutions import proposed_resolution
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import (
     ACTIONS,
     RESOLVED_BY_NOTE,
     Action,
@@ -42,12 +47,7 @@ from malipo.reconciliation.exceptions.exception import (
     ReconciliationException,
     Resolution,
 )
-from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect, find_facts
-from malipo.reconciliation.exceptions.lost_request import find_lost_request
-from malipo.reconciliation.exceptions.store import exceptions, payments, resolutions
-from malipo.reconciliation.exceptions.store.resolutions import proposed_resolution
-from malipo.reconciliation.matching.store import evidence, matching
-from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.matching.store import evidence, exceptions, matching, payments
 from malipo.settings import Settings
 
 _OF_LINES = (Action.MATCH, Action.ADOPT, Action.BOOK)

@@ -5,9 +5,9 @@ from datetime import timedelta
 from malipo import clock
 from malipo.db import Conn
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import KINDS_WITHOUT_PLACE, ReconciliationException, Suggestion
 from malipo.reconciliation.matching.carriers import carrier_named
-from malipo.reconciliation.matching.coverage import ids_of, payment_times
+from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, ReconciliationException, Suggestion
+from malipo.reconciliation.matching.payment_times import ids_of, payment_times
 from malipo.reconciliation.matching.store import unmatched_lines
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statements

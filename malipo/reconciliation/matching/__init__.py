@@ -1,1 +1,1 @@
-"""Matches statement lines with payments, books the others, and finds payments that are absent."""
+"""Matches statement lines with payments, books the others, and finds exceptions and payments that are absent."""

@@ -15,12 +15,12 @@ from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, Kind
-from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store import booked_lines as store
 from malipo.reconciliation.matching.store import evidence
 from malipo.reconciliation.matching.store.booked_lines import LineSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
-from malipo.reconciliation.statements import import_approval
 
 KINDS = {"fee": (Kind.NETWORK_FEE, Account.NETWORK_FEES), "sweep": (Kind.SWEEP, Account.SUSPENSE)}
 

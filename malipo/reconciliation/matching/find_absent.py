@@ -8,11 +8,12 @@ from malipo import ids
 from malipo.db import Tx
 from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
-from malipo.reconciliation.exceptions.store import exceptions
 from malipo.reconciliation.matching.carriers import carrier_of, carriers_of, channels_of
-from malipo.reconciliation.matching.coverage import BEFORE, Span, covered_by_all, ids_of, merged, spans_of
+from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, merged
 from malipo.reconciliation.matching.store import absence as store
+from malipo.reconciliation.matching.store import exceptions
+from malipo.reconciliation.statements.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
 
 # Whose files they are, and of which channels they have payments.

@@ -16,18 +16,25 @@ from malipo.networks.connector import Channel
 from malipo.payments import network_keys
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, transactions
-from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
-from malipo.reconciliation.exceptions.store import exceptions, payments
 from malipo.reconciliation.matching.book_lines import book_lines
 from malipo.reconciliation.matching.carriers import carrier_named
-from malipo.reconciliation.matching.coverage import BEFORE, ids_of, payment_times
+from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.find_absent import find_absent
 from malipo.reconciliation.matching.find_possible_payments import find_possible_payments
+from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, payment_times
 from malipo.reconciliation.matching.possible_payment import names_customer, names_key
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.resolve_gone import resolve_gone
-from malipo.reconciliation.matching.store import booked_lines, charges, evidence, matching, open_days, unmatched_lines
-from malipo.reconciliation.matching.store.booked_lines import UnbookedLine
+from malipo.reconciliation.matching.store import (
+    booked_lines,
+    charges,
+    evidence,
+    exceptions,
+    matching,
+    open_days,
+    payments,
+    unmatched_lines,
+)
 from malipo.reconciliation.matching.store.unmatched_lines import UnmatchedLine
 from malipo.reconciliation.matching.unbook_lines import unbook_lines
 from malipo.reconciliation.statements.choose_profile import all_profiles
@@ -111,7 +118,11 @@ async def match_lines(
         *await find_possible_payments(tx, **shared),
         *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
     ]
-    done.exceptions.add(await exceptions.insert(tx, [exception_of_possible(each, now) for each in possible], now=now))
+    done.exceptions.add(
+        await exceptions.insert(
+            tx, [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in possible], now=now
+        )
+    )
     booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
     done.held = done.held_bookings = booked.held
@@ -182,18 +193,6 @@ def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
         merchant_id=line.merchant_id,
         transaction_id=line.transaction_id,
         amount=amount,
-    )
-
-
-def exception_of_possible(line: UnbookedLine, now: datetime) -> FoundException:
-    """Of a line that is not booked by its words, because it may be a payment's."""
-    return FoundException(
-        id=ids.mint("exc_", now),
-        kind=ExceptionKind.THEIRS_ONLY,
-        channel=line.channel,
-        account=line.account,
-        line_id=line.line_id,
-        amount=line.amount,
     )
 
 

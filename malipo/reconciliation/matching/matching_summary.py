@@ -15,7 +15,7 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Conn, Database
 from malipo.payments.settle import Settle
-from malipo.reconciliation.exceptions.exception import ExceptionKind
+from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.match_statements import Matched, match_statements
 from malipo.reconciliation.statements.statement_file import StatementFile
 

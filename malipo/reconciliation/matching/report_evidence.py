@@ -17,14 +17,13 @@ from malipo.networks.connector import Answer, Verdict
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report, Settle, Settled
 from malipo.payments.transaction import Status
-from malipo.reconciliation.exceptions.exception import ExceptionKind, Findings, FoundException
-from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
+from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_gone import resolve_gone
-from malipo.reconciliation.matching.store import booked_lines, matching, open_days
+from malipo.reconciliation.matching.store import booked_lines, exceptions, matching, open_days
 from malipo.reconciliation.matching.store import evidence as store
 from malipo.reconciliation.matching.store.evidence import Evidence
-from malipo.reconciliation.statements import import_approval
 
 _BATCH = 300
 

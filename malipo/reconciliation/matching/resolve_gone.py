@@ -4,11 +4,11 @@ from datetime import datetime
 
 from malipo.approvals import decide
 from malipo.approvals import store as proposals
+from malipo.approvals.acts import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.db import Tx
-from malipo.reconciliation.exceptions.exception import ExceptionState
-from malipo.reconciliation.exceptions.store import exceptions, resolutions
 from malipo.reconciliation.matching.carriers import carriers_of
-from malipo.reconciliation.matching.store import absence
+from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionState
+from malipo.reconciliation.matching.store import absence, exceptions
 from malipo.reconciliation.statements.choose_profile import all_profiles
 
 
@@ -16,9 +16,9 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> int:
     """How many. What was proposed about them ends. The caller holds the lock of matching."""
     stated = carriers_of(await absence.find_files(tx), await all_profiles(tx))
     gone = await exceptions.resolve_gone(tx, stated=stated, now=now)
-    for each in await proposals.find_open(tx, resolutions.ACTS):
+    for each in await proposals.find_open(tx, [*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS]):
         # Also of those that a process of an older version has resolved, which does not see what is proposed.
-        found = await exceptions.get(tx, each.subject) if each.subject.startswith(resolutions.ID_PREFIX) else None
+        found = await exceptions.get(tx, each.subject) if each.subject.startswith(ID_PREFIX) else None
         if found is not None and found.state is not ExceptionState.PROPOSED:
             await decide.end_by_system(tx, each, now=now)
     return len(gone)

@@ -20,12 +20,11 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.ledger import house_bookings
-from malipo.reconciliation.exceptions.exception import SYSTEM
 from malipo.reconciliation.matching.book_lines import KINDS, write_sums
+from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.possible_payment import names_key
 from malipo.reconciliation.matching.store import booked_lines as store
 from malipo.reconciliation.matching.store.booked_lines import BookedLine, ToldLine
-from malipo.reconciliation.statements.store import withdrawals
 
 _WHY = "A payment of ours has this line"
 
@@ -94,7 +93,7 @@ async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date |
     rest = await store.sum_booked(tx, lines[0], without=line_ids)
     if rest is not None:
         await write_sums(tx, [rest], first_open_day=first_open_day, now=now)
-    await withdrawals.reopen_lines(tx, line_ids)
+    await store.reopen_lines(tx, line_ids)
     await audit_log.append(
         tx,
         Actor(SYSTEM, "matching"),

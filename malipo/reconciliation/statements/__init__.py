@@ -1,1 +1,1 @@
-"""Networks' statements as files: fetch, read, doubt, import, approve and withdraw them."""
+"""Networks' statements as files: their lines, the layouts that read them, and the time that they cover."""

@@ -11,15 +11,13 @@ from msgspec.structs import replace
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Invalid, Missing, Refusal
+from malipo.errors import Invalid, Missing, Refusal
 from malipo.network_statements.cell_values import text_of
-from malipo.network_statements.mapped_profile import saved_by, with_carrier, with_current_words, with_status_words
+from malipo.network_statements.mapped_profile import saved_by, with_current_words, with_status_words
 from malipo.network_statements.profile import Profile, SaidBy, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
 from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
-from malipo.reconciliation.matching.store import absence, matching
-from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
 from malipo.reconciliation.statements.store import statements as store
 from malipo.reconciliation.statements.store.statements import SavedLayout
 from malipo.table_files.rows import Cell, rows_of
@@ -90,24 +88,6 @@ async def save_status_words(
     await audit_log.append(
         tx, actor, "statement_profile.words", now=now, name=name, moved=list(moved), not_moved=list(not_moved)
     )
-    return profile
-
-
-async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> Profile:
-    """Say of a saved layout which aggregator's account its files are of, also those that were imported before; none:
-    the network's own. Other payments are missing in them then, so absent ones are looked for again."""
-    await matching.lock_for_decision(tx)
-    await store.lock_profile(tx, name)
-    profile = await find_profile(tx, name)
-    if name in built_in():
-        raise Conflict(f"{name} is a layout of malipo's own: only a saved one can be an aggregator's.")
-    said_by = replace(profile.said_by, carrier=actor.name)
-    profile = replace(with_carrier(profile, carrier), said_by=said_by)
-    await store.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)
-    # Files that are there already are matched by it too.
-    await store.add_author(tx, name, LayoutAuthor(by=actor.name, said=Said.AGGREGATOR))
-    await absence.check_layout_again(tx, name)
-    await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)
     return profile
 
 

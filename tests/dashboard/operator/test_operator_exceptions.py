@@ -3,9 +3,9 @@
 import re
 import secrets
 
-from malipo.reconciliation.exceptions.exception import ReconciliationException
-from malipo.reconciliation.exceptions.store import exceptions
-from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
+from malipo.reconciliation.matching.exception import ReconciliationException
+from malipo.reconciliation.matching.store import exceptions
+from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 from tests.conftest import make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages

@@ -10,8 +10,8 @@ from malipo import clock, ids
 from malipo.dashboard.operator.reconciliation.exception_effects import may_be_adopted
 from malipo.networks.connector import Type
 from malipo.payments.transaction import Status, Transaction
-from malipo.reconciliation.exceptions.exception import ExceptionKind, FoundException, Suggestion
-from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.exception import ExceptionKind, FoundException, Suggestion
+from malipo.reconciliation.matching.store import exceptions
 from tests.dashboard.operator.own_database import database as database
 from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running

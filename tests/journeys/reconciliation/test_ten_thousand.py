@@ -24,11 +24,11 @@ from malipo.networks.connector import Channel
 from malipo.operators.store import insert_operator
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
+from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.statements.choose_profile import choose_profile
-from malipo.reconciliation.statements.import_statement import import_statement
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, full_stack_started
 from tests.reconciliation.statement_days import ASHA, JUMA

@@ -20,11 +20,11 @@ from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
-from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Reason
 from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.signed_content import ChannelClose, DayClose, Reason
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.reconciliation.statements.import_statement import import_statement
-from malipo.reconciliation.statements.withdraw_statement import WithdrawStatements
+from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 
 MONDAY, TUESDAY, WEDNESDAY, THURSDAY = (date(2026, 11, day) for day in (2, 3, 4, 5))
@@ -46,6 +46,7 @@ class Books:
     merchant_id: str = ""
     payments: dict[str, str] = field(default_factory=dict)  # receipt → payment
     imports: int = 0
+    bookings: int = 0
     balances: dict[str, int | Decimal] = field(default_factory=dict)  # what each account held by the last statement
 
     @classmethod
@@ -233,9 +234,10 @@ class Books:
         """A booking of the house, signed as in a statement, for this day if it is open."""
         other = {Kind.BANK_TRANSFER: Account.BANK, Kind.NETWORK_FEE: Account.NETWORK_FEES}.get(kind, Account.SUSPENSE)
         source, target = ends_of(change, other)
+        self.bookings += 1
         async with self.database.begin() as tx:
             booking = HouseBooking(
-                id=ids.mint("hbk_", LATER),
+                id=ids.mint("hbk_", LATER + timedelta(seconds=self.bookings)),
                 kind=kind,
                 channel="MPESA",
                 source=source,

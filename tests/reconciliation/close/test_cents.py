@@ -12,7 +12,7 @@ from malipo.db import Database
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.day_close import ChangeKind, Reason
+from malipo.reconciliation.close.signed_content import ChangeKind, Reason
 from malipo.reconciliation.matching.match_statements import match_statements
 from tests.reconciliation.close.books import LATER, MONDAY, Books, at, of_channel, opened
 

@@ -1,14 +1,20 @@
-"""Which files cover a day: with headings and without, with gaps, one after another."""
+"""Which files cover a day: with headings and without, with gaps, one after another. And where the close of a day and the
+search for absent payments read them differently."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from malipo.db import Database
 from malipo.networks.connector import Channel
-from malipo.reconciliation.close.coverage import last_before, missing
-from malipo.reconciliation.close.day_close import begin_of, end_of
+from malipo.reconciliation.close.business_day import begin_of, end_of
+from malipo.reconciliation.close.close_day import DayDoesNotAddUp
+from malipo.reconciliation.close.signed_content import Reason
+from malipo.reconciliation.statements.coverage import last_before, missing, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
-from tests.reconciliation.close.books import MONDAY, TUESDAY, at
+from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at, opened
 
 BEGIN, END = begin_of(MONDAY), end_of(MONDAY)
 
@@ -94,6 +100,59 @@ def test_of_two_files_the_one_that_goes_nearer_to_a_moment_says_what_was_held() 
     longer = a_file(BEGIN, at(TUESDAY, "12:00"), 0, 9)
     assert last_before([WHOLE_DAY, longer, NEXT], at(TUESDAY, "04:00")) is longer
     assert last_before([NEXT], END) is None
+
+
+@pytest.mark.parametrize("seconds", [0, 30, 60])
+def test_between_files_that_meet_with_other_balances_no_payment_is_called_absent_and_the_day_is_covered(
+    seconds: int,
+) -> None:
+    """The close has what the balances differ by as an open item: see below."""
+    noon = at(MONDAY, "12:00")
+    afternoon = a_file(noon + timedelta(seconds=seconds), END, 6, 9)
+    files = [a_file(BEGIN, noon, 0, 5), afternoon]
+    assert spans_of(files) == [(BEGIN, noon), (afternoon.begins_at, END)]
+    assert missing(files, BEGIN, END, balance=0) == []
+    assert missing([files[0], replace(afternoon, begins_at=noon + timedelta(seconds=61))], BEGIN, END, balance=0) != []
+
+
+def test_balances_follow_each_other_to_the_cent() -> None:
+    morning, evening = a_file(BEGIN, at(MONDAY, "10:00"), 0, 5), a_file(at(MONDAY, "20:00"), END, 5, 9)
+    assert spans_of([morning, evening]) == [(BEGIN, END)]
+    assert missing([morning, evening], BEGIN, END, balance=0) == []
+    other = replace(evening, opening_cents=1)
+    assert len(spans_of([morning, other])) == 2
+    told = ["No statement covers 2026-11-02 10:00:00 to 2026-11-02 20:00:00."]
+    assert missing([morning, other], BEGIN, END, balance=0) == told
+
+
+def test_a_file_inside_a_longer_one_does_not_say_with_what_the_next_one_opens() -> None:
+    longer = a_file(BEGIN - timedelta(days=2), BEGIN - timedelta(hours=1), 0, 9)
+    inside = a_file(BEGIN - timedelta(days=1), BEGIN - timedelta(hours=23), 4, 5)
+    next_ = a_file(at(MONDAY, "06:00"), END, 5, 5)
+    told = ["No statement covers 2026-11-02 00:00:00 to 2026-11-02 06:00:00."]
+    assert missing([longer, inside, next_], BEGIN, END, balance=9) == told
+    assert missing([longer, inside, replace(next_, opening=9)], BEGIN, END, balance=9) == []
+
+
+async def test_what_changed_between_two_files_of_one_minute_takes_two_operators(
+    database: Database, tmp_path: Path
+) -> None:
+    books = await Books.begin(database, tmp_path)
+    await books.statement(MONDAY, [])
+    await books.close(MONDAY)
+    tuesday = await books.statement(TUESDAY, [])
+    async with database.begin() as tx:  # its heading begins half a minute late, and 300 have come in meanwhile
+        await tx.execute(
+            """
+            UPDATE statement_files SET begins_at = begins_at + interval '30 seconds', opening = opening + 300,
+                                       closing = closing + 300
+            WHERE id = $1
+            """,
+            tuesday,
+        )
+    with pytest.raises(DayDoesNotAddUp) as refused:
+        await books.close(TUESDAY)
+    assert opened(refused.value.close) == {Reason.UNEXPLAINED: 300}
 
 
 def test_a_day_is_one_of_dar_es_salaam() -> None:

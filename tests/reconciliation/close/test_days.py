@@ -10,9 +10,10 @@ from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.house_bookings import Kind
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.close.close_csv import csv_of
+from malipo.reconciliation.close.business_day import end_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.day_close import ChangeKind, Reading, Reason, end_of
+from malipo.reconciliation.close.signed_content import ChangeKind, Reading, Reason
+from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import balances
 from malipo.reconciliation.matching.match_statements import match_statements
 from tests.reconciliation.close.books import (

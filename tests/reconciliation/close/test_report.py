@@ -6,21 +6,24 @@ from datetime import UTC, date, datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from malipo.reconciliation.close.close_csv import COLUMNS, csv_of
-from malipo.reconciliation.close.day_close import (
+from malipo.reconciliation.close.plain_text import lines_of
+from malipo.reconciliation.close.printed_page import html_of
+from malipo.reconciliation.close.sheet import Outcome, sheet_of
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.signed_content import (
     ChangeKind,
     ChannelClose,
     Column,
     DayClose,
     Item,
+    ItemKind,
     Reason,
     Sum,
     decode,
     encode,
     hash_of,
 )
-from malipo.reconciliation.close.report import html_of
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.spreadsheet import COLUMNS, csv_of
 
 DAY = date(2026, 11, 15)
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
@@ -28,7 +31,7 @@ ITEM = Item(
     amount=700,
     reason=Reason.EXCEPTION,
     side="statement",
-    what="line",
+    what=ItemKind.LINE,
     name="=HYPERLINK(1)<script>",
     exception="exc_1",
     kind="theirs_only",
@@ -114,6 +117,22 @@ def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
     assert "=HYPERLINK(1)&lt;script&gt;" in page
     for other in ("<script", "http", "src=", "url(", "@import", "<b>"):
         assert other not in page
+
+
+def test_paper_spreadsheet_and_terminal_draw_the_figures_of_one_sheet() -> None:
+    sheet = sheet_of(CLOSE)
+    mpesa, tigo = sheet.channels
+    assert (mpesa.outcome, tigo.outcome) == (Outcome.EXPLAINED, Outcome.WITHOUT_STATEMENT)
+    assert (sheet.outcome, sheet.without) == (Outcome.EXPLAINED, ["TIGO_PESA"])
+    assert (sheet.stated, sheet.booked, sheet.difference) == (6650, 5950, 700), "of channels with a statement"
+    assert (sheet.open_count, sheet.exception_count, sheet.unexplained) == (1, 1, 0)
+    assert [each.name for each in mpesa.rows_with_amounts] == ["opening", "in", "fees", "closing"]
+    text, page = "\n".join(lines_of(CLOSE)), html_of(closed(), KEY)
+    table = [tuple(row[8:11]) for row in csv.reader(io.StringIO(csv_of(CLOSE)))]
+    for row in mpesa.rows_with_amounts:
+        figures = (row.statement, row.ledger, row.difference)
+        assert tuple(map(str, figures)) in table
+        assert all(f"{each:,}" in text and f"{each:,}" in page for each in figures)
 
 
 def test_a_trial_balance_that_is_not_zero_does_not_add_up() -> None:

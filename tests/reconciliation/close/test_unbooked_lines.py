@@ -9,7 +9,7 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.close.day_close import Reason
+from malipo.reconciliation.close.signed_content import Reason
 from malipo.reconciliation.matching.match_statements import Matched, match_statements
 from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at, of_channel, opened
 

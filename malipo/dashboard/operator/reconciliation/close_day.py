@@ -21,12 +21,14 @@ from malipo.errors import Invalid, Missing, Refusal
 from malipo.networks.connector import Channel
 from malipo.operators import vouching
 from malipo.reconciliation.close import close_day
-from malipo.reconciliation.close.close_csv import csv_of
-from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason, can_be_closed_at
+from malipo.reconciliation.close.business_day import can_be_closed_at
+from malipo.reconciliation.close.files_to_verify import command_of, find_public_key, pem_of
+from malipo.reconciliation.close.sheet import sheet_of
 from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.signed_content import DayClose
+from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.reconciliation.close.verification import command_of, find_public_key, pem_of
 
 PATH = "/operator/close"
 _MOST_DAYS = 62
@@ -62,20 +64,6 @@ class Day(NamedTuple):
     missing: dict[str, list[str]]
 
 
-class Opened(NamedTuple):
-    """How many things are open at the end of a day, how many of them are exceptions, and where the first are shown."""
-
-    things: int
-    exceptions: int
-    channel: str
-
-
-def opened_of(close: DayClose) -> Opened:
-    sums = [(each.channel, reason, total.count) for each in close.channels for reason, total in each.open.items()]
-    known = [count for _, reason, count in sums if reason is Reason.EXCEPTION]
-    return Opened(sum(count for _, _, count in sums), sum(known), sums[0][0] if sums else "")
-
-
 class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
     """What was computed; its transaction is rolled back."""
 
@@ -93,7 +81,7 @@ async def show_all(request: OperatorRequest) -> Response:
     return render.page(
         request,
         "operator/reconciliation/close.html",
-        days=[(each, each.close) for each in days],
+        days=[(each, sheet_of(each.close)) for each in days],
         is_cut=len(days) == _MOST_DAYS,
         proposals=proposals,
         keys=[(key_id, pem_of(each)) for key_id, each in keys.items()],
@@ -250,7 +238,8 @@ async def _page(
         if type(refusal) not in _REFUSALS:
             raise
         return request.go(PATH, "day-not-next")
-    day, now = found.close.day, request.parts.clock()
+    sheet, now = sheet_of(found.close), request.parts.clock()
+    day = sheet.day
     return render.page(
         request,
         "operator/reconciliation/close_day.html",
@@ -259,15 +248,13 @@ async def _page(
         day=day,
         title=request.words.day(_midday(day)),
         found=found,
-        close=found.close,
+        sheet=sheet,
         closed_day=found.closed,
         command=command_of(found.closed) if found.closed else "",
         pem=await _pem(request, found.closed) if found.closed else "",
         is_over=now >= can_be_closed_at(day),
         is_mine=found.proposal is not None and found.proposal.requested_by == request.actor.name,
-        buckets=list(ChangeKind),
-        reasons=list(Reason),
-        opened=opened_of(found.close),
+        first_open=next((each.channel for each in sheet.channels if each.open), None),
         without=without,
         values={} if form is None else form.values(),
         errors=errors or {},

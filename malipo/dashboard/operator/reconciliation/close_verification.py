@@ -7,7 +7,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn
 from malipo.errors import Missing
-from malipo.reconciliation.close import verification
+from malipo.reconciliation.close import files_to_verify
 from malipo.reconciliation.close.store import closes
 
 
@@ -31,8 +31,8 @@ async def _file(request: OperatorRequest, number: int) -> Response:
         closed = await closes.find(connection, day)
         if closed is None:
             raise Missing("The day is not closed.")
-        key = await verification.find_public_key(connection, closed.key_id)
-        return list(verification.files_of(closed, key).items())[number]
+        key = await files_to_verify.find_public_key(connection, closed.key_id)
+        return list(files_to_verify.files_of(closed, key).items())[number]
 
     name, content = await request.parts.queries.read(find)
     headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{name}"'}

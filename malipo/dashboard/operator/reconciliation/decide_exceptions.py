@@ -22,11 +22,11 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.operators import vouching
 from malipo.outbox.event import EVENTS_TOPIC
-from malipo.reconciliation.exceptions.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.exceptions.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
-from malipo.reconciliation.exceptions.store import exceptions, resolutions
-from malipo.reconciliation.matching.store import matching
-from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.store import exceptions, matching
 from malipo.restore.state import Closed
 
 _CHOICE = "Choose what is to be done."

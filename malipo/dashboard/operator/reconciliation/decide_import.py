@@ -1,6 +1,6 @@
 """What a file alone would do to payments, above the amount: another operator approves or rejects it on the file's page.
 
-The rules are those of `malipo/reconciliation/statements/import_approval.py`. The form names the list that was shown.
+The rules are those of `malipo/reconciliation/matching/import_approval.py`. The form names the list that was shown.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,8 +18,8 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Refusal
 from malipo.operators import vouching
+from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.report_evidence import approve_import
-from malipo.reconciliation.statements import import_approval
 
 SENTENCES = (
     import_approval.NOTHING_WAITS,

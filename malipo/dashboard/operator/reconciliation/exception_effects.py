@@ -12,14 +12,14 @@ from malipo.dashboard.language import Words
 from malipo.db import Conn
 from malipo.ledger.accounts import Account
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.exceptions.find_effect import AccountChange, Balances, find_balances, find_effect
+from malipo.reconciliation.matching.exception import (
     ACTIONS,
     RESOLVED_BY_NOTE,
     Action,
     ReconciliationException,
     Suggestion,
 )
-from malipo.reconciliation.exceptions.find_effect import AccountChange, Balances, find_balances, find_effect
 
 TITLES = {
     "match": "It is the line of a payment that we have",

@@ -23,7 +23,10 @@ from malipo.merchants.store import merchants
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
 from malipo.payments.store import cases
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.exceptions.store import resolutions
+from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
+from malipo.reconciliation.matching.exception import (
     ACTIONS,
     Action,
     ExceptionCount,
@@ -33,10 +36,8 @@ from malipo.reconciliation.exceptions.exception import (
     Resolution,
     Suggestion,
 )
-from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
-from malipo.reconciliation.exceptions.store import exceptions, resolutions
-from malipo.reconciliation.exceptions.store.exceptions import ExceptionFilter
-from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
+from malipo.reconciliation.matching.store import exceptions
+from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 
 PATH = "/operator/exceptions"
 AGES = ("today", "week", "older")

@@ -14,15 +14,15 @@ from malipo.network_statements.profile import Profile
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.matching.matching_summary import match_and_note
-from malipo.reconciliation.statements.doubt_statement import NothingKnown
-from malipo.reconciliation.statements.import_statement import (
+from malipo.reconciliation.imports.doubt_statement import NothingKnown
+from malipo.reconciliation.imports.import_statement import (
     BadLines,
     DoesNotAddUp,
     Imported,
     UnknownStatuses,
     import_statement,
 )
+from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.statement_file import period_of
 from malipo.settings import Settings
 from malipo.table_files.turns import ReadingTurns

@@ -25,18 +25,19 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.matching import matching_summary
+from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
+from malipo.reconciliation.imports.store import withdrawals
+from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal
+from malipo.reconciliation.imports.store.withdrawals import FileBooking, Remaining
+from malipo.reconciliation.imports.withdraw_statement import answerable_for, code_of
+from malipo.reconciliation.matching import import_approval, matching_summary
+from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.matching_summary import Summary, find_summary
-from malipo.reconciliation.statements import import_approval
-from malipo.reconciliation.statements.import_approval import WaitingList
 from malipo.reconciliation.statements.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.statements.store import listing as listing_store
-from malipo.reconciliation.statements.store import statement_proposals, withdrawals
 from malipo.reconciliation.statements.store.listing import KindSum, ListedFile, ListedLine
-from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal
-from malipo.reconciliation.statements.store.withdrawals import FileBooking, Remaining
-from malipo.reconciliation.statements.withdraw_statement import answerable_for, code_of
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]

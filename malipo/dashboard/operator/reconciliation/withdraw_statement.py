@@ -1,6 +1,6 @@
 """Withdraw an import, or undo one of its bookings: proposed on its page by one operator, decided there by another.
 
-The rules are those of `malipo/reconciliation/statements/withdraw_statement.py`. A large file takes longer than a page
+The rules are those of `malipo/reconciliation/imports/withdraw_statement.py`. A large file takes longer than a page
 may, so it has a connection of its own.
 """
 
@@ -20,9 +20,9 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.reconciliation.statements.store import statement_proposals
-from malipo.reconciliation.statements.store.statement_proposals import StatementProposal
-from malipo.reconciliation.statements.withdraw_statement import ANSWERABLE, WithdrawStatements
+from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
+from malipo.reconciliation.imports.store.withdrawal_proposals import StatementProposal
+from malipo.reconciliation.imports.withdraw_statement import ANSWERABLE, WithdrawStatements
 
 _REASON = "Say what you have found out, in 10 to 1,000 characters."
 SENTENCES = (_REASON, form_errors.CHANGED, decide.CHANGED, moved_alone.NOT_ALONE, moved_alone.ALWAYS_TWO, ANSWERABLE)

@@ -6,9 +6,9 @@ from datetime import date, datetime
 from malipo import money
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.close_csv import Route
-from malipo.reconciliation.close.coverage import covering
-from malipo.reconciliation.close.day_close import Reading
+from malipo.reconciliation.close.signed_content import Reading
+from malipo.reconciliation.close.two_columns import Route
+from malipo.reconciliation.statements.coverage import covering
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import find_files_of
 

@@ -11,7 +11,7 @@ import msgspec
 
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.close_csv import Route
+from malipo.reconciliation.close.two_columns import Route
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 
 # A withdrawn line names the payment that it was matched with.

@@ -5,22 +5,54 @@ from datetime import date, datetime
 
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.day_close import MOST_ITEMS, Item, Reason, Sum
+from malipo.reconciliation.close.signed_content import MOST_ITEMS, Item, ItemKind, Reason, Sum
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 from malipo.reconciliation.matching.store.carriers import carrier_of
 
+# Entries of one subject cancel each other. A subject has a kind, an owner (a merchant, or an account at the network),
+# and an id (of the payment, the booking, the line or the file).
 # Lines that match a payment belong to it, also if they were counted before they did, or were withdrawn since.
 _SUBJECT = f"""
-    CASE WHEN m.line_id IS NOT NULL THEN 'payment ' || m.merchant_id || ' ' || m.transaction_id
-         WHEN w.transaction_id IS NOT NULL THEN 'payment ' || w.merchant_id || ' ' || w.transaction_id
-         WHEN e.what = 'rounding' THEN 'rounding ' || e.account
-         WHEN e.what IN ('fee', 'sweep') THEN e.what || ' ' || e.account || ' ' || e.file_id
+    CASE WHEN m.line_id IS NOT NULL OR w.transaction_id IS NOT NULL THEN {{of_payment}}
+         WHEN e.what = 'rounding' THEN {{of_account}}
+         WHEN e.what IN ('fee', 'sweep') THEN {{of_file}}
          WHEN e.line_id IS NOT NULL AND ({SUMMED} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)
-             THEN coalesce(l.kind, w.kind) || ' ' || e.account || ' ' || coalesce(l.file_id, w.file_id)
-         WHEN e.line_id IS NOT NULL THEN 'line ' || e.line_id
-         WHEN e.cause_id IS NOT NULL THEN 'payment ' || e.merchant_id || ' ' || e.cause_id
-         ELSE e.what || ' ' || e.account END
+             THEN {{of_summed_line}}
+         WHEN e.line_id IS NOT NULL THEN {{of_line}}
+         WHEN e.cause_id IS NOT NULL THEN {{of_payment}}
+         ELSE {{of_account}} END
 """
+_WHOSE = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
+_WHICH = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
+_SUBJECT_KIND = _SUBJECT.format(
+    of_payment=f"CASE {_WHOSE} WHEN '{HOUSE}' THEN '{ItemKind.BOOKING}' ELSE '{ItemKind.PAYMENT}' END",
+    of_line=f"'{ItemKind.LINE}'",
+    of_summed_line="coalesce(l.kind, w.kind)",
+    of_file="e.what",
+    of_account="e.what",
+)
+_SUBJECT_OWNER = _SUBJECT.format(
+    of_payment=_WHOSE, of_line="''", of_summed_line="e.account", of_file="e.account", of_account="e.account"
+)
+_SUBJECT_ID = _SUBJECT.format(
+    of_payment=_WHICH,
+    of_line="e.line_id::text",
+    of_summed_line="coalesce(l.file_id, w.file_id)",
+    of_file="e.file_id",
+    of_account="''",
+)
+_SAME_SUBJECT = """
+    (e.channel, e.subject_kind, e.subject_owner, e.subject_id)
+        = (o.channel, o.subject_kind, o.subject_owner, o.subject_id)
+"""
+
+
+def _order_of_subjects(of: str) -> str:
+    """Signed closes have their items in this order, and the digest of a day its entries: it never changes."""
+    kind = f"CASE {of}.subject_kind WHEN '{ItemKind.BOOKING}' THEN '{ItemKind.PAYMENT}' ELSE {of}.subject_kind END"
+    return f"""({kind}) COLLATE "C", ({of}.subject_owner || ' ' || {of}.subject_id) COLLATE "C" """
+
+
 # Operators see it, or have decided. One whose cause has gone explains nothing any more.
 _IS_KNOWN = "(x.state <> 'resolved' OR x.resolved_by <> 'malipo')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
@@ -32,35 +64,37 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
     await tx.execute(
         f"""
         CREATE TEMPORARY TABLE close_subjects ON COMMIT DROP AS
-        SELECT e.*, {_SUBJECT} AS subject, coalesce(m.merchant_id, w.merchant_id, e.merchant_id) AS whose,
-               coalesce(m.transaction_id, w.transaction_id, e.cause_id) AS which,
-               coalesce(e.file_id, l.file_id, w.file_id) AS of_file
+        SELECT e.*, {_SUBJECT_KIND} AS subject_kind, {_SUBJECT_OWNER} AS subject_owner, {_SUBJECT_ID} AS subject_id,
+               {_WHOSE} AS whose, {_WHICH} AS which, coalesce(e.file_id, l.file_id, w.file_id) AS of_file
         FROM close_entries e
         LEFT JOIN statement_matches m ON m.line_id = e.line_id AND m.role <> 'fee'
         LEFT JOIN statement_lines l ON l.id = e.line_id
         LEFT JOIN withdrawn_lines w ON w.line_id = e.line_id;
         CREATE TEMPORARY TABLE close_open ON COMMIT DROP AS
-        SELECT channel, subject, sum(amount)::bigint AS amount, min(since) AS since, max(happened_at) AS happened_at,
-               max(account) AS account, max(line_id) AS line_id, max(of_file) AS file_id, max(whose) AS merchant_id,
-               max(which) AS cause_id, min(what) AS what, bool_and(accepted_on IS NOT NULL) AS is_accepted,
+        SELECT channel, subject_kind, subject_owner, subject_id, sum(amount)::bigint AS amount, min(since) AS since,
+               max(happened_at) AS happened_at, max(account) AS account, max(line_id) AS line_id,
+               max(of_file) AS file_id, max(whose) AS merchant_id, max(which) AS cause_id,
+               min(what) AS what, bool_and(accepted_on IS NOT NULL) AS is_accepted,
                bool_or(what = 'line') AS has_line,
                CASE WHEN min(what) = 'rounding' THEN 'both'
                     WHEN min(what) = 'late' OR bool_and(cause_id IS NOT NULL) THEN 'ledger'
                     WHEN bool_and(cause_id IS NULL) THEN 'statement' ELSE 'both' END AS side,
                NULL::text AS reason, NULL::text AS exception_id,
                NULL::text AS kind
-        FROM close_subjects GROUP BY channel, subject HAVING sum(amount) <> 0;
-        UPDATE close_open o SET exception_id = found.id, kind = x.kind
+        FROM close_subjects GROUP BY channel, subject_kind, subject_owner, subject_id HAVING sum(amount) <> 0;
+        UPDATE close_open o SET exception_id = e.exception_id, kind = x.kind
         FROM (
-            SELECT channel, subject, min(id) AS id FROM (
-                SELECT e.channel, e.subject, x.id FROM close_subjects e JOIN reconciliation_exceptions x
+            SELECT channel, subject_kind, subject_owner, subject_id, min(id) AS exception_id FROM (
+                SELECT e.channel, e.subject_kind, e.subject_owner, e.subject_id, x.id
+                FROM close_subjects e JOIN reconciliation_exceptions x
                     ON x.line_id = e.line_id WHERE {_IS_KNOWN}
                 UNION ALL
-                SELECT e.channel, e.subject, x.id FROM close_subjects e JOIN reconciliation_exceptions x
+                SELECT e.channel, e.subject_kind, e.subject_owner, e.subject_id, x.id
+                FROM close_subjects e JOIN reconciliation_exceptions x
                     ON x.merchant_id = e.whose AND x.transaction_id = e.which WHERE {_IS_KNOWN}
-            ) AS each GROUP BY 1, 2
-        ) AS found JOIN reconciliation_exceptions x ON x.id = found.id
-        WHERE found.channel = o.channel AND found.subject = o.subject;
+            ) AS each GROUP BY 1, 2, 3, 4
+        ) AS e JOIN reconciliation_exceptions x ON x.id = e.exception_id
+        WHERE {_SAME_SUBJECT};
         """
     )
     await tx.execute(
@@ -92,32 +126,32 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
 
 
 _IN_STATEMENTS = f"""
-    CASE WHEN o.subject LIKE 'payment %' THEN
+    CASE WHEN o.subject_kind IN ('{ItemKind.PAYMENT}', '{ItemKind.BOOKING}') THEN
              (SELECT coalesce(sum(l.amount), 0) FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
               WHERE m.merchant_id = o.merchant_id AND m.transaction_id = o.cause_id AND m.role <> 'fee')
-         WHEN o.subject LIKE 'line %'
+         WHEN o.subject_kind = '{ItemKind.LINE}'
              THEN coalesce((SELECT l.amount FROM statement_lines l WHERE l.id = o.line_id), 0)
          ELSE (SELECT coalesce(sum(days.amount), 0) FROM (
                    SELECT {SHILLINGS} AS amount FROM statement_lines l
-                   WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject LIKE l.kind || ' %' AND {SUMMED}
+                   WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject_kind = l.kind AND {SUMMED}
                      AND NOT {IS_PAYMENT}
                    GROUP BY (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) AS days) END
 """
 _IN_LEDGER = f"""
-    CASE WHEN o.subject LIKE 'payment {HOUSE} %' THEN
+    CASE WHEN o.subject_kind = '{ItemKind.BOOKING}' THEN
              (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM house_bookings b
               WHERE o.cause_id IN (b.id, b.reverses))
-         WHEN o.subject LIKE 'payment %' THEN
+         WHEN o.subject_kind = '{ItemKind.PAYMENT}' THEN
              (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM moves b
               WHERE b.merchant_id = o.merchant_id AND b.cause_id = o.cause_id)
-         WHEN o.subject LIKE 'line %' THEN
+         WHEN o.subject_kind = '{ItemKind.LINE}' THEN
              (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM house_bookings b WHERE b.line_id = o.line_id)
          ELSE (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM house_bookings b
                LEFT JOIN house_bookings u ON u.id = b.reverses LEFT JOIN statement_lines l ON l.id = b.line_id
                WHERE coalesce(b.file_id, l.file_id) = o.file_id AND b.account = o.account
-                 AND CASE WHEN l.id IS NOT NULL THEN o.subject LIKE l.kind || ' %'
-                          WHEN coalesce(u.kind, b.kind) = 'sweep' THEN o.subject LIKE 'sweep %'
-                          ELSE o.subject LIKE 'fee %' END) END
+                 AND CASE WHEN l.id IS NOT NULL THEN o.subject_kind = l.kind
+                          WHEN coalesce(u.kind, b.kind) = 'sweep' THEN o.subject_kind = '{ItemKind.SWEEP}'
+                          ELSE o.subject_kind = '{ItemKind.FEE}' END) END
 """
 
 
@@ -145,18 +179,19 @@ async def find_items(tx: Tx) -> dict[str, list[Item]]:
     rows = await tx.fetch(
         f"""
         SELECT o.channel, o.amount, o.reason, o.side, o.account, o.since,
-               CASE WHEN o.subject LIKE 'payment {HOUSE} %' THEN 'booking'
-                    ELSE split_part(o.subject, ' ', 1) END AS what,
+               o.subject_kind AS what,
                coalesce(l.receipt, t.provider_reference, nullif(b.reference, ''), f.name, o.cause_id, '') AS name,
                CASE WHEN t.id IS NOT NULL THEN t.id ELSE '' END AS payment, coalesce(t.merchant_id, '') AS merchant,
                coalesce(o.exception_id, '') AS exception, coalesce(o.kind, l.kind, b.kind, '') AS kind,
                (o.happened_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
-        FROM (SELECT *, row_number() OVER (PARTITION BY channel ORDER BY reason = '{Reason.UNEXPLAINED}' DESC,
-                                           abs(amount) DESC, subject) AS place FROM close_open) o
+        FROM (SELECT *, row_number() OVER (
+                  PARTITION BY channel
+                  ORDER BY reason = '{Reason.UNEXPLAINED}' DESC, abs(amount) DESC, {_order_of_subjects("s")}) AS place
+              FROM close_open s) o
         LEFT JOIN statement_lines l ON l.id = o.line_id
         LEFT JOIN transactions t ON t.merchant_id = o.merchant_id AND t.id = o.cause_id
         LEFT JOIN house_bookings b ON b.id = o.cause_id
-        LEFT JOIN statement_files f ON f.id = o.file_id AND split_part(o.subject, ' ', 1) IN ('fee', 'sweep')
+        LEFT JOIN statement_files f ON f.id = o.file_id AND o.subject_kind IN ('{ItemKind.FEE}', '{ItemKind.SWEEP}')
         WHERE o.place <= $1 ORDER BY o.channel, o.place
         """,
         MOST_ITEMS,
@@ -164,7 +199,8 @@ async def find_items(tx: Tx) -> dict[str, list[Item]]:
     found: dict[str, list[Item]] = {}
     for row in rows:
         fields = dict(row)
-        found.setdefault(fields.pop("channel"), []).append(Item(**fields | {"reason": Reason(fields["reason"])}))
+        typed = {"reason": Reason(fields["reason"]), "what": ItemKind(fields["what"])}
+        found.setdefault(fields.pop("channel"), []).append(Item(**fields | typed))
     return found
 
 
@@ -174,11 +210,11 @@ async def keep(tx: Tx, day: date) -> None:
         f"""
         INSERT INTO day_close_entries
         SELECT $1::date, row_number() OVER (
-                   ORDER BY e.channel, e.subject, e.what, e.line_id, e.since, e.happened_at, e.amount),
+                   ORDER BY e.channel, {_order_of_subjects("e")}, e.what, e.line_id, e.since, e.happened_at, e.amount),
                e.channel, e.account, e.what, e.line_id, e.file_id, e.merchant_id, e.cause_id, e.amount, e.happened_at,
                e.since, CASE WHEN o.reason = '{Reason.UNEXPLAINED}' THEN coalesce(e.accepted_on, $1::date)
                              ELSE e.accepted_on END
-        FROM close_subjects e JOIN close_open o ON o.channel = e.channel AND o.subject = e.subject
+        FROM close_subjects e JOIN close_open o ON {_SAME_SUBJECT}
         """,
         day,
     )

@@ -1,1 +1,1 @@
-"""The SQL of exceptions, and of what operators decided about them."""
+"""The SQL of what operators decided about exceptions."""

@@ -6,10 +6,9 @@ from malipo.approvals import store as proposals
 from malipo.approvals.acts import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Tx
-from malipo.reconciliation.exceptions.exception import ActionTerms, Resolution
+from malipo.reconciliation.matching.exception import ID_PREFIX, ActionTerms, Resolution
 
 ACTS = (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS)
-ID_PREFIX = "exc_"
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, str]).decode

@@ -1,1 +1,1 @@
-"""The SQL of matching, bookings, evidence and absence."""
+"""The SQL of matching: bookings, evidence, absence, and the exceptions that it finds."""

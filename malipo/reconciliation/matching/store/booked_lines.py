@@ -5,10 +5,17 @@ from datetime import date, datetime
 
 import msgspec
 
+from malipo import ids
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import KINDS_WITHOUT_PLACE, SYSTEM
+from malipo.reconciliation.matching.exception import (
+    ID_PREFIX,
+    KINDS_WITHOUT_PLACE,
+    SYSTEM,
+    ExceptionKind,
+    FoundException,
+)
 from malipo.reconciliation.matching.store.matching import SIGNED, keys_of
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
 
@@ -72,6 +79,16 @@ class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     account: str
     amount: int
+
+    def as_exception(self, kind: ExceptionKind, *, now: datetime) -> FoundException:
+        return FoundException(
+            id=ids.mint(ID_PREFIX, now),
+            kind=kind,
+            channel=self.channel,
+            account=self.account,
+            line_id=self.line_id,
+            amount=self.amount,
+        )
 
 
 class SuspectLine(UnbookedLine, frozen=True, kw_only=True):
@@ -474,4 +491,15 @@ async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: date
             [booking_id for _, booking_id in pairs],
             now,
         )
+    )
+
+
+async def reopen_lines(tx: Tx, line_ids: list[int]) -> None:
+    """They have no place again."""
+    await tx.execute(
+        """
+        INSERT INTO open_statement_lines (line_id, channel)
+        SELECT id, channel FROM statement_lines WHERE id = ANY($1) ON CONFLICT DO NOTHING
+        """,
+        line_ids,
     )

@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.line_tellers import Told
 from malipo.reconciliation.matching.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.

@@ -7,10 +7,10 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
-from malipo.reconciliation.exceptions.store.payments import has_other_line_sql
+from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
 from malipo.reconciliation.matching.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.matching.store.matching import SIGNED, keys_of
+from malipo.reconciliation.matching.store.payments import has_other_line_sql
 
 _AT_A_TIME = 1000
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)

@@ -1,1 +1,1 @@
-"""The SQL of statements, their lines and their withdrawal."""
+"""The SQL of statements: their files, their lines, and the layouts that read them."""

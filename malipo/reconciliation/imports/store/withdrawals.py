@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.reconciliation.exceptions.exception import SYSTEM
+from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
 from malipo.reconciliation.matching.store.evidence import TELLS, tell_again
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -361,13 +361,3 @@ async def find_days_lines(tx: Tx, file_id: str, *, kind: str, day: str) -> list[
         day,
     )
     return [(row["id"], row["amount"]) for row in rows]
-
-
-async def reopen_lines(tx: Tx, line_ids: list[int]) -> None:
-    await tx.execute(
-        """
-        INSERT INTO open_statement_lines (line_id, channel)
-        SELECT id, channel FROM statement_lines WHERE id = ANY($1) ON CONFLICT DO NOTHING
-        """,
-        line_ids,
-    )

@@ -7,9 +7,9 @@ from malipo import money
 from malipo.db import Tx
 from malipo.errors import Conflict, Details, Refusal
 from malipo.network_statements.profile import Profile
-from malipo.reconciliation.matching.coverage import ids_of, payment_times
+from malipo.reconciliation.imports.store import file_comparison as store
+from malipo.reconciliation.matching.payment_times import ids_of, payment_times
 from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store import file_comparison as store
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 

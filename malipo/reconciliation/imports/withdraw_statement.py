@@ -26,22 +26,23 @@ from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.exception import ExceptionKind, FoundException
-from malipo.reconciliation.exceptions.find_effect import ImportEffect, find_import_effect
-from malipo.reconciliation.exceptions.store import exceptions
-from malipo.reconciliation.matching.coverage import AFTER_SENDING, BEFORE, ids_of
-from malipo.reconciliation.matching.match_statements import exception_of_possible
-from malipo.reconciliation.matching.store import matching, open_days
-from malipo.reconciliation.statements import import_approval
+from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.imports.find_import_effect import find_import_effect
+from malipo.reconciliation.imports.store import withdrawal_effects, withdrawals
+from malipo.reconciliation.imports.store import withdrawal_proposals as proposals
+from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal, StatementTerms
+from malipo.reconciliation.imports.store.withdrawals import Remaining
+from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import ExceptionKind
+from malipo.reconciliation.matching.payment_times import BEFORE, ids_of
+from malipo.reconciliation.matching.store import booked_lines, exceptions, matching, open_days
+from malipo.reconciliation.matching.store.booked_lines import UnbookedLine
 from malipo.reconciliation.statements.choose_profile import all_profiles
+from malipo.reconciliation.statements.coverage import AFTER_SENDING
 from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store import statement_proposals as proposals
-from malipo.reconciliation.statements.store import statements, withdrawal_effects, withdrawals
-from malipo.reconciliation.statements.store.statement_proposals import ProposedAction, StatementProposal, StatementTerms
-from malipo.reconciliation.statements.store.withdrawals import Remaining
+from malipo.reconciliation.statements.store import statements
 
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
-_EXCEPTIONS_AT_ONCE = 1000
 ANSWERABLE = "You imported this file, or said how it is read: another operator agrees that it is withdrawn."
 
 
@@ -224,7 +225,9 @@ async def _apply(
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         payments = await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
         # Its payment is in the float already, or was never paid: booked by its words, it would be there once more.
-        await _insert_exceptions(tx, [exception_of_possible(each, now) for each in payments], now=now)
+        await exceptions.insert_all(
+            tx, [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in payments], now=now
+        )
         await import_approval.end_of_file(tx, file.id, now=now)
         for each in await approvals.find_with_term(tx, STATEMENT_UNDOS, "file_id", file.id):
             if each.decided_at is None:  # To undo one of its bookings: all of them are undone.
@@ -273,24 +276,13 @@ async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now
     themselves."""
     kind = _LINE_KINDS[booking.kind]
     lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
-    await withdrawals.reopen_lines(tx, [line_id for line_id, _ in lines])
-    found = [
-        FoundException(
-            id=ids.mint("exc_", now),
-            kind=ExceptionKind.UNKNOWN_LINE,
-            channel=file.channel,
-            account=file.account,
-            line_id=line_id,
-            amount=amount,
-        )
+    await booked_lines.reopen_lines(tx, [line_id for line_id, _ in lines])
+    opened = [
+        UnbookedLine(line_id=line_id, channel=file.channel, account=file.account, amount=amount)
         for line_id, amount in lines
     ]
-    await _insert_exceptions(tx, found, now=now)
-
-
-async def _insert_exceptions(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> None:
-    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
-        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
+    found = [each.as_exception(ExceptionKind.UNKNOWN_LINE, now=now) for each in opened]
+    await exceptions.insert_all(tx, found, now=now)
 
 
 def _proposal(

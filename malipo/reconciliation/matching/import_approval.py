@@ -26,17 +26,15 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Forbidden
 from malipo.operators import vouching
-from malipo.reconciliation.exceptions.exception import SYSTEM, ExceptionKind, FoundException
-from malipo.reconciliation.exceptions.store import exceptions
+from malipo.reconciliation.matching.exception import SYSTEM, ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
-from malipo.reconciliation.matching.store import booked_lines, evidence, matching
-from malipo.reconciliation.matching.store.booked_lines import LineSum, UnbookedLine
+from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
+from malipo.reconciliation.matching.store.booked_lines import LineSum
 from malipo.reconciliation.matching.store.evidence import Evidence, Waiting
 from malipo.reconciliation.statements.statement_file import LayoutAuthor
 from malipo.reconciliation.statements.store import statements
 
 _ID_PREFIX = "prp_"
-_EXCEPTIONS_AT_ONCE = 1000
 AUTHOR = "You have said how this file is read, or of which payment it is, so another operator approves it."
 TELLER = "You brought the file that says what this line is, or said how it is read: another operator approves it."
 NOTHING_WAITS = "Nothing of this file waits for a second operator."
@@ -275,12 +273,12 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     matches are undone, as a withdrawal does it: so they keep no payment from the network's own line. Each is an
     exception, and is matched again by two operators only, or by the network's own statement."""
     held = await _lock(tx, file_id, seen)
-    found = [_exception_of(each, now) for each in await booked_lines.find_summed(tx, file_id)]
+    lines = await booked_lines.find_summed(tx, file_id)
     line_ids = await evidence.find_lines_of(tx, held.proposal.id)
-    found += [_exception_of(each, now) for each in await booked_lines.find_lines(tx, line_ids)]
+    lines += await booked_lines.find_lines(tx, line_ids)
+    found = [each.as_exception(ExceptionKind.UNKNOWN_LINE, now=now) for each in lines]
     await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=held.proposal.id)
-    for first in range(0, len(found), _EXCEPTIONS_AT_ONCE):
-        await exceptions.insert(tx, found[first : first + _EXCEPTIONS_AT_ONCE], now=now)
+    await exceptions.insert_all(tx, found, now=now)
     details = _details(held.proposal, len(held.lines))
     await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
     return held
@@ -300,17 +298,6 @@ def code_of(held: WaitingList) -> str:
     the next matching, so that the list's own is taken."""
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     return decide.code_of(proposal, held.lines, held.sums, held.authors)
-
-
-def _exception_of(line: UnbookedLine, now: datetime) -> FoundException:
-    return FoundException(
-        id=ids.mint("exc_", now),
-        kind=ExceptionKind.UNKNOWN_LINE,
-        channel=line.channel,
-        account=line.account,
-        line_id=line.line_id,
-        amount=line.amount,
-    )
 
 
 async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:

@@ -8,8 +8,12 @@ import msgspec
 from malipo import money
 from malipo.db import Tx
 from malipo.networks.connector import Channel
-from malipo.reconciliation.close import coverage
-from malipo.reconciliation.close.close_csv import (
+from malipo.reconciliation.close.business_day import begin_of, end_of
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.signed_content import ChangeKind, ChannelClose, DayClose
+from malipo.reconciliation.close.store import balances, closes, entries, open_items
+from malipo.reconciliation.close.store.entries import Counted, LineSum
+from malipo.reconciliation.close.two_columns import (
     Route,
     added,
     changes_of,
@@ -18,12 +22,9 @@ from malipo.reconciliation.close.close_csv import (
     statement_column,
     sums_of,
 )
-from malipo.reconciliation.close.day_close import ChangeKind, ChannelClose, DayClose, begin_of, end_of
-from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.store import balances, closes, entries, open_items
-from malipo.reconciliation.close.store.entries import Counted, LineSum
 from malipo.reconciliation.matching.carriers import carriers_of
 from malipo.reconciliation.matching.store import absence
+from malipo.reconciliation.statements import coverage
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.statement_file import StatementFile
 

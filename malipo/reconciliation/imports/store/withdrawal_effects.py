@@ -5,9 +5,9 @@ from collections.abc import Collection
 import msgspec
 
 from malipo.db import Conn
+from malipo.reconciliation.imports.store.withdrawals import DAY, HEIR, UNTOLD
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, LineSum, summed, untold
 from malipo.reconciliation.statements.store.statements import AUTHORS
-from malipo.reconciliation.statements.store.withdrawals import DAY, HEIR, UNTOLD
 
 # Fees and sweeps of the file that another file has: they become that file's, and what that one calls them. A line that
 # two files have has a copy of each, so a file that shares nothing is one look.

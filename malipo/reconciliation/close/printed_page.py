@@ -6,64 +6,44 @@ It is English, as the books are. Its texts come from networks and operators, so 
 from html import escape
 
 from malipo import clock
-from malipo.reconciliation.close.day_close import DayClose, Item, Reading, Row
-from malipo.reconciliation.close.differences import REASONS, WHAT, title_of
+from malipo.reconciliation.close.files_to_verify import command_of, line_of
+from malipo.reconciliation.close.plain_text import REASONS, WHAT, title_of, verdict_of
+from malipo.reconciliation.close.sheet import AccountReading, CloseSheet, sheet_of
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.verification import command_of, line_of
+from malipo.reconciliation.close.signed_content import ColumnRow, Item, Reading
 
 _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them
 
 
 def html_of(closed: ClosedDay, public_key: bytes) -> str:
-    close = closed.close
-    head = f"<meta charset='utf-8'><title>Daily close {close.day}</title><style>{STYLE}</style>"
+    sheet = sheet_of(closed.close)
+    head = f"<meta charset='utf-8'><title>Daily close {sheet.day}</title><style>{STYLE}</style>"
     body = (
-        f"<h1>Daily close: {close.day:%A}, {close.day}</h1>"
-        f"<p class='verdict'>{escape(verdict_of(closed))}</p>"
+        f"<h1>Daily close: {sheet.day:%A}, {sheet.day}</h1>"
+        f"<p class='verdict'>{escape(verdict_of(closed, sheet))}</p>"
         f"<p>Whole shillings (TZS). The day is that of Dar es Salaam.</p>"
-        f"{_channels(close)}<div class='side'><section>{_open_items(close)}</section>"
-        f"<section>{_balances(close)}</section></div>{_signature(closed, public_key)}"
+        f"{_channels(sheet)}<div class='side'><section>{_open_items(sheet)}</section>"
+        f"<section>{_balances(sheet)}</section></div>{_signature(closed, public_key)}"
     )
     return f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n"
 
 
-def _outcome_of(close: DayClose) -> str:
-    if close.agrees:
-        return "The day adds up."
-    return "What differs is explained to the shilling." if close.adds_up else "The day does not add up."
-
-
-def verdict_of(closed: ClosedDay) -> str:
-    close = closed.close
-    found = [_outcome_of(close)]
-    if closed.requested_by is not None:
-        found.append(f"Accepted by {closed.requested_by} and {closed.closed_by}: {closed.reason}")
-    elif closed.reason:
-        found.append(f"Closed without a statement of {', '.join(close.without)}: {closed.reason}")
-    return " ".join(found)
-
-
-def _channels(close: DayClose) -> str:
+def _channels(sheet: CloseSheet) -> str:
     """The statement's column and the ledger's for each channel, side by side."""
-    if not close.channels:
+    if not sheet.channels:
         return "<p>No channel has ever moved.</p>"
-    heads = "".join(f"<th colspan='3'>{escape(each.channel)}</th>" for each in close.channels)
-    subheads = "<th>Statement</th><th>Ledger</th><th>Difference</th>" * len(close.channels)
-    rows = "".join(map(_channel_row, zip(*(each.rows for each in close.channels), strict=True)))
+    heads = "".join(f"<th colspan='3'>{escape(each.channel)}</th>" for each in sheet.channels)
+    subheads = "<th>Statement</th><th>Ledger</th><th>Difference</th>" * len(sheet.channels)
+    rows = "".join(map(_channel_row, zip(*(each.rows for each in sheet.channels), strict=True)))
     return (
         f"<table class='columns'><thead><tr><th rowspan='2'></th>{heads}</tr><tr>{subheads}</tr></thead>"
-        f"<tbody>{rows}</tbody></table>{_readings(close)}"
+        f"<tbody>{rows}</tbody></table>{_readings(sheet)}"
     )
 
 
-def _readings(close: DayClose) -> str:
+def _readings(sheet: CloseSheet) -> str:
     """What was last seen of each account in the day, beside what its statement says for that moment."""
-    rows = "".join(
-        f"<tr><td>{escape(' '.join(filter(None, (channel.channel, account))))}</td><td>{_moment(each)}</td>"
-        f"{_amount(each.amount)}{_amount(each.stated)}{_amount(each.difference, is_difference=True)}</tr>"
-        for channel in close.channels
-        for account, each in channel.last_readings
-    )
+    rows = "".join(_reading_row(channel.channel, each) for channel in sheet.channels for each in channel.readings)
     if not rows:
         return ""
     heads = "<th>Last reading of</th><th>At</th>" + "".join(
@@ -72,11 +52,19 @@ def _readings(close: DayClose) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
 
+def _reading_row(channel: str, each: AccountReading) -> str:
+    read = each.reading
+    return (
+        f"<tr><td>{escape(' '.join(filter(None, (channel, each.account))))}</td><td>{_moment(read)}</td>"
+        f"{_amount(read.amount)}{_amount(read.stated)}{_amount(read.difference, is_difference=True)}</tr>"
+    )
+
+
 def _moment(reading: Reading) -> str:
     return "" if reading.read_at is None else f"{reading.read_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
 
 
-def _channel_row(rows: tuple[Row, ...]) -> str:
+def _channel_row(rows: tuple[ColumnRow, ...]) -> str:
     """One row of each channel."""
     name = rows[0].name
     cells = "".join(
@@ -85,22 +73,18 @@ def _channel_row(rows: tuple[Row, ...]) -> str:
     return f"<tr{' class=total' if name == 'closing' else ''}><th scope='row'>{name.capitalize()}</th>{cells}</tr>"
 
 
-def _open_items(close: DayClose) -> str:
+def _open_items(sheet: CloseSheet) -> str:
     """What explains the differences; the biggest first."""
-    sums = [(channel.channel, reason, total) for channel in close.channels for reason, total in channel.open.items()]
-    if not sums:
+    if not sheet.open_count:
         return "<h2>Open at the end of the day</h2><p>Nothing.</p>"
     rows = "".join(
-        f"<tr><td>{escape(channel)}</td>{_amount(total.count)}<td>{escape(REASONS[reason])}</td>{_amount(total.amount)}</tr>"
-        for channel, reason, total in sums
+        f"<tr><td>{escape(channel.channel)}</td>{_amount(total.count)}<td>{escape(REASONS[total.reason])}</td>"
+        f"{_amount(total.amount)}</tr>"
+        for channel in sheet.channels
+        for total in channel.open
     )
-    items = sorted(
-        ((channel.channel, item) for channel in close.channels for item in channel.items),
-        key=lambda each: -abs(each[1].amount),
-    )
-    told = "".join(_item_row(channel, item) for channel, item in items[:_MOST_ITEMS])
-    count = sum(total.count for _, _, total in sums)
-    title = "The biggest of them" if count > _MOST_ITEMS else "Each of them"
+    told = "".join(_item_row(channel, item) for channel, item in sheet.items[:_MOST_ITEMS])
+    title = "The biggest of them" if sheet.open_count > _MOST_ITEMS else "Each of them"
     return (
         f"<h2>Open at the end of the day: statement less ledger</h2><table><tbody>{rows}</tbody></table>"
         f"<h2>{title}, open since</h2><table><tbody>{told}</tbody></table>"
@@ -114,17 +98,17 @@ def _item_row(channel: str, item: Item) -> str:
     return f"<tr>{short}<td>{escape(name)}</td><td>{escape(why)}</td>{_amount(item.amount)}</tr>"
 
 
-def _balances(close: DayClose) -> str:
+def _balances(sheet: CloseSheet) -> str:
     """Every account of the ledger at the end of the day: they sum to zero."""
     rows = "".join(
-        f"<tr><td>{escape(title_of(name))}</td>{_amount(close.changes.get(name, 0))}{_amount(balance)}</tr>"
-        for name, balance in close.balances.items()
+        f"<tr><td>{escape(title_of(each.account))}</td>{_amount(each.change)}{_amount(each.balance)}</tr>"
+        for each in sheet.balances
     )
     return (
         "<h2>Balances</h2><table><thead><tr><th>Account</th><th class='amount'>In the day</th>"
         f"<th class='amount'>At its end</th></tr></thead><tbody>{rows}"
-        f"<tr class='total'><td>Trial balance</td><td></td>{_amount(close.trial_balance)}</tr>"
-        f"<tr><td>Owed by merchants, of no account</td><td></td>{_amount(close.owed)}</tr></tbody></table>"
+        f"<tr class='total'><td>Trial balance</td><td></td>{_amount(sheet.trial_balance)}</tr>"
+        f"<tr><td>Owed by merchants, of no account</td><td></td>{_amount(sheet.owed)}</tr></tbody></table>"
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 from malipo.approvals.acts import EXCEPTION_UNDOS
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.exception import (
+from malipo.reconciliation.matching.exception import (
     KINDS_WITHOUT_PLACE,
     SYSTEM,
     ExceptionCount,
@@ -22,6 +22,7 @@ from malipo.reconciliation.matching.store.evidence import is_shown
 from malipo.reconciliation.matching.store.matching import SIGNED
 
 _encode = msgspec.json.Encoder().encode
+_AT_ONCE = 1000
 _UNDOS = ", ".join(f"'{act}'" for act in EXCEPTION_UNDOS)
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 
@@ -106,6 +107,12 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
     )
     new = {row["id"] for row in rows}
     return [each for each in found if each.id in new]
+
+
+async def insert_all(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> None:
+    """As many as there are, some at a time."""
+    for first in range(0, len(found), _AT_ONCE):
+        await insert(tx, found[first : first + _AT_ONCE], now=now)
 
 
 async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:

@@ -26,8 +26,9 @@ from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
+from malipo.reconciliation.imports import doubt_statement, withdraw_statement
+from malipo.reconciliation.imports.store import file_comparison
 from malipo.reconciliation.matching.carriers import carrier_named
-from malipo.reconciliation.statements import doubt_statement, withdraw_statement
 from malipo.reconciliation.statements.statement_file import (
     LayoutAuthor,
     Said,
@@ -36,7 +37,6 @@ from malipo.reconciliation.statements.statement_file import (
     gaps_beside,
     uncovered_before,
 )
-from malipo.reconciliation.statements.store import file_comparison
 from malipo.reconciliation.statements.store import statement_lines as lines_store
 from malipo.reconciliation.statements.store import statements as store
 

@@ -5,13 +5,10 @@ What is here is all that is hashed. It depends on the data alone, not on who clo
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime
 from enum import StrEnum
 
 import msgspec
-
-from malipo import clock
-from malipo.errors import Invalid
 
 MOST_ITEMS = 500  # of a channel, the biggest; those beyond are only summed
 
@@ -45,13 +42,26 @@ class Reason(StrEnum):
     UNEXPLAINED = "unexplained"
 
 
+class ItemKind(StrEnum):
+    """What is open."""
+
+    PAYMENT = "payment"
+    BOOKING = "booking"
+    LINE = "line"
+    FEE = "fee"  # the fees of a file
+    SWEEP = "sweep"  # the sweeps of a file
+    BALANCE = "balance"  # of an account: it does not follow from the lines
+    ROUNDING = "rounding"  # of an account's cents
+    LATE = "late"  # moves that were written after the close of their day
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is open at the end of the day."""
 
     amount: int  # what the statement has more than the ledger
     reason: Reason
     side: str  # which has it: statement, ledger, or both, with different amounts
-    what: str  # a payment, a line, the fees or sweeps of a file, a booking, a balance, or what was written late
+    what: ItemKind
     name: str  # the network's receipt, the bank's reference, or the file
     account: str = ""
     payment: str = ""
@@ -86,7 +96,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     closing: int
 
 
-class Row(msgspec.Struct, frozen=True):
+class ColumnRow(msgspec.Struct, frozen=True):
     """One row of the two columns."""
 
     name: str
@@ -120,14 +130,14 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
         return [(account, Reading(amount=each) if isinstance(each, int) else each) for account, each in read]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ColumnRow]:
         """The two columns side by side, from the opening to the closing."""
         if (said := self.statement) is None:
             said = Column(opening=0, changes={}, closing=0)
         rows = [
-            Row("opening", said.opening, self.ledger.opening),
-            *(Row(each, said.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
-            Row("closing", said.closing, self.ledger.closing),
+            ColumnRow("opening", said.opening, self.ledger.opening),
+            *(ColumnRow(each, said.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
+            ColumnRow("closing", said.closing, self.ledger.closing),
         ]
         return rows if self.statement else [msgspec.structs.replace(row, statement=None) for row in rows]
 
@@ -192,29 +202,3 @@ def decode(text: str) -> DayClose:
 def hash_of(previous: bytes | None, content: str) -> bytes:
     """Of a close and, by its hash, of all before it."""
     return hashlib.sha256((previous or b"") + content.encode()).digest()
-
-
-# A day in Dar es Salaam: when it begins and ends, and when it can be closed. Pure.
-
-
-# A payment that ends a moment before midnight is written a moment after it, and waits while the database is away.
-SETTLING_TIME = timedelta(minutes=15)
-
-
-def begin_of(day: date) -> datetime:
-    return datetime.combine(day, time(), clock.ZONE).astimezone(UTC)
-
-
-def end_of(day: date) -> datetime:
-    return begin_of(day + timedelta(days=1))
-
-
-def can_be_closed_at(day: date) -> datetime:
-    return end_of(day) + SETTLING_TIME
-
-
-def parse_day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise Invalid(f"A day is written as 2026-11-15, not {text!r}.") from None

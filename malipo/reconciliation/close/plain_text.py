@@ -1,0 +1,147 @@
+"""A close in plain English: where a day does not add up, in sentences; and its figures in lines for the terminal. Pure.
+
+The lines are stored with a proposal to accept a difference: they are what its proposer was shown.
+"""
+
+from malipo import clock, money
+from malipo.reconciliation.close.sheet import (
+    AccountReading,
+    ChannelSection,
+    CloseSheet,
+    Outcome,
+    sheet_of,
+)
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, Item, ItemKind, Reason
+
+_MOST_ITEMS = 10
+
+REASONS = {
+    Reason.TIMING: "on another day on the other side",
+    Reason.EXCEPTION: "known as an exception",
+    Reason.EXPECTED: "from shortly before midnight, expected in the next statement",
+    Reason.ROUNDING: "cents that the two sides round at different moments",
+    Reason.TRANSFER: "on its way between bank and network",
+    Reason.OTHER_CARRIER: "carried by an aggregator of which there is no statement",
+    Reason.NO_STATEMENT: "without a statement",
+    Reason.ACCEPTED: "accepted by two operators with an earlier day",
+    Reason.UNEXPLAINED: "not explained",
+}
+WHAT = {
+    ItemKind.PAYMENT: "payment",
+    ItemKind.LINE: "line",
+    ItemKind.FEE: "fees of",
+    ItemKind.SWEEP: "sweeps of",
+    ItemKind.BOOKING: "booking",
+    ItemKind.BALANCE: "balance that does not follow from the lines",
+    ItemKind.ROUNDING: "cents",
+    ItemKind.LATE: "moves that were written after the close of their day",
+}
+
+_BALANCES = {
+    "wallet": "Merchants' wallets",
+    "in_flight": "In flight",
+    "fees": "Fees earned",
+    "network_fees": "Fees that networks charged",
+    "rounding": "Rounding of cents",
+    "suspense": "Suspense",
+    "losses": "Losses",
+    "bank": "Bank",
+}
+
+
+def title_of(account: str) -> str:
+    return _BALANCES.get(account, account.replace("float ", "Float at "))
+
+
+_OUTCOMES = {
+    Outcome.AGREES: "The day adds up.",
+    Outcome.EXPLAINED: "What differs is explained to the shilling.",
+    Outcome.UNEXPLAINED: "The day does not add up.",
+}
+
+
+def verdict_of(closed: ClosedDay, sheet: CloseSheet) -> str:
+    found = [_OUTCOMES[sheet.outcome]]
+    if closed.requested_by is not None:
+        found.append(f"Accepted by {closed.requested_by} and {closed.closed_by}: {closed.reason}")
+    elif closed.reason:
+        found.append(f"Closed without a statement of {', '.join(sheet.without)}: {closed.reason}")
+    return " ".join(found)
+
+
+def sentences_of(close: DayClose) -> list[str]:
+    """Per channel: which kind of change differs, and the biggest things that nothing explains."""
+    sheet = sheet_of(close)
+    differing = [each for each in sheet.channels if each.outcome is Outcome.UNEXPLAINED]
+    told = [sentence for each in differing for sentence in _of_channel(each)]
+    if sheet.trial_balance:
+        told.append(f"The trial balance is {money.display(sheet.trial_balance)}, not zero. See: malipo ledger check")
+    return told
+
+
+def _of_channel(channel: ChannelSection) -> list[str]:
+    name = channel.channel
+    told = [f"{name}: {money.display(channel.unexplained)} between statement and ledger are not explained."]
+    changes = [each for each in channel.rows if not channel.is_edge(each)]
+    told += [
+        f"{name}: The sums of '{each.name}' differ by {money.display(each.difference)}."
+        for each in changes
+        if each.difference
+    ]
+    unexplained = [each for each in channel.items if each.reason is Reason.UNEXPLAINED]
+    told += [f"{name}: {in_words(each)}." for each in unexplained[:_MOST_ITEMS]]
+    [count] = [each.count for each in channel.open if each.reason is Reason.UNEXPLAINED]
+    if (more := count - _MOST_ITEMS) > 0:
+        told.append(f"{name}: and {more:,} more.")
+    if any(each.what in (ItemKind.PAYMENT, ItemKind.LINE) for each in unexplained):
+        told.append(f"{name}: lines and payments are matched by: malipo statements match")
+    return told
+
+
+def in_words(item: Item) -> str:
+    """`TZS 5,000 only in the statement: line QK12 of 2026-11-15 (theirs_only exc_…)`."""
+    side = "between the two" if item.side == "both" else f"only in the {item.side}"
+    name = " ".join(filter(None, (WHAT[item.what], item.name, f"of account {item.account}" if item.account else "")))
+    noted = f" ({item.kind} {item.exception})" if item.exception else ""
+    change = -item.amount if item.side == "ledger" else item.amount
+    return f"{money.display(change)} {side}: {name}, {item.day}{noted}"
+
+
+def lines_of(close: DayClose) -> list[str]:
+    """Each channel, and each account of the ledger: what the page of the day shows."""
+    sheet = sheet_of(close)
+    return [*(line for each in sheet.channels for line in channel_lines(each)), *balance_lines(sheet)]
+
+
+def channel_lines(channel: ChannelSection) -> list[str]:
+    lines = [f"{channel.channel:<14}{'statement':>16}{'ledger':>16}{'difference':>16}"]
+    lines += [_line(row) for row in channel.rows_with_amounts]
+    lines += [_reading_line(each) for each in channel.readings]
+    for total in channel.open:
+        lines.append(f"  open: {money.display(total.amount)}, {total.count:,} {REASONS[total.reason]}")
+    lines += [f"    {in_words(each)}" for each in channel.items[:_MOST_ITEMS]]
+    if len(channel.items) > _MOST_ITEMS:
+        lines.append("    and more: see the page of the day, or --csv once it is closed")
+    return lines
+
+
+def _line(row: ColumnRow) -> str:
+    statement = "-" if row.statement is None else f"{row.statement:,}"
+    difference = "" if row.difference is None else f"{row.difference:,}"
+    return f"  {row.name:<12}{statement:>16}{row.ledger:>16,}{difference:>16}".rstrip()
+
+
+def _reading_line(each: AccountReading) -> str:
+    account, read = each.account, each.reading
+    at = "" if read.read_at is None else f" at {read.read_at.astimezone(clock.ZONE):%H:%M}"
+    told = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
+    return f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {told}"
+
+
+def balance_lines(sheet: CloseSheet) -> list[str]:
+    lines = [f"{'balances':<30}{'in the day':>16}{'at its end':>16}"]
+    lines += [f"  {title_of(each.account):<28}{each.change:>16,}{each.balance:>16,}" for each in sheet.balances]
+    lines.append(f"  {'trial balance':<44}{sheet.trial_balance:>16,}")
+    lines.append(f"  {'owed by merchants':<44}{sheet.owed:>16,}")
+    return lines

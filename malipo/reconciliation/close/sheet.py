@@ -1,0 +1,146 @@
+"""A close as sections, rows and figures: what the page, the paper, the spreadsheet and the terminal draw. Pure.
+
+Each figure is computed once, here or in the close itself; those who draw it choose words and places only.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from enum import StrEnum
+
+import msgspec
+
+from malipo.reconciliation.close.signed_content import ChannelClose, ColumnRow, DayClose, Item, Reading, Reason
+
+_EDGES = ("opening", "closing")
+
+
+class Outcome(StrEnum):
+    AGREES = "agrees"
+    EXPLAINED = "explained"  # what differs, to the shilling
+    UNEXPLAINED = "unexplained"
+    WITHOUT_STATEMENT = "without_statement"  # of a channel
+
+
+class AccountReading(msgspec.Struct, frozen=True):
+    """What an account was last seen to hold, beside what its statement says for that moment."""
+
+    account: str
+    reading: Reading
+
+
+class OpenSum(msgspec.Struct, frozen=True):
+    reason: Reason
+    count: int
+    amount: int
+
+
+class ChannelSection(msgspec.Struct, frozen=True, kw_only=True):
+    channel: str
+    outcome: Outcome
+    rows: Sequence[ColumnRow]  # all of them, from the opening to the closing
+    accounts: Sequence[tuple[str, int]]  # what each holds by its statement
+    readings: Sequence[AccountReading]
+    open: Sequence[OpenSum]
+    items: Sequence[Item]  # the biggest
+    difference: int | None  # statement less ledger, at the end of the day
+    unexplained: int
+
+    @property
+    def rows_with_amounts(self) -> list[ColumnRow]:
+        """Without kinds of changes of which there were none."""
+        return [each for each in self.rows if each.statement or each.ledger or self.is_edge(each)]
+
+    @staticmethod
+    def is_edge(row: ColumnRow) -> bool:
+        return row.name in _EDGES
+
+
+class BalanceRow(msgspec.Struct, frozen=True):
+    account: str
+    change: int  # in the day
+    balance: int  # at its end
+
+
+class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
+    day: date
+    outcome: Outcome
+    without: Sequence[str]  # channels that moved and have no statement
+    channels: Sequence[ChannelSection]
+    balances: Sequence[BalanceRow]
+    wallets: int
+    in_flight: int
+    trial_balance: int
+    owed: int
+
+    @property
+    def open_count(self) -> int:
+        return sum(total.count for each in self.channels for total in each.open)
+
+    @property
+    def exception_count(self) -> int:
+        return sum(total.count for each in self.channels for total in each.open if total.reason is Reason.EXCEPTION)
+
+    @property
+    def unexplained(self) -> int:
+        return sum(each.unexplained for each in self.channels)
+
+    @property
+    def stated(self) -> int:
+        """What accounts held at the end of the day by their statements."""
+        return sum(row.statement or 0 for row in self._closings)
+
+    @property
+    def booked(self) -> int:
+        """What those accounts held by the ledger."""
+        return sum(row.ledger for row in self._closings)
+
+    @property
+    def difference(self) -> int:
+        return self.stated - self.booked
+
+    @property
+    def _closings(self) -> list[ColumnRow]:
+        """Of channels with a statement."""
+        return [each.rows[-1] for each in self.channels if each.rows[-1].statement is not None]
+
+    @property
+    def items(self) -> list[tuple[str, Item]]:
+        """With their channels, the biggest first."""
+        found = [(each.channel, item) for each in self.channels for item in each.items]
+        return sorted(found, key=lambda each: -abs(each[1].amount))
+
+
+def sheet_of(close: DayClose) -> CloseSheet:
+    return CloseSheet(
+        day=close.day,
+        outcome=Outcome.AGREES if close.agrees else Outcome.EXPLAINED if close.adds_up else Outcome.UNEXPLAINED,
+        without=close.without,
+        channels=[section_of(each) for each in close.channels],
+        balances=[BalanceRow(name, close.changes.get(name, 0), each) for name, each in close.balances.items()],
+        wallets=close.wallets,
+        in_flight=close.in_flight,
+        trial_balance=close.trial_balance,
+        owed=close.owed,
+    )
+
+
+def section_of(channel: ChannelClose) -> ChannelSection:
+    return ChannelSection(
+        channel=channel.channel,
+        outcome=_outcome_of(channel),
+        rows=channel.rows,
+        accounts=list(channel.accounts.items()),
+        readings=[AccountReading(account, reading) for account, reading in channel.last_readings],
+        open=[OpenSum(reason, total.count, total.amount) for reason, total in channel.open.items()],
+        items=channel.items,
+        difference=channel.difference,
+        unexplained=channel.unexplained,
+    )
+
+
+def _outcome_of(channel: ChannelClose) -> Outcome:
+    if not channel.adds_up:
+        return Outcome.UNEXPLAINED
+    if channel.statement is None:
+        return Outcome.WITHOUT_STATEMENT
+    return Outcome.AGREES if channel.agrees else Outcome.EXPLAINED

@@ -1,0 +1,80 @@
+"""The two columns of a channel, and the balances of accounts, from sums. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from malipo.reconciliation.close.signed_content import ChangeKind, Column
+
+
+class Route(msgspec.Struct, frozen=True):
+    """What moved between two accounts."""
+
+    source: str
+    target: str
+    channel: str | None
+    change_kind: str | None
+    amount: int
+
+    @property
+    def name(self) -> str:
+        return " ".join(filter(None, (f"{self.source}>{self.target}", self.channel)))
+
+    @property
+    def change(self) -> int:
+        """Of the network's account, as a statement would say it: above 0 came in."""
+        return self.amount * ((self.source == "float") - (self.target == "float"))
+
+
+def sums_of(routes: Iterable[Route]) -> dict[str, int]:
+    """By the names of the routes."""
+    sums: Counter[str] = Counter()
+    for route in routes:
+        sums[route.name] += route.amount
+    return dict(sums)
+
+
+def route_of(name: str, amount: int) -> Route:
+    ends, _, channel = name.partition(" ")
+    source, _, target = ends.partition(">")
+    return Route(source, target, channel or None, None, amount)
+
+
+def late_routes(now: Iterable[Route], then: Mapping[str, int]) -> list[Route]:
+    """What a closed day has more than when it was closed; less, if moves were taken away."""
+    sums = sums_of(now)
+    names = sorted(sums.keys() | then.keys())
+    return [route_of(name, more) for name in names if (more := sums.get(name, 0) - then.get(name, 0))]
+
+
+def changes_of(routes: Iterable[Route]) -> dict[str, int]:
+    """What these did to each account; each channel has a float of its own."""
+    changes: Counter[str] = Counter()
+    for route in routes:
+        for account, amount in ((route.source, -route.amount), (route.target, route.amount)):
+            changes[f"float {route.channel}" if account == "float" else account] += amount
+    return dict(changes)
+
+
+def added(balances: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
+    return {name: balances.get(name, 0) + changes.get(name, 0) for name in sorted(balances.keys() | changes.keys())}
+
+
+def ledger_column(channel: str, opening: int, routes: Iterable[Route]) -> Column:
+    """The float as a network would see it: what it holds for us is above 0."""
+    changes = _by_kind(
+        (route.change_kind or ChangeKind.OTHER, route.change) for route in routes if route.channel == channel
+    )
+    return Column(opening=opening, changes=changes, closing=opening + sum(changes.values()))
+
+
+def statement_column(opening: int, lines: Iterable[tuple[str, int]], closing: int) -> Column:
+    return Column(opening=opening, changes=_by_kind(lines), closing=closing)
+
+
+def _by_kind(amounts: Iterable[tuple[str, int]]) -> dict[ChangeKind, int]:
+    changes: dict[ChangeKind, int] = {}
+    for change_kind, amount in amounts:
+        changes[ChangeKind(change_kind)] = changes.get(ChangeKind(change_kind), 0) + amount
+    return {change_kind: changes[change_kind] for change_kind in ChangeKind if changes.get(change_kind)}

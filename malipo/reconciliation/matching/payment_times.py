@@ -1,0 +1,44 @@
+"""Which payments can be in a statement: those that were made in the days before its lines. Pure.
+
+An id begins with its time, so a range of time is a range of ids, and no index of receipts is needed.
+"""
+
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+
+from malipo import clock, ids
+
+# A payment is sent soon after it was made, unless its network was away, or was on hold.
+BEFORE = timedelta(days=3)
+# Clocks differ.
+AFTER = timedelta(hours=1)
+# A payment like that of a line was made at most so long before the line's time, by a network's clock.
+NEAR = timedelta(minutes=15)
+
+Window = tuple[datetime, datetime]
+
+
+def payment_times(days: Iterable[date]) -> list[Window]:
+    """The times in which payments of these days were made."""
+    begins = [datetime.combine(day, time(), clock.ZONE) for day in days]
+    return merged((each - BEFORE, each + timedelta(days=1) + AFTER) for each in begins)
+
+
+def merged(windows: Iterable[Window]) -> list[Window]:
+    """The same times without overlaps, so that no payment is read twice."""
+    found: list[Window] = []
+    for first, last in sorted(windows):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+def ids_of(windows: Iterable[Window]) -> tuple[list[str], list[str]]:
+    """The first and the last id of a payment in each."""
+    found = [*windows]
+    return (
+        [ids.first_of("txn_", clock.milliseconds(first)) for first, _ in found],
+        [ids.last_of("txn_", clock.milliseconds(last)) for _, last in found],
+    )
