@@ -138,14 +138,14 @@ def test_only_simulated_networks_are_called_simulated(services: Services) -> Non
 def test_only_a_simulated_service_says_where_its_phones_are(services: Services) -> None:
     trying, simulator = (get(f"{services.demo}/docs/{name}").text for name in ("trying", "simulator"))
     first = trying.split("</h1>")[1].split("</p>")[0]
-    assert "You are on one: no real money moves here." in first
+    assert "This service has simulated networks: no real money moves here." in first
     assert f'<a href="http://{PHONES}">http://{PHONES}</a>' in first
     assert simulator.split("</h1>")[1].split("</p>")[0].count(PHONES) == 2
     assert f"export SIMULATOR_URL=http://{PHONES}" in re.sub("<[^>]+>", "", simulator)
     assert pages.EXAMPLE_SIMULATOR_URL not in trying + simulator
     for name in ("trying", "simulator"):
         real = get(f"{services.real}/docs/{name}").text
-        assert not re.search("You are on one|simulator of this service|if simulated", real)
+        assert not re.search("This service has simulated networks|simulator of this service|if simulated", real)
 
 
 @pytest.mark.parametrize(
