@@ -40,8 +40,9 @@ class Reader:
 
     def exit_code(self, seconds: float) -> int | None:
         """None if it is still there after so many."""
-        deadline = time.monotonic() + seconds
-        while self._ask("look") is None and time.monotonic() < deadline:
+        for _ in range(round(seconds / _LOOK_AGAIN_SECONDS)):
+            if self._ask("look") is not None:
+                break
             time.sleep(_LOOK_AGAIN_SECONDS)
         return self._exit_code
 

@@ -30,10 +30,14 @@ LOG_INS, ROUNDS = 15, 2
 NICENESS = 10
 
 
-def _readers(running: Running) -> list[str]:
-    """The children of the service: it has no others."""
-    tasks = Path(f"/proc/{running.process.pid}/task").glob("*/children")
+def _children(pid: int | str) -> list[str]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [each for task in tasks for each in task.read_text().split()]
+
+
+def _readers(running: Running) -> list[str]:
+    """The children of the process that the service has started to fork them: neither has any others."""
+    return [each for forks in _children(running.process.pid) for each in _children(forks)]
 
 
 def _memory(pid: str) -> int:
@@ -69,10 +73,11 @@ class Watch:
 
     async def _look(self) -> None:
         while True:
-            found = _readers(self.running)
-            self.readers = max(self.readers, len(found))
             with suppress(FileNotFoundError, ProcessLookupError, StopIteration):  # It ends while it is looked at.
-                together = sum(map(_memory, [str(self.running.process.pid), *found]))
+                found = _readers(self.running)
+                self.readers = max(self.readers, len(found))
+                forks = _children(self.running.process.pid)
+                together = sum(map(_memory, [str(self.running.process.pid), *forks, *found]))
                 self.peak = max(self.peak, together)
                 self.nicenesses.update(map(_niceness, found))
             await asyncio.sleep(0.05)  # To add up its memory, the kernel walks all of it.
