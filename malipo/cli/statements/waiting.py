@@ -89,7 +89,9 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     require_here(arguments, f"/operator/statements/{arguments.file}")
 
     async def find(tx: Tx) -> Proposal:
-        return await decide.lock_open(tx, [Act.IMPORT], arguments.file, import_approval.NOTHING_WAITS)
+        return await decide.lock_open(
+            tx, [Act.IMPORT], arguments.file, import_approval.ImportApprovalRefusal.NOTHING_WAITS
+        )
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[int, Actor]:
         limited = await with_limits(tx, settings)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from malipo import clock
 from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.stored_problems import stored_text
 
 # A network may book a payment some hours after it has reported it. One that is open may still be paid for a while.
 AFTER_END = timedelta(hours=6)
@@ -139,7 +140,9 @@ def _overlaps(file: StatementFile, begins: datetime, ends: datetime) -> bool:
 
 
 def _problems(file: StatementFile) -> str:
-    why = file.problems[0] if file.problems else "It does not say which time it covers, or has no balances."
+    why = (
+        stored_text(file.problems[0]) if file.problems else "It does not say which time it covers, or has no balances."
+    )
     return f"{file.name} does not count: {why}"
 
 

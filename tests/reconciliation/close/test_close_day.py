@@ -203,7 +203,7 @@ async def test_nothing_is_booked_into_a_closed_day_whoever_asks(books: Books) ->
     again = replace(booked, id=ids.mint(ID_PREFIX, at(WEDNESDAY, "10:00")), reference="FT2")
     async with books.database.begin() as tx:
         for day in (MONDAY - timedelta(days=1), MONDAY):
-            with pytest.raises(DayClosed, match="2026-11-03"):
+            with pytest.raises(DayClosed, match=r"booking_day_closed .*2026, 11, 3"):
                 await house_bookings.book(tx, [replace(again, value_date=day)], now=at(WEDNESDAY, "10:00"))
         assert await house_bookings.book(tx, [replace(again, value_date=TUESDAY)], now=at(WEDNESDAY, "10:00"))
 

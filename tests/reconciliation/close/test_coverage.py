@@ -14,6 +14,7 @@ from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.signed_content import Reason
 from malipo.reconciliation.statements.coverage import last_before, missing, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.stored_problems import problem_of
 from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at, opened
 
 BEGIN, END = begin_of(MONDAY), end_of(MONDAY)
@@ -33,7 +34,7 @@ def a_file(begins: datetime, ends: datetime, opening: int = 0, closing: int = 0,
         closing=closing,
         line_count=1,
         new_count=1,
-        problems=problems,
+        problems=tuple(map(problem_of, problems)),
         imported_by="asha",
         imported_at=datetime(2026, 11, 20, tzinfo=UTC),
     )

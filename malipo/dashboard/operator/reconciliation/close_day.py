@@ -19,7 +19,6 @@ from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn, Tx
 from malipo.errors import Invalid, Missing, Refusal
 from malipo.networks.connector import Channel
-from malipo.operators import vouching
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.business_day import can_be_closed_at
 from malipo.reconciliation.close.files_to_verify import command_of, find_public_key, pem_of
@@ -29,6 +28,8 @@ from malipo.reconciliation.close.signed_content import DayClose
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
+from malipo.restore.hold import HoldRefusal
+from malipo.words.say import SENTENCES as REFUSALS
 
 PATH = "/operator/close"
 _MOST_DAYS = 62
@@ -36,15 +37,13 @@ _MOST_REASON = 500
 Found = TypeVar("Found")
 
 SENTENCES = {
-    "reason": "Say why, in 3 to 500 characters.",
+    "reason": REFUSALS[HoldRefusal.REASON],
     "not_over": "The day is not over yet.",
     "order": "Days are closed in order, one after the other.",
     "closed": "The day is closed, and does not change.",
     "missing": "Statements of this day are missing.",
     "adds_up": "The day does not add up. Resolve what is open, or accept the difference with another operator.",
     "changed": form_errors.CHANGED,
-    "same": vouching.SAME,
-    "not_vouched": vouching.NOT_VOUCHED_FOR,
 }
 _REFUSALS: dict[type[Refusal], str] = {
     close_day.NotOver: "not_over",
