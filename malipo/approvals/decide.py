@@ -37,12 +37,7 @@ class AlreadyProposed(Conflict):
 
 
 class NothingProposed(Missing):
-    def __init__(self, nothing: Code | str = ApprovalRefusal.NOTHING_PROPOSED) -> None:
-        """A code; the close of a day has a sentence of its own."""
-        if isinstance(nothing, Code):
-            super().__init__(code=nothing)
-        else:
-            super().__init__(nothing)
+    code = ApprovalRefusal.NOTHING_PROPOSED
 
 
 async def propose(
@@ -103,13 +98,11 @@ async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposa
     return await _end(tx, proposal, SYSTEM, False, now=now)
 
 
-async def lock_open(
-    tx: Tx, acts: Collection[Act], subject: str, nothing: Code | str = ApprovalRefusal.NOTHING_PROPOSED
-) -> Proposal:
+async def lock_open(tx: Tx, acts: Collection[Act], subject: str, nothing: NothingProposed | None = None) -> Proposal:
     """The one that is open about it, held until the commit."""
     if found := await store.lock_open(tx, acts, subject):
         return found[-1]
-    raise NothingProposed(nothing)
+    raise nothing or NothingProposed()
 
 
 def encode(terms: object) -> str:
@@ -130,11 +123,10 @@ def code_of(proposal: Proposal, *shown: object) -> str:
     return base64.b32encode(hashlib.sha256(whole).digest()).decode().lower()[:_CODE_LENGTH]
 
 
-def require_seen(seen: str | None, shown: str, sentence: str = "") -> None:
-    """Refuse who has seen something else than what would be shown now. None: the caller has compared it. The close of a
-    day has a sentence of its own."""
+def require_seen(seen: str | None, shown: str, changed: Conflict | None = None) -> None:
+    """Refuse who has seen something else than what would be shown now. None: the caller has compared it."""
     if seen not in (None, shown):
-        raise Conflict(sentence) if sentence else Conflict(code=ApprovalRefusal.CHANGED)
+        raise changed or Conflict(code=ApprovalRefusal.CHANGED)
 
 
 async def _end(

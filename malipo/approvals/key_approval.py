@@ -11,6 +11,7 @@ import msgspec
 from malipo import ids, money
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -104,7 +105,9 @@ async def reject(tx: Tx, merchant_id: str, *, actor: Actor, now: datetime) -> Pr
 
 
 async def lock_open(tx: Tx, merchant_id: str) -> Proposal:
-    return await decide.lock_open(tx, [Act.MAKE_PAYING_KEY], merchant_id, KeyApprovalRefusal.NOTHING_WAITS)
+    return await decide.lock_open(
+        tx, [Act.MAKE_PAYING_KEY], merchant_id, NothingProposed(code=KeyApprovalRefusal.NOTHING_WAITS)
+    )
 
 
 async def find_wallet(connection: Conn, merchant_id: str) -> Wallet:

@@ -9,6 +9,8 @@ HINTS = {
     "case_held_for_adopted": "malipo exceptions propose",
     "case_network_waits": "--despite-waiting",
     "case_pending": "malipo payments cancel",
+    "close_does_not_add_up": "--accept-difference --reason WHY",
+    "close_needs_reason": "--reason WHY",
     "exception_payment_resolved": "malipo payments resolve",
     "exception_resolved": "malipo exceptions undo",
     "exception_unknown": "malipo exceptions list",

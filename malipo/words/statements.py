@@ -72,6 +72,32 @@ SUMS = {str(code): sentence for code, sentence in stored_problems.SENTENCES.item
     "difference_offset": "After the same lines its balances are {amount} from those of {name}.",
 }
 
+COVERAGE = {
+    "coverage_no_statement": "There is no statement of {first} to {last}.",
+    "coverage_not_covered": "No statement covers {first} to {last}.",
+    "coverage_file": "{name} does not count: {why}",
+    "coverage_unknown_time": "It does not say which time it covers, or has no balances.",
+    "coverage_account": "Account {account}: {why}",
+    "coverage_channel": "{channel}: {why}",
+}
+
+CLOSE = {
+    "day_invalid": "A day is written as 2026-11-15, not {text!r}.",
+    "close_not_over": "{day} can be closed from {when} on, in Dar es Salaam.",
+    "close_out_of_order": "Days are closed in order: the next one is {following}.",
+    "close_closed": "{day} is closed, and does not change.",
+    "close_not_left_out": "Not left out, because they did not move or have a whole statement of {day}: {channels}.",
+    "close_statements_missing": "Statements of {day} are missing.",
+    "close_does_not_add_up": "{day} does not add up. Resolve what is open, or accept the difference with another "
+    "operator.",
+    "close_changed": "What is known of {day} has changed since it was proposed: reject the proposal, and close the day "
+    "again.",
+    "close_nothing_proposed": "Nobody has proposed to close {day} although it does not add up.",
+    "close_needs_reason": "Say why.",
+    "close_long_reason": "Say why in at most 500 printable characters.",
+    "close_key_unknown": "There is no key {name!r}.",
+}
+
 IMPORTS = {
     "period_invalid": "Say from when to when the statement is, both, such as 2026-11-15: a day, or a time such as "
     "2026-11-15 14:00.",
@@ -115,4 +141,4 @@ IMPORTS = {
     "operator. Approve or reject them first.",
 }
 
-SENTENCES = {**FILES, **LINES, **SUMS, **IMPORTS}
+SENTENCES = {**FILES, **LINES, **SUMS, **COVERAGE, **CLOSE, **IMPORTS}

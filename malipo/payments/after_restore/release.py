@@ -122,7 +122,7 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
     standing = await installation.lock(tx)
     proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:
-        raise NothingProposed(ReleaseRefusal.NOTHING_PROPOSED)
+        raise NothingProposed(code=ReleaseRefusal.NOTHING_PROPOSED)
     details = _details(proposed, proposed.reason)
     await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
     return Released(False, standing.epoch)

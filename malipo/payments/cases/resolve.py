@@ -140,7 +140,7 @@ async def approve(
     outcome = None if resolution is None else ResolvedOutcome(resolution.outcome)
     case = await _lock_resolvable(tx, id_or_reference, outcome)
     if proposal is None or resolution is None:
-        raise NothingProposed(CaseRefusal.NOTHING_PROPOSED)
+        raise NothingProposed(code=CaseRefusal.NOTHING_PROPOSED)
     decide.require_seen(expected, _fingerprint(resolution))
     decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     if seen is not None:
@@ -188,7 +188,9 @@ def _fingerprint(resolution: ProposedResolution) -> str:
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, expected: str | None = None) -> Resolved:
     """Reject another operator's proposal, or withdraw one's own."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
-    proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, CaseRefusal.NOTHING_PROPOSED)
+    proposal = await decide.lock_open(
+        tx, RESOLUTIONS, transaction.id, NothingProposed(code=CaseRefusal.NOTHING_PROPOSED)
+    )
     resolution = proposed_resolution(proposal)
     decide.require_seen(expected, _fingerprint(resolution))
     details = audit_details(transaction, resolution)

@@ -19,6 +19,7 @@ from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -303,9 +304,13 @@ def code_of(held: WaitingList) -> str:
     return decide.code_of(proposal, held.lines, held.sums, held.authors)
 
 
+async def lock_open(tx: Tx, file_id: str) -> Proposal:
+    return await decide.lock_open(tx, [Act.IMPORT], file_id, NothingProposed(code=ImportApprovalRefusal.NOTHING_WAITS))
+
+
 async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
-    held = await find_held(tx, await decide.lock_open(tx, [Act.IMPORT], file_id, ImportApprovalRefusal.NOTHING_WAITS))
+    held = await find_held(tx, await lock_open(tx, file_id))
     decide.require_seen(seen, code_of(held))
     return held
 
