@@ -163,7 +163,7 @@ async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says
 def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
     """They use `approve_case`, which looks at the lines of the payment."""
     past = re.compile(
-        r"^from malipo\.payments import (?:.*\b)?resolve\b.*^.*\bresolve\.approve\(", re.MULTILINE | re.DOTALL
+        r"^from malipo\.payments\.cases import (?:.*\b)?resolve\b.*^.*\bresolve\.approve\(", re.MULTILINE | re.DOTALL
     )
     sources = {path.name: path.read_text() for path in Path(malipo.__file__).parent.rglob("*.py")}
     assert [name for name, text in sources.items() if past.search(text)] == ["approve_case.py"]
