@@ -121,20 +121,24 @@ class WithdrawStatements:
         if proposal.requested_by == decide.SYSTEM:
             deciders = await self._deciders(tx, file, actor=actor, now=now, is_single_operator=is_single_operator)
             if deciders is Deciders.TWO:
-                await self._require_seen(tx, proposal, file, seen, now=now)
+                if seen is not None:
+                    decide.require_seen(seen, await self._find_code(tx, proposal, file, now=now))
                 return await _take_over(tx, proposal, file, actor=actor, now=now)
             is_single_operator = False  # It was looked at whether somebody else could agree.
-        decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-        await self._require_seen(tx, proposal, file, seen, now=now)
+        decided = await decide.approve(
+            tx,
+            proposal,
+            actor=actor,
+            now=now,
+            seen=seen,
+            shown=lambda: self._find_code(tx, proposal, file, now=now),
+            is_single_operator=is_single_operator,
+        )
         is_alone = decided.is_single_operator or deciders is Deciders.ONLY
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
-    async def _require_seen(
-        self, tx: Tx, proposal: Proposal, file: StatementFile, seen: str | None, *, now: datetime
-    ) -> None:
-        if seen is not None:
-            effect = await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now)
-            decide.require_seen(seen, code_of(proposal, effect))
+    async def _find_code(self, tx: Tx, proposal: Proposal, file: StatementFile, *, now: datetime) -> str:
+        return code_of(proposal, await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now))
 
     async def _deciders(
         self, tx: Tx, file: StatementFile, *, actor: Actor, now: datetime, is_single_operator: bool
