@@ -17,13 +17,12 @@ from malipo.approvals.acts import Act
 from malipo.approvals.moved_alone import require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
 from malipo.operators import vouching
 
 _CODE_LENGTH = 10  # 50 bits
-SYSTEM = "malipo"  # who decided, where no operator had to
 CHANGED = "What waits has changed since you saw it. Look again."
 NOTHING_PROPOSED = "Nobody has proposed anything about it."
 
@@ -107,7 +106,7 @@ async def reject(
 
 async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposal:
     """What it is about is gone, or was decided in another way."""
-    return await _end(tx, proposal, SYSTEM, False, now=now)
+    return await _end(tx, proposal, SYSTEM_NAME, False, now=now)
 
 
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str, sentence: str = NOTHING_PROPOSED) -> Proposal:

@@ -227,7 +227,7 @@ async def test_what_is_gone_is_ended_by_the_system(room: Room) -> None:
     await room.propose()
     async with room.database.begin() as tx:
         await decide.end_by_system(tx, await decide.lock_open(tx, [room.act], "one"), now=clock.now())
-    assert await room.kept() == [(ASHA.name, decide.SYSTEM, False)]
+    assert await room.kept() == [(ASHA.name, "malipo", False)]
 
 
 def test_who_saw_something_else_decides_nothing() -> None:

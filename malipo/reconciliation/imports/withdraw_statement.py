@@ -19,7 +19,7 @@ from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS, Act
 from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
@@ -118,7 +118,7 @@ class WithdrawStatements:
         await moved_alone.lock(tx, actor.name)
         proposal, file = await _lock_open(tx, subject)
         deciders = None
-        if proposal.requested_by == decide.SYSTEM:
+        if proposal.requested_by == SYSTEM_NAME:
             deciders = await self._deciders(tx, file, actor=actor, now=now, is_single_operator=is_single_operator)
             if deciders is Deciders.TWO:
                 if seen is not None:
@@ -152,7 +152,7 @@ class WithdrawStatements:
         elif actor.name in answerable_for(file):
             raise Forbidden(ANSWERABLE)
         else:
-            for by in (decide.SYSTEM, *sorted(answerable_for(file))):
+            for by in (SYSTEM_NAME, *sorted(answerable_for(file))):
                 await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
         return await moved_alone.deciders_of(
             tx,
@@ -178,7 +178,7 @@ async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: da
     amount another one too. Nothing, if it is proposed."""
     if await approvals.lock_open(tx, WITHDRAWALS, file.id):
         return
-    system = Actor(decide.SYSTEM, "worker")
+    system = Actor(SYSTEM_NAME, "worker")
     amount = await _booked(tx, file)
     proposal = _proposal(Act.WITHDRAW_DOUBTED, file, None, amount, reason, actor=system, now=now)
     await approvals.insert(tx, proposal)

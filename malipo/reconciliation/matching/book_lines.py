@@ -11,12 +11,12 @@ from datetime import date, datetime
 import msgspec
 
 from malipo import ids, money
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store import booked_lines as store
 from malipo.reconciliation.matching.store import evidence
 from malipo.reconciliation.matching.store.booked_lines import LineSum
@@ -89,5 +89,5 @@ def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> H
         file_id=lines.file_id,
         value_date=house_bookings.value_date_of(lines.day, first_open_day=first_open_day),
         evidence="The statement's lines",
-        booked_by=SYSTEM,
+        booked_by=SYSTEM_NAME,
     )

@@ -5,8 +5,8 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
 from malipo.reconciliation.matching.store.evidence import TELLS, tell_again
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -177,7 +177,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
     await tx.execute(
         f"""
         UPDATE reconciliation_exceptions e
-        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $1, why_resolved = $2
+        SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $1, why_resolved = $2
         FROM leaving_lines g WHERE e.line_id = g.line_id AND e.state <> 'resolved' AND {goes}
         """,
         now,
@@ -324,7 +324,7 @@ async def look_for_absent_again(
     await tx.execute(
         f"""
         UPDATE reconciliation_exceptions
-        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $4, why_resolved = $5
+        SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $4, why_resolved = $5
         WHERE kind = 'ours_only' AND state = 'open' AND channel = ANY($1) AND transaction_id BETWEEN $2 AND $3
         """,
         list(channels),

@@ -6,10 +6,10 @@ There is no index of receipts: payments of the days in question are read by thei
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.
@@ -192,7 +192,7 @@ _MATCH = f"""
                    SELECT e.created_at FROM moves e
                    WHERE e.merchant_id = f.merchant_id AND e.cause_id = f.transaction_id AND e.step = 'end'
                      AND e.ordinal = 1 AND e.move_number = 1) END,
-               '{SYSTEM}', $1
+               '{SYSTEM_NAME}', $1
         FROM first f JOIN transactions t ON t.merchant_id = f.merchant_id AND t.id = f.transaction_id
         CROSS JOIN LATERAL (
             -- A payment that is COMPLETED, and that nobody contradicts, has nothing to learn from its line.
@@ -230,7 +230,7 @@ _REVERSALS = f"""
     WITH {_CANDIDATES_TO_TAKE_BACK}, matched AS (
         INSERT INTO statement_matches (
             line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
-        SELECT line_id, merchant_id, transaction_id, 'reversal', 'receipt', false, '{SYSTEM}', $1 FROM candidate
+        SELECT line_id, merchant_id, transaction_id, 'reversal', 'receipt', false, '{SYSTEM_NAME}', $1 FROM candidate
         ON CONFLICT DO NOTHING RETURNING line_id
     ), closed AS (
         DELETE FROM open_statement_lines o USING matched WHERE o.line_id = matched.line_id
@@ -510,7 +510,7 @@ async def attach_fees(tx: Tx, *, now: datetime) -> int:
                 INSERT INTO statement_matches (
                     line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
                 SELECT DISTINCT ON (fee.id) fee.id, m.merchant_id, m.transaction_id, 'fee', 'receipt', true,
-                       '{SYSTEM}', $1
+                       '{SYSTEM_NAME}', $1
                 FROM fee JOIN statement_lines p ON p.channel = fee.channel AND p.account = fee.account
                      AND p.receipt = fee.receipt
                 JOIN statement_matches m ON m.line_id = p.id AND m.role = 'payment'
