@@ -86,7 +86,7 @@ FAULTS = (
     ),
     Fault(
         "an operator's key stands before the network's own",
-        "merge_copies",
+        "_merge_copies",
         "key = '', is_own DESC,",
         "key = '',",
         "A paid payment stays failed, because one operator's copy names another key.",

@@ -7,6 +7,7 @@ import msgspec
 
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
+from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, Suggestion
 from malipo.reconciliation.matching.store.booked_lines import IS_SUMMED
@@ -21,7 +22,7 @@ class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int
     channel: Channel
     account: str
-    kind: str
+    kind: LineKind
     amount: int
     key: str
     phone: str
