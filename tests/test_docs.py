@@ -18,7 +18,7 @@ from malipo.api import openapi
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
 from malipo.db.schema import migrations
-from malipo.ledger.statement import Kind
+from malipo.ledger.statement import WalletLineKind
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.roles import RIGHTS, Role
 from malipo.networks.connector import Channel, FailureCode
@@ -105,7 +105,7 @@ def test_every_reason_of_a_failure_is_documented_and_no_other() -> None:
 
 
 def test_every_kind_of_statement_line_is_documented_and_no_other() -> None:
-    assert [row[0] for row in table("api.md", 2) if re.fullmatch("[A-Z_]+", row[0])] == list(Kind)
+    assert [row[0] for row in table("api.md", 2) if re.fullmatch("[A-Z_]+", row[0])] == list(WalletLineKind)
 
 
 def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> None:
@@ -151,7 +151,7 @@ def _number(cell: str) -> int:
     return int(cell.replace(",", "").replace("−", "-"))
 
 
-def _book(balances: dict[str, int], change: correction_moves.Change) -> None:
+def _book(balances: dict[str, int], change: correction_moves.CorrectionChange) -> None:
     for move in change.moves:
         balances[move.source] -= move.amount
         balances[move.target] += move.amount

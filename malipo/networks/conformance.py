@@ -13,7 +13,16 @@ from msgspec.structs import replace
 
 from malipo import clock, randomness
 from malipo.networks.channels import channel_of
-from malipo.networks.connector import Answer, Connector, LooksUpNames, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.connector import (
+    Answer,
+    Connector,
+    LooksUpNames,
+    NetworkOrder,
+    ReadsBalance,
+    Resubmit,
+    Type,
+    Verdict,
+)
 from malipo.networks.statement_source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -88,7 +97,7 @@ async def _verify_type(
         yield Check(f"{name}: sent again with the same key, it is not done again", is_refused, _in_words(again))
 
 
-async def _until_it_ends(connector: Connector, order: Order, answer: Answer, patience_seconds: float) -> Answer:
+async def _until_it_ends(connector: Connector, order: NetworkOrder, answer: Answer, patience_seconds: float) -> Answer:
     deadline = asyncio.get_running_loop().time() + patience_seconds
     order = replace(order, network_id=answer.network_id)
     while True:
@@ -98,9 +107,9 @@ async def _until_it_ends(connector: Connector, order: Order, answer: Answer, pat
         await asyncio.sleep(min(_PAUSE_SECONDS, patience_seconds / 10))
 
 
-def _order(type_: Type, phone: str, amount: int) -> Order:
+def _order(type_: Type, phone: str, amount: int) -> NetworkOrder:
     key = "".join(_KEY_CHARACTERS[randomness.below(len(_KEY_CHARACTERS))] for _ in range(16))
-    return Order(
+    return NetworkOrder(
         key=key,
         type=type_,
         phone=phone,

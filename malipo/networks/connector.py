@@ -51,7 +51,7 @@ class Resubmit(StrEnum):
     UNSAFE = "unsafe"  # neither: only an operator can tell
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What a network is told to do. `key` is ours, and the same key never pays twice."""
 
     key: str
@@ -146,10 +146,10 @@ class Connector(Protocol):
     def can_query(self, type_: Type) -> bool:
         """Whether the network has a query for this type of payment."""
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         """Send the order: request a collection, or make a payout."""
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         """The status query: what became of an order that was sent."""
 
     async def probe(self) -> Answer:

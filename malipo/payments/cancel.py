@@ -10,7 +10,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.payments import status_writer
 from malipo.payments.cases.resolution import may_have_been_sent
-from malipo.payments.status_writer import Change, Outcome
+from malipo.payments.status_writer import Outcome, StatusChange
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
@@ -48,7 +48,7 @@ class Cancel:
         await transactions.lock(tx, set(keys))
         held = await dispatches.find_asked_first(tx, keys)
         changes = [
-            Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
+            StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys
             if (merchant_id, id_) not in held
         ]

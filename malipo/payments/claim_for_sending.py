@@ -15,7 +15,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
 from malipo.payments.refunds.withhold import withhold, without_excess
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -107,5 +107,5 @@ async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], tur
     return subjects + of_batches[: claim.most - len(subjects)]
 
 
-def _submitted(transaction: Transaction) -> Change:
-    return Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.SUBMITTED)
+def _submitted(transaction: Transaction) -> StatusChange:
+    return StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.SUBMITTED)

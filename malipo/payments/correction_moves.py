@@ -34,7 +34,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     latest: CorrectionNotice | None = None
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a correction: its moves, and why the merchant is notified of it, if they are."""
 
     step: Step
@@ -74,7 +74,7 @@ def is_contradicted_by_network(transaction: Transaction, correction: Correction)
 
 def contradict(
     transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None
-) -> Change:
+) -> CorrectionChange:
     """The network, or operators who have read its statement, report the opposite of the latest report."""
     assert is_paid != correction.is_paid, "a contradiction reports the opposite"
     borne = 0
@@ -92,7 +92,7 @@ def contradict(
     )
     after, fee = _close(transaction, after)
     owed = max(-due(transaction, after), 0)
-    return Change(
+    return CorrectionChange(
         step=Step.CONTRADICTION,
         correction=replace(after, owed=owed),
         moves=moves + fee,
@@ -104,7 +104,7 @@ def contradict(
 
 def decide(
     transaction: Transaction, correction: Correction, *, is_paid: bool, available: int, is_waived: bool = False
-) -> Change:
+) -> CorrectionChange:
     """Either the wallet follows the latest report (`is_paid` is the same), or the amount is booked to losses.
 
     A wallet that holds less than it owes gives what it has; the rest stays owed until it is collected or waived.
@@ -123,7 +123,7 @@ def decide(
     after, fee = _close(transaction, after)
     owed = max(-due(transaction, after), 0)
     reason, amount = _reason_of_decision(credited, correction.owed, owed)
-    return Change(
+    return CorrectionChange(
         step=Step.RESOLUTION,
         correction=replace(after, owed=owed),
         moves=[*_moves(credited, Account.WALLET), *_moves(borne, Account.LOSSES), *fee],
@@ -134,9 +134,9 @@ def decide(
     )
 
 
-def lend(amount: int) -> Change:
+def lend(amount: int) -> CorrectionChange:
     """A payout that is adopted takes more than the wallet holds: the house lends the rest, and it is owed."""
-    return Change(
+    return CorrectionChange(
         step=Step.RESOLUTION,
         correction=Correction(is_paid=True, is_fee_paid=True, credited=amount, owed=amount, ordinal=1),
         moves=_moves(amount, Account.WALLET),
@@ -146,7 +146,7 @@ def lend(amount: int) -> Change:
     )
 
 
-def with_notice(change: Change, now: datetime) -> Change:
+def with_notice(change: CorrectionChange, now: datetime) -> CorrectionChange:
     """The change with its notice to the merchant, if there is a reason for one."""
     if change.reason is None:
         return change

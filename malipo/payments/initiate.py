@@ -42,7 +42,7 @@ class InsufficientBalance(Invalid):
         super().__init__("The wallet balance is not sufficient.", details={"amount": [message]})
 
 
-class Order(msgspec.Struct, frozen=True):
+class PaymentRequest(msgspec.Struct, frozen=True):
     """A request for a payment. If its fields are wrong there is no draft, and `problem` says why."""
 
     merchant_id: str
@@ -77,7 +77,7 @@ class Initiate:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
 
-    async def __call__(self, tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
+    async def __call__(self, tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
         wanted = _claims_of(orders)
         drafts = [order.draft for order in orders if order.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
@@ -108,7 +108,7 @@ class Initiate:
         return answers
 
     @staticmethod
-    async def _note(tx: Tx, orders: Sequence[Order], created: Sequence[Transaction], now: datetime) -> None:
+    async def _note(tx: Tx, orders: Sequence[PaymentRequest], created: Sequence[Transaction], now: datetime) -> None:
         by_id = {each.id: each for each in created}
         for order in orders:
             if order.actor is not None and order.draft is not None and (made := by_id.get(order.draft.id)):
@@ -137,7 +137,7 @@ class Initiate:
             await idempotency_keys.update(tx, changed)
 
 
-def _claims_of(orders: Sequence[Order]) -> dict[IdempotencyKey, IdempotencyRecord]:
+def _claims_of(orders: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
     """The idempotency keys of the orders; of two orders with the same key, the first."""
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for order in orders:
@@ -167,7 +167,7 @@ class _Decision:
         self.created: list[Transaction] = []
         self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
-    def on(self, order: Order) -> Answer:
+    def on(self, order: PaymentRequest) -> Answer:
         key = order.idempotency_key
         if key is not None and key in self._used:
             return self._replay(order, *self._used[key])
@@ -181,7 +181,7 @@ class _Decision:
         return answer
 
     @staticmethod
-    def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
+    def _replay(order: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         refusal: Refusal | Unavailable | None
         if order.draft is not None and order.draft.id == transaction.id:
             return Initiated(transaction)  # Written by an earlier try whose commit was not confirmed to us.

@@ -11,7 +11,7 @@ from malipo.db import Tx
 from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import status_writer
 from malipo.payments.failure_reasons import failure_reason_of
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -69,8 +69,8 @@ async def _end(tx: Tx, late: Sequence[Transaction], cause: Cause, *, now: dateti
     return reached
 
 
-def _change(transaction: Transaction, cause: Cause) -> Change:
-    return Change(
+def _change(transaction: Transaction, cause: Cause) -> StatusChange:
+    return StatusChange(
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
         # A payment that was tried is PROCESSING, and provably nothing of it was sent: that is as good as a refusal.

@@ -21,7 +21,7 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.decide import decide
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import Corrected, StatusChange
 from malipo.payments.store import cases, dispatches, network_answers, transactions
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
@@ -124,9 +124,11 @@ class AnswerEffects:
             is_merchant_notified, after = True, credit.correction
         return after, is_merchant_notified
 
-    def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision, cause: Cause) -> Change:
+    def _change(
+        self, transaction: Transaction, received: ReceivedAnswer, decision: Decision, cause: Cause
+    ) -> StatusChange:
         failure = decision.failure_code
-        return Change(
+        return StatusChange(
             merchant_id=transaction.merchant_id,
             transaction_id=transaction.id,
             cause=cause,

@@ -18,7 +18,7 @@ from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
-from malipo.payments.correction_moves import Change as CorrectionChange
+from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
 from malipo.payments.store import corrections, refunds, shared_commit, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class StatusChange:
     """Something that happened to a transaction, with what was learned about it."""
 
     merchant_id: str
@@ -92,7 +92,7 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
         await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
-async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
+async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[Outcome | None]:
     """Apply changes in their order. One that is not allowed changes nothing; None: there is no such payment."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
     current = dict(found)
@@ -137,7 +137,7 @@ async def write(
         await corrections.write(tx, list(kept.values()), now=now)
 
 
-def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:
+def after_change(before: Transaction, change: StatusChange, now: datetime) -> Transaction | None:
     """The transaction after a change; None if the change is not allowed."""
     status = next_status(before.type, before.status, change.cause)
     if status is None:

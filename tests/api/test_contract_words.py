@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from malipo.ledger.statement import Kind
+from malipo.ledger.statement import WalletLineKind
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel
@@ -40,7 +40,7 @@ ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
         ("Channel", Channel),
         ("Status", Status),
         ("Type", Type),
-        ("EntryKind", Kind),
+        ("EntryKind", WalletLineKind),
         ("Permission", Permission),
         ("Role", Role),
         ("BatchStatus", BatchStatus),
@@ -66,7 +66,7 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
 @pytest.mark.parametrize(
     ("words", "place"),
     [
-        (Kind, CONTRACT["components"]["schemas"]["EntryKind"]),
+        (WalletLineKind, CONTRACT["components"]["schemas"]["EntryKind"]),
         (FailureCode, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureCode"]),
         (Reason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
         (WarningCode, CONTRACT["components"]["schemas"]["BatchWarning"]["properties"]["code"]),

@@ -20,7 +20,7 @@ from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import status_writer
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
@@ -62,7 +62,7 @@ async def make(
         await status_writer.open_all(tx, [draft], held, now=created_at)
         for cause in WAYS[status]:
             learned = {"failure_code": "declined"} if cause is Cause.REFUSED else {}
-            change = Change(merchant_id=merchant.id, transaction_id=draft.id, cause=cause, **learned)
+            change = StatusChange(merchant_id=merchant.id, transaction_id=draft.id, cause=cause, **learned)
             await status_writer.advance(tx, [change], now=ended_at)
         found = await transactions.get(tx, merchant.id, draft.id)
     assert found is not None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments import correction_moves
-from malipo.payments.correction_moves import Change, Correction
+from malipo.payments.correction_moves import Correction, CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.transaction import Reason, Status, Transaction, Type
@@ -64,7 +64,7 @@ def without_fees(moves: str) -> str:
     )
 
 
-def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> Change:
+def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> CorrectionChange:
     before = correction_moves.begin(transaction)
     return correction_moves.contradict(transaction, before, is_paid=not before.is_paid, source=act)
 
@@ -114,7 +114,7 @@ def test_the_grids_leave_no_cell_out() -> None:
     )
 
 
-def _balances(transaction: Transaction, changes: list[Change]) -> dict[Account, int]:
+def _balances(transaction: Transaction, changes: list[CorrectionChange]) -> dict[Account, int]:
     """Everything that a payment has moved, from its beginning."""
     opened = a_transaction(transaction.type, Status.PENDING, transaction.fee)
     moves = [move for posting in (posting_of(opened), posting_of(transaction)) if posting for move in posting.moves]
@@ -211,7 +211,7 @@ def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_i
 ) -> None:
     transaction = a_transaction(type_, status, fee)
     state, wallet = correction_moves.begin(transaction), 0
-    changes: list[Change] = []
+    changes: list[CorrectionChange] = []
     for what, available in steps:
         if what == "hear":
             change = correction_moves.contradict(
@@ -234,7 +234,7 @@ def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_i
         assert state.owed == 0
 
 
-def _assert_consistent(transaction: Transaction, before: Correction, change: Change) -> None:
+def _assert_consistent(transaction: Transaction, before: Correction, change: CorrectionChange) -> None:
     assert change.correction.ordinal == before.ordinal + 1
     assert sum(move.change_of(Account.WALLET) for move in change.moves) == change.credited
     assert sum(move.change_of(Account.LOSSES) for move in change.moves) == change.borne

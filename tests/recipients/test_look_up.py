@@ -11,7 +11,7 @@ import pytest
 from malipo.app.assemble import Service, assemble
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.audit_log.store import Entry
+from malipo.audit_log.store import AuditLogEntry
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.recipients.daily_limit import LookupsUsedUp
@@ -82,7 +82,7 @@ def _asked(server: ScriptedServer) -> int:
     return sum(line.startswith("GET /standard/v1/users/") for line in server.lines)
 
 
-async def _entries(database: Database, merchant: Merchant) -> list[Entry]:
+async def _entries(database: Database, merchant: Merchant) -> list[AuditLogEntry]:
     async with database.read() as connection:
         found = await audit_log.find(connection, merchant_id=merchant.id, limit=100)
     return [each for each in found if each.action.endswith(".looked_up")]

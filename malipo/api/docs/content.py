@@ -6,7 +6,7 @@ from importlib import resources
 from malipo.api import openapi
 from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
 from malipo.api.docs.downloads import Archive
-from malipo.api.docs.pages import Installation, Page
+from malipo.api.docs.pages import DocsPage, Installation
 from malipo.rate_limit.sliding_window import RateClass
 
 
@@ -17,7 +17,7 @@ def guide(name: str, installation: Installation) -> str | None:
 
 
 @cache
-def _guide(page: Page, installation: Installation) -> str:
+def _guide(page: DocsPage, installation: Installation) -> str:
     in_order = list(pages.by_name().values())
     place = in_order.index(page)
     return render.page(

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from malipo.api.docs import pages, sources
 from malipo.api.docs.markdown import coloured
-from malipo.api.docs.pages import Page
+from malipo.api.docs.pages import DocsPage
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -60,7 +60,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    page: Page
+    page: DocsPage
     title: str
     html: Markup
     headings: tuple[Heading, ...]
@@ -69,7 +69,7 @@ class Guide:
 
 
 @cache
-def guide(page: Page, *, is_simulated: bool = False) -> Guide:
+def guide(page: DocsPage, *, is_simulated: bool = False) -> Guide:
     """Read when somebody first asks for it."""
     text = (sources.folder("docs") / page.file).resolve().read_text("utf-8")
     text = _IF_SIMULATED.sub(r"\1" if is_simulated else "", text)
@@ -150,7 +150,7 @@ def _without_operators(tokens: Sequence["Token"]) -> list["Token"]:
     return kept
 
 
-def _adapt(token: "Token", page: Page, images: list[str]) -> None:
+def _adapt(token: "Token", page: DocsPage, images: list[str]) -> None:
     """Links and pictures as the site has them. What the site does not have is named, and not linked."""
     is_elsewhere = False
     for child in token.children or ():
@@ -169,7 +169,7 @@ def _adapt(token: "Token", page: Page, images: list[str]) -> None:
         token.content = token.content.replace('src="images/', 'loading="lazy" src="/docs/images/')
 
 
-def address(target: str, page: Page) -> str | None:
+def address(target: str, page: DocsPage) -> str | None:
     """Where a link of a page leads on the site; None if the site has no such page."""
     if target.startswith(("https://", "http://", "#", "/")):
         return target

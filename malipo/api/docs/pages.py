@@ -39,7 +39,7 @@ class Installation(msgspec.Struct, frozen=True):
     may_try: bool
 
 
-class Page(msgspec.Struct, frozen=True):
+class DocsPage(msgspec.Struct, frozen=True):
     name: str  # its address below /docs; the home page has none
     file: str  # below docs/
     title: str  # in the navigation
@@ -54,7 +54,7 @@ class Page(msgspec.Struct, frozen=True):
 
 class Group(msgspec.Struct, frozen=True):
     title: str
-    pages: tuple[Page, ...]
+    pages: tuple[DocsPage, ...]
 
 
 @cache
@@ -64,10 +64,10 @@ def groups() -> tuple[Group, ...]:
 
 
 @cache
-def by_name() -> dict[str, Page]:
+def by_name() -> dict[str, DocsPage]:
     return {page.name: page for group in groups() for page in group.pages}
 
 
 @cache
-def by_file() -> dict[str, Page]:
+def by_file() -> dict[str, DocsPage]:
     return {page.file: page for page in by_name().values()}

@@ -12,7 +12,7 @@ from malipo.dashboard import cookies, error_pages, reauthentication_pages, redir
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import vouch
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
+from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, MerchantPage
 from malipo.dashboard.merchant.second_factor import OWN
 from malipo.dashboard.site import Site
 from malipo.dashboard.trust_pages import find_alerts
@@ -20,7 +20,7 @@ from malipo.dashboard.trust_pages import find_alerts
 _LIVE = f"{MerchantRequest.root}/live"
 
 
-class Dashboard(Site[Page, MerchantRequest]):
+class Dashboard(Site[MerchantPage, MerchantRequest]):
     root = MerchantRequest.root
 
     def __init__(self, service: Service) -> None:
@@ -40,7 +40,7 @@ class Dashboard(Site[Page, MerchantRequest]):
         if browser_request.session is not None and browser_request.session.has_resets:
             await vouch.find_resets(browser_request)
 
-    async def _open(self, page: Page, browser_request: MerchantRequest) -> Response:
+    async def _open(self, page: MerchantPage, browser_request: MerchantRequest) -> Response:
         if page.right is None:
             return await page.handler(browser_request)
         if browser_request.session is None:

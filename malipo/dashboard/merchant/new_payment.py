@@ -29,7 +29,7 @@ from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs
@@ -142,7 +142,7 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
 
 
 async def _decide(
-    request: MerchantRequest, order: Order, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
+    request: MerchantRequest, order: PaymentRequest, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
     made, submitted, quote, limit = await request.parts.queries.read_snapshot(
@@ -192,7 +192,7 @@ async def _again(
 
 
 async def _look(
-    connection: Conn, order: Order, draft: Transaction, *, now: datetime
+    connection: Conn, order: PaymentRequest, draft: Transaction, *, now: datetime
 ) -> tuple[tuple[Transaction, bool] | None, str | None, Quote, PersonLimit | None]:
     """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
     approval; and what it would cost, and what this person may pay out alone."""
@@ -289,7 +289,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
     return Fields({name: value for name, value in values.items() if value != ""})
 
 
-def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> Order:
+def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
     parts = request.parts
     return order_of(
         fields,

@@ -31,7 +31,7 @@ from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
 from malipo.payments.listing import keyset_pagination, transaction_list
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_history, endpoints
@@ -169,7 +169,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
     return Seen(
         totals=await daily_totals.find(connection, merchant_id, first=first, last=last),
         wallet=wallet,
-        latest=(await keyset_pagination.page(connection, merchant_id, Filter(), limit=_LATEST)).transactions,
+        latest=(await keyset_pagination.page(connection, merchant_id, TransactionFilter(), limit=_LATEST)).transactions,
         endpoints=await endpoints.find_all(connection, merchant_id),
         given_up=await delivery_history.count_exhausted(
             connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED

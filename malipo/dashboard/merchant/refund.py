@@ -29,7 +29,7 @@ from malipo.merchants.people import Person
 from malipo.payments import idempotency
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import SCOPE
@@ -97,7 +97,7 @@ async def take(request: MerchantRequest) -> Response:
 async def _decide(
     request: MerchantRequest,
     known: Known,
-    order: Order,
+    order: PaymentRequest,
     draft: Transaction,
     typed: Mapping[str, str],
     *,
@@ -182,7 +182,7 @@ def _values(typed: Mapping[str, str]) -> dict[str, int | str]:
     return {"amount": amount_of(typed["amount"]), "reason": typed["reason"]}
 
 
-def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> Order:
+def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> PaymentRequest:
     parts = request.parts
     return refund_order_of(
         fields,

@@ -9,7 +9,7 @@ from malipo import money
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.timeline import Entry, timeline
+from malipo.dashboard.merchant.timeline import TimelineEntry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.http.request_ids import note_transaction
@@ -92,7 +92,9 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
     )
 
 
-async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Refunded, list[Entry], Creator | None]:
+async def _everything(
+    connection: Conn, merchant_id: str, name: str
+) -> tuple[Refunded, list[TimelineEntry], Creator | None]:
     """The payment with its refunds, if it has any; its timeline; and who created it."""
     transaction = await _get(connection, merchant_id, name)
     refunded = (await refunds.find(connection, [(merchant_id, transaction.id)]))[merchant_id, transaction.id]

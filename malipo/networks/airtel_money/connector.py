@@ -27,8 +27,8 @@ from malipo.networks.connector import (
     Balance,
     Callback,
     Channel,
+    NetworkOrder,
     News,
-    Order,
     Recipient,
     Resubmit,
     Type,
@@ -77,7 +77,7 @@ class AirtelMoney:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         if order.type is Type.COLLECTION:
             path, body = self._settings.airtel_money_collection_path, self._collection(order)
         else:
@@ -86,7 +86,7 @@ class AirtelMoney:
         reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         if order.type is Type.COLLECTION:
             path = self._settings.airtel_money_collection_query_path.rstrip("/") + "/" + order.key
         else:
@@ -127,7 +127,7 @@ class AirtelMoney:
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
 
-    def _collection(self, order: Order) -> dict[str, Any]:
+    def _collection(self, order: NetworkOrder) -> dict[str, Any]:
         country, currency = self._settings.airtel_money_country, self._settings.airtel_money_currency
         return {
             "reference": cleaned(order.note, least=4, most=64),
@@ -135,7 +135,7 @@ class AirtelMoney:
             "transaction": {"amount": order.amount, "country": country, "currency": currency, "id": order.key},
         }
 
-    def _disbursement(self, order: Order) -> dict[str, Any]:
+    def _disbursement(self, order: NetworkOrder) -> dict[str, Any]:
         payee: dict[str, Any] = {"msisdn": _national(order.phone)}
         transaction: dict[str, Any] = {"amount": order.amount, "id": order.key}
         if self._settings.airtel_money_disbursement_version == "v2":

@@ -19,8 +19,8 @@ from malipo.networks.connector import (
     Answer,
     Callback,
     Channel,
+    NetworkOrder,
     News,
-    Order,
     Recipient,
     Resubmit,
     Type,
@@ -78,7 +78,7 @@ class Azampay:
     def can_query(self, type_: Type) -> bool:
         return self._settings.azampay_query
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         if order.type is not Type.DISBURSEMENT or order.channel is None:
             return misconfigured(replies.NETWORK, "unsupported", "it pays out, on a channel that is named")
         body = self._payout(order, order.channel)
@@ -86,7 +86,7 @@ class Azampay:
         reply = await self._calls.call("POST", f"{_PATH}/disburse", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply)
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         """By their id. If the reply that named it was lost, by ours, which not every account may be able to."""
         wanted = {"pgReferenceId": order.network_id} if order.network_id else {"externalReferenceId": order.key}
         bank = {"bankName": self._banks[order.channel]} if order.channel else {}
@@ -111,7 +111,7 @@ class Azampay:
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
 
-    def _payout(self, order: Order, channel: Channel) -> dict[str, Any]:
+    def _payout(self, order: NetworkOrder, channel: Channel) -> dict[str, Any]:
         return {
             "source": {
                 "countryCode": "TZ",

@@ -22,8 +22,8 @@ from malipo.networks.connector import (
     Balance,
     Callback,
     Channel,
+    NetworkOrder,
     News,
-    Order,
     Recipient,
     Resubmit,
     Type,
@@ -68,7 +68,7 @@ class Clickpesa:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         body: dict[str, Any] = {
             # Text for a collection and a number for a payout: that is how they have it.
             "amount": str(order.amount) if order.type is Type.COLLECTION else order.amount,
@@ -84,7 +84,7 @@ class Clickpesa:
         reply = await self._calls.call("POST", path, self._with_checksum(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
         reply = await self._calls.call("GET", f"/{kind}/{order.key}")
         return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)

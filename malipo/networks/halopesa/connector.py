@@ -16,8 +16,8 @@ from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
+    NetworkOrder,
     News,
-    Order,
     Resubmit,
     Type,
     Verdict,
@@ -59,7 +59,7 @@ class Halopesa:
     def can_query(self, type_: Type) -> bool:
         return False
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         if order.type is not Type.COLLECTION:
             return misconfigured(replies.NETWORK, "no payouts", "it pays out through an aggregator")
         reply = heard(
@@ -73,7 +73,7 @@ class Halopesa:
         )
         return reply if isinstance(reply, Answer) else replies.of_push(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code="no query")
 
     async def probe(self) -> Answer:
@@ -94,7 +94,7 @@ class Halopesa:
     def _now(self) -> str:
         return self._clock().astimezone(_ZONE).strftime("%Y%m%d%H%M%S")
 
-    def _envelope(self, order: Order) -> bytes:
+    def _envelope(self, order: NetworkOrder) -> bytes:
         signed = {
             "requestid": order.key,
             "username": self._settings.halopesa_username or "",

@@ -13,7 +13,7 @@ from malipo import randomness
 from malipo.networks import rsa
 from malipo.networks.answers import failed_query, nothing_sent
 from malipo.networks.calls import TokenCalls, TokenWire
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
+from malipo.networks.connector import Acknowledgement, Answer, Callback, NetworkOrder, News, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies
 from malipo.networks.requirements import Requirements
@@ -58,7 +58,7 @@ class Mpesa:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         is_payout = order.type is Type.DISBURSEMENT
         description = "input_PaymentItemsDesc" if is_payout else "input_PurchasedItemsDesc"
         body = {
@@ -75,7 +75,7 @@ class Mpesa:
         reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         query = "&".join(
             (
                 f"input_QueryReference={order.key}",

@@ -12,7 +12,7 @@ import msgspec
 from malipo import randomness
 from malipo.networks.answers import lost
 from malipo.networks.calls import TokenCalls, TokenWire, heard, refused_by_401
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, NetworkOrder, News, Resubmit, Type, Verdict
 from malipo.networks.http import xml
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
 from malipo.networks.requirements import Requirements
@@ -60,10 +60,10 @@ class TigoPesa:
     def can_query(self, type_: Type) -> bool:
         return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         return await (self._push(order) if order.type is Type.COLLECTION else self._pay_out(order))
 
-    async def ask(self, order: Order) -> Answer:
+    async def ask(self, order: NetworkOrder) -> Answer:
         if not self.can_query(order.type):
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
@@ -87,10 +87,10 @@ class TigoPesa:
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
         return callbacks.acknowledge(callback, news, self._settings)
 
-    def _reference(self, order: Order) -> str:
+    def _reference(self, order: NetworkOrder) -> str:
         return self._settings.tigo_pesa_biller_code + order.key
 
-    async def _push(self, order: Order) -> Answer:
+    async def _push(self, order: NetworkOrder) -> Answer:
         body = {
             "CustomerMSISDN": order.phone.removeprefix("+"),
             "BillerMSISDN": self._settings.tigo_pesa_biller_msisdn,
@@ -101,7 +101,7 @@ class TigoPesa:
         reply = await self._calls.call("POST", self._settings.tigo_pesa_push_url or "", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_push(reply, self._reference(order))
 
-    async def _pay_out(self, order: Order) -> Answer:
+    async def _pay_out(self, order: NetworkOrder) -> Answer:
         fields = {
             "TYPE": self._settings.tigo_pesa_disbursement_type,
             "REFERENCEID": self._reference(order),

@@ -10,7 +10,7 @@ from malipo.payments import idempotency
 from malipo.payments.batches.batch import MOST_ITEMS, Item, Requester
 from malipo.payments.batches.create import BatchDraft, BatchOrder
 from malipo.payments.fees import MIN_AMOUNT
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
@@ -81,7 +81,7 @@ def batch_order_of(
     )
 
 
-def batch_order_of_one(order: Order, requester: Requester, *, now: datetime) -> BatchOrder:
+def batch_order_of_one(order: PaymentRequest, requester: Requester, *, now: datetime) -> BatchOrder:
     """A payout that a person wants to make, and that somebody else must approve: a batch of one item."""
     draft = order.draft
     batch = None

@@ -45,7 +45,7 @@ from malipo.payments.cases.resolution import (
 )
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import Corrected, StatusChange
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -294,7 +294,7 @@ async def apply(
 
 async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
     """End a payment of which nothing was sent: the wallet gets back what was set aside."""
-    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
+    change = StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
     [outcome] = await status_writer.advance(tx, [change], now=now)
     assert outcome is not None
     return outcome.transaction
@@ -312,7 +312,7 @@ async def _end(
     """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
     is_paid = outcome is ResolvedOutcome.COMPLETED
     failure = None if is_paid else FailureCode.REJECTED
-    change = Change(
+    change = StatusChange(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
         cause=outcome.cause,
@@ -321,7 +321,7 @@ async def _end(
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),
     )
-    submitted = Change(
+    submitted = StatusChange(
         merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
     )
     changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]

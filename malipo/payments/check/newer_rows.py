@@ -42,8 +42,8 @@ _WORDS = (
     _Words("transactions", "type", Type),
     _Words("transactions", "status", Status),
     _Words("transactions", "channel", Channel),
-    _Words("bookings", "kind", bookings.Kind),
-    _Words("house_bookings", "kind", house_bookings.Kind, merchant=_HOUSE),
+    _Words("bookings", "kind", bookings.BookingKind),
+    _Words("house_bookings", "kind", house_bookings.HouseBookingKind, merchant=_HOUSE),
 )
 
 

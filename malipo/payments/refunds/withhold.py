@@ -23,7 +23,7 @@ from malipo.payments import status_writer
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.refunds import refundable
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, refunds
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -92,11 +92,11 @@ async def _end(tx: Tx, excess: Sequence[Transaction], *, now: datetime) -> list[
     return reached
 
 
-def _change(refund: Transaction) -> Change:
+def _change(refund: Transaction) -> StatusChange:
     # A refund that a worker has claimed is PROCESSING. Nothing of it was sent: that is as good as a refusal.
     is_claimed = refund.status is not Status.PENDING
     code = FailureCode.CHANNEL_UNAVAILABLE if is_claimed else None
-    return Change(
+    return StatusChange(
         merchant_id=refund.merchant_id,
         transaction_id=refund.id,
         cause=Cause.REFUSED if is_claimed else Cause.WITHDRAWN,
@@ -118,8 +118,8 @@ async def _show(tx: Tx, in_doubt: Sequence[Subject], connector: str, *, now: dat
     await _note(tx, [each.transaction for each in in_doubt], "refund.in_doubt", now=now)
 
 
-def _submitted(merchant_id: str, transaction_id: str) -> Change:
-    return Change(merchant_id=merchant_id, transaction_id=transaction_id, cause=Cause.SUBMITTED)
+def _submitted(merchant_id: str, transaction_id: str) -> StatusChange:
+    return StatusChange(merchant_id=merchant_id, transaction_id=transaction_id, cause=Cause.SUBMITTED)
 
 
 def _queried(subject: Subject, connector: str) -> tuple[tuple[str, str], Dispatch, float]:

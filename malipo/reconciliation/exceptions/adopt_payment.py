@@ -25,7 +25,7 @@ from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.cases.resolve import apply, audit_details, lock_case
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import Corrected, StatusChange
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction, Type
@@ -54,8 +54,8 @@ async def adopt(
     except asyncpg.UniqueViolationError:
         raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.") from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
-    submitted = Change(**key, cause=Cause.SUBMITTED)
-    confirmed = Change(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
+    submitted = StatusChange(**key, cause=Cause.SUBMITTED)
+    confirmed = StatusChange(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
     outcome = (await status_writer.advance(tx, [submitted, confirmed], now=now))[-1]
     assert outcome is not None
     assert outcome.transaction.status is Status.COMPLETED

@@ -14,7 +14,7 @@ from malipo import ids, money
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store import booked_lines as store
@@ -22,7 +22,10 @@ from malipo.reconciliation.matching.store import evidence
 from malipo.reconciliation.matching.store.booked_lines import LineSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 
-KINDS = {"fee": (Kind.NETWORK_FEE, Account.NETWORK_FEES), "sweep": (Kind.SWEEP, Account.SUSPENSE)}
+KINDS = {
+    "fee": (HouseBookingKind.NETWORK_FEE, Account.NETWORK_FEES),
+    "sweep": (HouseBookingKind.SWEEP, Account.SUSPENSE),
+}
 
 
 class Booked(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ from malipo.merchants.store.sessions import Session
 from malipo.networks.circuit_store import Down
 from malipo.networks.connector import Channel
 from malipo.outbox.daily_totals import Total
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from tests.conftest import Merchant, Running, make_merchant
@@ -202,7 +202,7 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
     slow = await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))
     await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))  # not sent yet
     past = replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
-    change = Change(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
+    change = StatusChange(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
     await change_status(past, change)
     async with shop.service.queries.database.begin() as tx:
         await tx.execute(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
+from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, TimelineEntry, sentences, timeline
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction_moves
-from malipo.payments.correction_moves import Change as CorrectionChange
+from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store.network_answers import StoredAnswer
@@ -30,7 +30,7 @@ def rows_of(grid: str, columns: int) -> list[tuple[str, ...]]:
     return [tuple(line.split(None, columns)) for line in grid.strip().splitlines()]
 
 
-def said(entry: Entry) -> str:
+def said(entry: TimelineEntry) -> str:
     return entry.words.format(**entry.values)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from malipo.app.assemble import assemble
 from malipo.db import Database
-from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.initiate import Initiate, Initiated, PaymentRequest
 from malipo.payments.refunds.refundable import RefundInProgress
 from malipo.payments.transaction import Status, Type
 from malipo.settings import Settings
@@ -17,7 +17,7 @@ from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps
 
 
-async def _commit(steps: RefundSteps, orders: list[Order], *, again: bool) -> list[object]:
+async def _commit(steps: RefundSteps, orders: list[PaymentRequest], *, again: bool) -> list[object]:
     async with steps.database.begin() as tx:
         return list(await Initiate(clock=steps.service.clock)(tx, orders, again=again))
 

@@ -33,16 +33,16 @@ class TooManyLines(Invalid):
         super().__init__(f"A file may have at most {MOST_LINES} lines.")
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class SheetRow(msgspec.Struct, frozen=True, array_like=True):
     number: int  # in the file, from 1
     cells: list[str]
 
 
 class Sheet(msgspec.Struct, frozen=True):
     header: list[str]  # empty if the file has none
-    rows: list[Row]
+    rows: list[SheetRow]
     columns: dict[Column, int]
-    totals: list[Row] = []  # rows that sum up others: they are not paid
+    totals: list[SheetRow] = []  # rows that sum up others: they are not paid
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -60,14 +60,14 @@ def read_sheet(path: Path) -> Sheet:
     return Sheet(header, left, columns, totals)
 
 
-def _filled_rows(path: Path) -> list[Row]:
-    rows: list[Row] = []
+def _filled_rows(path: Path) -> list[SheetRow]:
+    rows: list[SheetRow] = []
     for number, cells in enumerate(rows_of(path, PAYOUTS, choose_delimiter=_choose_delimiter), 1):
         texts = [_text(each) for each in cells]
         while texts and not texts[-1]:
             texts.pop()
         if texts:
-            rows.append(Row(number, texts))
+            rows.append(SheetRow(number, texts))
         if len(rows) > MOST_LINES + 100:
             raise TooManyLines
     return rows
@@ -94,10 +94,10 @@ def _choose_delimiter(sample: str) -> str:
     return max(DELIMITERS, key=score)
 
 
-def _without_totals(rows: list[Row], columns: dict[Column, int]) -> tuple[list[Row], list[Row]]:
+def _without_totals(rows: list[SheetRow], columns: dict[Column, int]) -> tuple[list[SheetRow], list[SheetRow]]:
     """A total has no number to pay to, and a word for it; or nothing but the sum of the lines above it."""
-    left: list[Row] = []
-    totals: list[Row] = []
+    left: list[SheetRow] = []
+    totals: list[SheetRow] = []
     above = 0
     phone_at = columns.get(Column.PHONE, _MOST_COLUMNS)
     for row in rows:
@@ -120,13 +120,13 @@ def rechosen(sheet: Sheet, columns: Mapping[Column, int]) -> Sheet:
     return Sheet(header, rows, dict(columns), sheet.totals)
 
 
-def _is_payable(row: Row, columns: Mapping[Column, int]) -> bool:
+def _is_payable(row: SheetRow, columns: Mapping[Column, int]) -> bool:
     texts = {each: row.cells[at] for each, at in columns.items() if at < len(row.cells)}
     values = phone_cell(texts.get(Column.PHONE, "")), amount_cell(texts.get(Column.AMOUNT, ""))
     return any(each.quality is not Quality.WRONG for each in values)
 
 
-def total_of(row: Row, columns: dict[Column, int]) -> int | None:
+def total_of(row: SheetRow, columns: dict[Column, int]) -> int | None:
     """The sum that a file itself gives, to be compared with that of its lines."""
     at = columns.get(Column.AMOUNT)
     if at is None or at >= len(row.cells):
@@ -135,4 +135,4 @@ def total_of(row: Row, columns: dict[Column, int]) -> int | None:
     return amount if isinstance(amount, int) else None
 
 
-__all__ = ["MOST_LINES", "NoLines", "NotATable", "Row", "Sheet", "TooManyLines", "read_sheet", "total_of"]
+__all__ = ["MOST_LINES", "NoLines", "NotATable", "Sheet", "SheetRow", "TooManyLines", "read_sheet", "total_of"]

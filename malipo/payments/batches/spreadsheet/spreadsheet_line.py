@@ -17,7 +17,7 @@ from malipo.payments.batches.spreadsheet.cell_values import (
     phone_cell,
 )
 from malipo.payments.batches.spreadsheet.columns import Column
-from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
+from malipo.payments.batches.spreadsheet.read_sheet import Sheet, SheetRow
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
@@ -82,7 +82,7 @@ def lines_of(sheet: Sheet, edits: Mapping[int, Typed], terms: Terms) -> list[Spr
     return [_line(each, sheet.columns, edits.get(each.number, {}), terms) for each in sheet.rows]
 
 
-def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
+def _line(row: SheetRow, columns: Mapping[Column, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
     texts = {**_texts(row, columns), **edited}
     phone, amount = phone_cell(texts["phone"]), amount_cell(texts["amount"])
     channel = channel_cell(texts["channel"])
@@ -108,7 +108,7 @@ def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) 
     )
 
 
-def _texts(row: Row, columns: Mapping[Column, int]) -> dict[str, str]:
+def _texts(row: SheetRow, columns: Mapping[Column, int]) -> dict[str, str]:
     def text(column: Column) -> str:
         at = columns.get(column)
         return "" if at is None or at >= len(row.cells) else clean(row.cells[at])

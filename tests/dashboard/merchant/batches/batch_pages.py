@@ -19,7 +19,7 @@ from malipo.merchants.roles import Role
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.spreadsheet.columns import Column
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits
-from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
+from malipo.payments.batches.spreadsheet.read_sheet import Sheet, SheetRow
 from malipo.payments.batches.store import batches, drafts
 from malipo.payments.fees import Band
 from malipo.payments.store import tariffs
@@ -114,7 +114,7 @@ async def mend(surfer: Surfer, draft: str, **typed: str) -> Seen:
 
 async def make_draft(database: Database, merchant_id: str, email: str) -> str:
     """The id of one that was sent without a page."""
-    sheet = Sheet(["Phone", "Amount"], [Row(2, ["0754000101", "1000"])], {Column.PHONE: 0, Column.AMOUNT: 1})
+    sheet = Sheet(["Phone", "Amount"], [SheetRow(2, ["0754000101", "1000"])], {Column.PHONE: 0, Column.AMOUNT: 1})
     now = clock.now()
     draft = Draft(
         id=ids.mint("drf_", now),

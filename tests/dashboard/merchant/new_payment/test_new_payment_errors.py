@@ -19,9 +19,9 @@ from malipo.dashboard.parts import PageParts
 from malipo.db import ConnectionLost, Tx
 from malipo.db.group_commit import Act, GroupCommit, GroupCommits
 from malipo.http.accept_language import Language
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants.store.sessions import Session
-from malipo.payments.initiate import Answer, Order
+from malipo.payments.initiate import Answer, PaymentRequest
 from malipo.payments.payments import Payments
 from malipo.payments.status_signals import StatusSignals
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
@@ -84,7 +84,9 @@ async def test_a_wallet_that_is_too_low_says_what_it_holds_and_the_form_still_wo
     assert key_in(seen) == key
     assert await payment_form.made() == []
     async with payment_form.database.begin() as tx:
-        await book(tx, Kind.TOP_UP, payment_form.merchant_id, 300, reference=secrets.token_hex(8), now=clock.now())
+        await book(
+            tx, BookingKind.TOP_UP, payment_form.merchant_id, 300, reference=secrets.token_hex(8), now=clock.now()
+        )
     assert (await payment_form.pay(PAYOUT, key, amount="100,000")).status == 303
     assert await payment_form.available() == 0
 
@@ -98,7 +100,7 @@ async def test_of_two_who_spend_the_whole_wallet_at_once_one_is_told_what_is_lef
     assert len(await payment_form.made()) == 1
 
 
-async def in_doubt(tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
+async def in_doubt(tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
     """A database that goes away while it decides."""
     raise ConnectionLost("gone", in_doubt=True)
 
