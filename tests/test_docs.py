@@ -25,7 +25,7 @@ from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import CorrectionNotice, Reason, Status, Type
+from malipo.payments.transaction import CorrectionNotice, CorrectionReason, Status, Type
 from malipo.payments.views import in_event
 from malipo.settings import Settings
 from malipo.settings.environment import read, variable
@@ -109,13 +109,13 @@ def test_every_kind_of_statement_line_is_documented_and_no_other() -> None:
 
 
 def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> None:
-    told = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), Reason.DEBT_RECORDED)
+    told = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), CorrectionReason.DEBT_RECORDED)
     shown = in_event(replace(a_transaction(Type.DISBURSEMENT, Status.FAILED), correction=told))["correction"]
     fields_, *_ = (DOCS / "corrections.md").read_text().split("| reason |")
     assert re.findall(r"^\| `(\w+)` \| (?!\+|−)", fields_.split("## The object")[1], re.MULTILINE) == list(shown)
     assert [
         row[0] for row in table("corrections.md", 4) if re.fullmatch("[a-z_]+", row[0]) and row[0] != "reason"
-    ] == list(Reason)
+    ] == list(CorrectionReason)
 
 
 def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:

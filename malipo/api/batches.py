@@ -17,7 +17,7 @@ from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency
 from malipo.payments.batches import progress, views
 from malipo.payments.batches.approve import Approval
-from malipo.payments.batches.batch import BatchLine, BatchStatus, NoSuchBatch, Progress, Requester
+from malipo.payments.batches.batch import BatchLine, BatchProgress, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder
 from malipo.payments.batches.request import batch_order_of
@@ -106,7 +106,7 @@ async def _shown(parts: ApiParts, caller: Caller, batch_id: str) -> Response:
     return success({"batch": views.retrieved(found.batch, found.counts)})
 
 
-async def _find(parts: ApiParts, caller: Caller, batch_id: str) -> Progress:
+async def _find(parts: ApiParts, caller: Caller, batch_id: str) -> BatchProgress:
     found = await parts.queries.read_snapshot(
         lambda connection: progress.find(connection, caller.merchant_id, batch_id)
     )

@@ -32,11 +32,11 @@ from malipo.api.parts import ApiParts
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.rate_limit.sliding_window import RateClass
 
 OpenHandler = Callable[[ApiParts, Request], Awaitable[Response]]
-TokenHandler = Callable[[ApiParts, Session, Request], Awaitable[Response]]
+TokenHandler = Callable[[ApiParts, MerchantSession, Request], Awaitable[Response]]
 KeyHandler = Callable[[ApiParts, Caller, Request], Awaitable[Response]]
 PartyHandler = Callable[[ApiParts, Party, Request], Awaitable[Response]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
+from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, PasswordProblem, Weakness, WeakPassword
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
@@ -113,7 +113,7 @@ def of_refusal(words: Words, refusal: Refusal) -> str:
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
 
 
-def _of_weak(words: Words, weak: Weak) -> str:
+def _of_weak(words: Words, weak: PasswordProblem) -> str:
     said = sentence(words, weak.reason)
     if weak.reason is Weakness.LENGTH:
         return said

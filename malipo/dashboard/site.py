@@ -67,7 +67,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
-        sent = _Sent(send, is_secure=is_secure(request, self._parts.settings.trusted_proxies))
+        sent = _SecuredResponse(send, is_secure=is_secure(request, self._parts.settings.trusted_proxies))
         try:
             await self._router(scope, receive, sent)
         except ClientDisconnect:
@@ -82,7 +82,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
             self._log_request(request, sent)
             self._parts.queries.end_waiting()
 
-    def _log_request(self, request: Request, sent: "_Sent") -> None:
+    def _log_request(self, request: Request, sent: "_SecuredResponse") -> None:
         """A line in the log, and a count. The path itself is left out: it may hold a key or a number."""
         seconds = clock.monotonic() - sent.began
         # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
@@ -140,7 +140,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         return RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
 
 
-class _Sent:
+class _SecuredResponse:
     """A response. Every one, a redirect too, has the security headers."""
 
     def __init__(self, send: Send, *, is_secure: bool) -> None:

@@ -28,7 +28,7 @@ class CursorUnknown(Invalid):
         super().__init__("The cursor is not one of this feed.", details={"after": [self.sentence]})
 
 
-class _Body(msgspec.Struct):
+class _FeedBody(msgspec.Struct):
     """The part of an event's body that the feed shows; the transaction stays as it was written."""
 
     transaction: msgspec.Raw
@@ -47,7 +47,7 @@ class FeedPage:
     next: int  # the number to read on after
 
 
-_decode = msgspec.json.Decoder(_Body).decode
+_decode = msgspec.json.Decoder(_FeedBody).decode
 
 
 async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> FeedPage:

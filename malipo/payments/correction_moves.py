@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, CorrectionReason, Status, Transaction, Type
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
     moves: list[Move]
     credited: int = 0
     borne: int = 0
-    reason: Reason | None = None
+    reason: CorrectionReason | None = None
     amount: int = 0
 
 
@@ -141,7 +141,7 @@ def lend(amount: int) -> CorrectionChange:
         correction=Correction(is_paid=True, is_fee_paid=True, credited=amount, owed=amount, ordinal=1),
         moves=_moves(amount, Account.WALLET),
         credited=amount,
-        reason=Reason.DEBT_RECORDED,
+        reason=CorrectionReason.DEBT_RECORDED,
         amount=amount,
     )
 
@@ -155,20 +155,20 @@ def with_notice(change: CorrectionChange, now: datetime) -> CorrectionChange:
     return replace(change, correction=replace(change.correction, told=change.correction.told + 1, latest=latest))
 
 
-def _reason_of_debt(before: int, after: int) -> Reason | None:
+def _reason_of_debt(before: int, after: int) -> CorrectionReason | None:
     if after == before:
         return None
-    return Reason.DEBT_RECORDED if after > before else Reason.DEBT_WITHDRAWN
+    return CorrectionReason.DEBT_RECORDED if after > before else CorrectionReason.DEBT_WITHDRAWN
 
 
-def _reason_of_decision(credited: int, owed: int, owed_after: int) -> tuple[Reason | None, int]:
+def _reason_of_decision(credited: int, owed: int, owed_after: int) -> tuple[CorrectionReason | None, int]:
     if credited > 0:
-        return Reason.CREDITED, credited
+        return CorrectionReason.CREDITED, credited
     if credited < 0:
-        return Reason.DEBT_COLLECTED, -credited
+        return CorrectionReason.DEBT_COLLECTED, -credited
     if owed_after < owed:
-        return Reason.DEBT_WAIVED, owed - owed_after
-    return (Reason.DEBT_RECORDED, owed_after - owed) if owed_after > owed else (None, 0)
+        return CorrectionReason.DEBT_WAIVED, owed - owed_after
+    return (CorrectionReason.DEBT_RECORDED, owed_after - owed) if owed_after > owed else (None, 0)
 
 
 def _close(transaction: Transaction, correction: Correction) -> tuple[Correction, list[Move]]:

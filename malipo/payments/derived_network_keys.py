@@ -9,7 +9,7 @@ from malipo import ids, log
 from malipo.db import Database, Tx, retry
 from malipo.payments import network_keys
 from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
-from malipo.payments.initiate import Initiated, PaymentRequest
+from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.payments.store import adopted_payments, idempotency_keys, transactions
 from malipo.restore.store import installation
@@ -39,13 +39,13 @@ class DerivedKeys:
         key = order.draft.network_key if order.draft.is_key_derived else suffix
         return replace(order, draft=replace(order.draft, reference=self._terms.reference_of(suffix), network_key=key))
 
-    async def find_replayed(self, order: PaymentRequest) -> Initiated | None:
+    async def find_replayed(self, order: PaymentRequest) -> InitiatedPayment | None:
         """The payment that has the derived key of an order, whose Idempotency-Key is not known: it was adopted. None if
         no payment has the key."""
         return await retry.write(self._database, lambda tx: _find_replayed(tx, order))
 
 
-async def _find_replayed(tx: Tx, order: PaymentRequest) -> Initiated | None:
+async def _find_replayed(tx: Tx, order: PaymentRequest) -> InitiatedPayment | None:
     draft = order.draft
     assert draft is not None
     assert order.idempotency_key is not None
@@ -64,4 +64,4 @@ async def _find_replayed(tx: Tx, order: PaymentRequest) -> Initiated | None:
     await idempotency_keys.insert(tx, order.idempotency_key, order.request_hash, found.id)
     shown = await transactions.get(tx, found.merchant_id, found.id)
     assert shown is not None
-    return Initiated(shown, is_replay=True)
+    return InitiatedPayment(shown, is_replay=True)

@@ -65,12 +65,12 @@ class PaymentRequest(msgspec.Struct, frozen=True):
         return (self.merchant_id, self.scope or self.type, self.key) if self.key is not None else None
 
 
-class Initiated(msgspec.Struct, frozen=True):
+class InitiatedPayment(msgspec.Struct, frozen=True):
     transaction: Transaction
     is_replay: bool = False
 
 
-Answer = Initiated | Refusal | Unavailable
+Answer = InitiatedPayment | Refusal | Unavailable
 
 
 class Initiate:
@@ -175,7 +175,7 @@ class _Decision:
             assert order.problem is not None
             return order.problem
         answer = self._open(order.draft, order.limits)
-        if key is not None and isinstance(answer, Initiated):
+        if key is not None and isinstance(answer, InitiatedPayment):
             self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
@@ -184,16 +184,16 @@ class _Decision:
     def _replay(order: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         refusal: Refusal | Unavailable | None
         if order.draft is not None and order.draft.id == transaction.id:
-            return Initiated(transaction)  # Written by an earlier try whose commit was not confirmed to us.
+            return InitiatedPayment(transaction)  # Written by an earlier try whose commit was not confirmed to us.
         if claim.request_hash == idempotency_keys.ADOPTED and order.draft is not None:
             refusal = refusal_of_repeat(order.draft, transaction, is_adopted=True)
         else:
             refusal = refusal_of(order.request_hash, claim.request_hash)
-        return refusal or Initiated(transaction, is_replay=True)
+        return refusal or InitiatedPayment(transaction, is_replay=True)
 
     def _open(self, draft: Transaction, limits: Sequence[Limits]) -> Answer:
         if draft.id in self._written:
-            return Initiated(self._written[draft.id])
+            return InitiatedPayment(self._written[draft.id])
         if draft.refund_of is not None:
             refund = self._reservations.take(draft)
             if isinstance(refund, Refusal):
@@ -215,4 +215,4 @@ class _Decision:
         if draft.refund_of is not None:
             self._reservations.add(transaction)
         self.created.append(transaction)
-        return Initiated(transaction)
+        return InitiatedPayment(transaction)

@@ -39,7 +39,7 @@ class StatusChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedTransaction:
     """A transaction that has ended, one step of its correction, and what it owed before."""
 
     transaction: Transaction
@@ -77,7 +77,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StatusOutcome:
     """The transaction as it is now, and whether this change moved it there."""
 
     transaction: Transaction
@@ -92,12 +92,12 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
         await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
-async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[Outcome | None]:
+async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[StatusOutcome | None]:
     """Apply changes in their order. One that is not allowed changes nothing; None: there is no such payment."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
     current = dict(found)
     reached: list[Transaction] = []
-    outcomes: list[Outcome | None] = []
+    outcomes: list[StatusOutcome | None] = []
     for change in changes:
         key = (change.merchant_id, change.transaction_id)
         before = current.get(key)
@@ -105,7 +105,7 @@ async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> 
         if after is not None:
             current[key] = after
             reached.append(after)
-        outcomes.append(Outcome(current[key], after is not None) if before is not None else None)
+        outcomes.append(StatusOutcome(current[key], after is not None) if before is not None else None)
     await write(tx, found, reached, now=now)
     return outcomes
 
@@ -114,7 +114,7 @@ async def write(
     tx: Tx,
     found: Mapping[transactions.Key, Transaction],
     reached: Sequence[Transaction],
-    corrected: Sequence[Corrected] = (),
+    corrected: Sequence[CorrectedTransaction] = (),
     *,
     now: datetime,
 ) -> None:
@@ -167,7 +167,7 @@ def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
 
 
 async def _refunded_events(
-    tx: Tx, reached: Sequence[Transaction], corrected: Sequence[Corrected], *, now: datetime
+    tx: Tx, reached: Sequence[Transaction], corrected: Sequence[CorrectedTransaction], *, now: datetime
 ) -> list[OutboxEvent]:
     """Of the collections: once for each refund that was paid, whether its status says so or a report after its end."""
     paid = {each.id: (each, each.ended_at or now) for each in reached if each.status is Status.COMPLETED}

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from malipo import money
 from malipo.dashboard import charts, render
-from malipo.dashboard.charts import Column, Labels, Point
+from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
 from malipo.dashboard.language import ZONE, Words
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url
@@ -114,7 +114,7 @@ _EXPIRY = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class OverviewData:
     """The data of the page, from one snapshot."""
 
     totals: Totals
@@ -163,10 +163,10 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> Seen:
+async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> OverviewData:
     last = now.astimezone(ZONE).date()
     wallet, _ = await wallets.get(connection, merchant_id)
-    return Seen(
+    return OverviewData(
         totals=await daily_totals.find(connection, merchant_id, first=first, last=last),
         wallet=wallet,
         latest=(await keyset_pagination.page(connection, merchant_id, TransactionFilter(), limit=_LATEST)).transactions,
@@ -196,7 +196,7 @@ class Attention:
         return any(getattr(self, name) for name in self.__slots__)
 
 
-def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attention:
+def attention(seen: OverviewData, routes: Mapping[Route, str], now: datetime) -> Attention:
     """Pure. A key that expired long ago is not shown any more."""
     hosts = {each.id: urlsplit(each.url).netloc for each in seen.endpoints}
     ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
@@ -223,7 +223,7 @@ def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> lis
 
 def _columns(words: Words, by_day: ByDay) -> Markup:
     (collected, paid), (first, *_, last) = whole_of(by_day), by_day
-    labels = Labels(
+    labels = ChartLabels(
         "money",
         words("Money in and out, day by day"),
         words(
@@ -237,18 +237,18 @@ def _columns(words: Words, by_day: ByDay) -> Markup:
     return charts.columns(labels, [_column(words, day, came, went) for day, (came, went) in by_day.items()])
 
 
-def _column(words: Words, day: date, came: Total, went: Total) -> Column:
+def _column(words: Words, day: date, came: Total, went: Total) -> ChartColumn:
     tip = words(
         "{day}: {came} in, {went} out",
         day=_day_name(words, day),
         came=money.display(came.amount),
         went=money.display(went.amount),
     )
-    return Column(_short_day(words, day), came.amount, went.amount, tip)
+    return ChartColumn(_short_day(words, day), came.amount, went.amount, tip)
 
 
 def _line(words: Words, by_day: ByDay) -> Markup:
-    labels = Labels(
+    labels = ChartLabels(
         "success",
         words("Success rate, day by day"),
         words(

@@ -22,7 +22,7 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, DeliveryAttempt
+from malipo.payments.store.timeline import BookedMove, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 
 
@@ -179,7 +179,10 @@ _RANKS = {TimelineKind.NETWORK: 1, TimelineKind.STATUS: 2, TimelineKind.MONEY: 3
 
 
 def timeline(
-    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[DeliveryAttempt]
+    transaction: Transaction,
+    heard: Sequence[StoredAnswer],
+    booked: Sequence[BookedMove],
+    told: Sequence[DeliveryAttempt],
 ) -> list[TimelineEntry]:
     """The oldest first."""
     network = PROFILES[transaction.channel].name
@@ -230,7 +233,7 @@ def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[TimelineEntr
         )
 
 
-def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) -> Iterator[TimelineEntry]:
+def _booked(transaction: Transaction, booked: Sequence[BookedMove], network: str) -> Iterator[TimelineEntry]:
     """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
     standing = correction_moves.begin(transaction)
     for _, step in groupby(booked, key=lambda each: (each.created_at, each.step)):
@@ -260,7 +263,7 @@ def _after(transaction: Transaction, standing: Correction, move: Move) -> Correc
     return standing
 
 
-def _moved(transaction: Transaction, each: Booked, network: str, standing: Correction, due: int) -> TimelineEntry:
+def _moved(transaction: Transaction, each: BookedMove, network: str, standing: Correction, due: int) -> TimelineEntry:
     amount = each.move.amount
     if each.step is Step.CONTRADICTION and Account.FLOAT in (each.move.source, each.move.target):
         tone, words = LATER[transaction.type, standing.is_paid, due != 0]

@@ -111,7 +111,7 @@ async def download(request: MerchantRequest) -> Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PrintedStatement:
     """A statement as a bank prints it: oldest first, from one balance to another. Pure."""
 
     lines: Sequence[WalletLine]
@@ -159,15 +159,15 @@ async def show_paper(request: MerchantRequest) -> Response:
     )
 
 
-async def _sheet(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> Sheet:
+async def _sheet(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> PrintedStatement:
     lines = await statement.before(connection, merchant_id, wanted, limit=MOST_ON_PAPER + 1)
     if len(lines) > MOST_ON_PAPER:
-        return Sheet((), 0, is_cut=True)
+        return PrintedStatement((), 0, is_cut=True)
     if lines:
-        return Sheet(lines[::-1], lines[-1].balance - lines[-1].change)
+        return PrintedStatement(lines[::-1], lines[-1].balance - lines[-1].change)
     assert wanted.first is not None
     earlier = await statement.before(connection, merchant_id, WalletLineFilter(last=wanted.first - _MOMENT), limit=1)
-    return Sheet((), earlier[0].balance if earlier else 0)
+    return PrintedStatement((), earlier[0].balance if earlier else 0)
 
 
 def _day(fields: Fields, name: str) -> date | None:

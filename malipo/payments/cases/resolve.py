@@ -45,7 +45,7 @@ from malipo.payments.cases.resolution import (
 )
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.status_writer import Corrected, StatusChange
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -344,13 +344,13 @@ async def _correct(
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
     before = case.correction or correction_moves.begin(transaction)
-    corrected: list[Corrected] = []
+    corrected: list[CorrectedTransaction] = []
     after = before
     if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
         received = correction_moves.with_notice(
             correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None), now
         )
-        corrected.append(Corrected(transaction, received, before.owed))
+        corrected.append(CorrectedTransaction(transaction, received, before.owed))
         after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
     decided = correction_moves.decide(
@@ -358,7 +358,7 @@ async def _correct(
     )
     if decided.moves:
         decided = correction_moves.with_notice(decided, now)
-        corrected.append(Corrected(transaction, decided, after.owed))
+        corrected.append(CorrectedTransaction(transaction, decided, after.owed))
     elif not corrected and correction_moves.is_open(transaction, after):
         held = money.display(wallet.available)
         raise WalletTooLow(

@@ -25,7 +25,7 @@ from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.cases.resolve import apply, audit_details, lock_case
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.status_writer import Corrected, StatusChange
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction, Type
@@ -116,7 +116,7 @@ async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
     if lent > 0:
         change = correction_moves.with_notice(correction_moves.lend(lent), now)
         completed = replace(draft, status=Status.COMPLETED, processing_at=now, ended_at=now)
-        await status_writer.write(tx, {}, [], [Corrected(completed, change, 0)], now=now)
+        await status_writer.write(tx, {}, [], [CorrectedTransaction(completed, change, 0)], now=now)
         await cases.insert_automatic(tx, completed, change, now=now)
 
 

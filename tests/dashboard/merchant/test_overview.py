@@ -14,7 +14,7 @@ from malipo import clock, ids
 from malipo.app.assemble import Service
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import overview
-from malipo.dashboard.merchant.overview import Seen as Looked
+from malipo.dashboard.merchant.overview import OverviewData
 from malipo.dashboard.merchant.overview import duration, percent, tenths_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
@@ -23,7 +23,7 @@ from malipo.http.accept_language import Language
 from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.roles import Role
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.networks.circuit_store import Down
 from malipo.networks.connector import Channel
 from malipo.outbox.daily_totals import Total
@@ -46,7 +46,7 @@ class Shop:
 
     service: Service
     merchant: Merchant
-    session: Session
+    session: MerchantSession
 
     async def page(self, query: str = "", *, now: datetime = NOW) -> Seen:
         scope = {
@@ -84,7 +84,7 @@ class Shop:
 async def shop(service: Service, database: Database) -> Shop:
     merchant = await make_merchant(database, wallet=1_000_000, name="Duka la Asha")
     person = await add_person(database, merchant.id, f"{merchant.id}@duka.example")
-    return Shop(service, merchant, Session("ses_1", person, "Duka la Asha", clock.now(), clock.now()))
+    return Shop(service, merchant, MerchantSession("ses_1", person, "Duka la Asha", clock.now(), clock.now()))
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ DAY = timedelta(days=1)
 )
 def test_what_needs_attention(seen: dict[str, Any], wanted: dict[str, Any]) -> None:
     nothing: dict[str, Any] = {"totals": {}, "latest": [], "endpoints": [], "given_up": {}, "slow": [], "keys": []}
-    looked = Looked(**nothing | {"down": {}, "wallet": Wallet("m", 0, 0, 0)} | seen)
+    looked = OverviewData(**nothing | {"down": {}, "wallet": Wallet("m", 0, 0, 0)} | seen)
     found = overview.attention(looked, ROUTES, NOW)
     assert {name: value for name in found.__slots__ if (value := getattr(found, name))} == wanted
     assert bool(found) is bool(wanted)

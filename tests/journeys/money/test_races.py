@@ -12,7 +12,7 @@ from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database, DataError
 from malipo.db.group_commit import GroupCommit
-from malipo.payments.initiate import Initiate, Initiated, PaymentRequest
+from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
 from malipo.payments.transaction import Transaction, Type
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, make_merchant
 from tests.journeys import database_facts
@@ -157,7 +157,7 @@ async def test_one_rider_whom_the_database_refuses_leaves_the_others_alone(
     answers = await asyncio.gather(*(group(each) for each in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(41), DataError)
-    assert all(isinstance(answer, Initiated) and not answer.is_replay for answer in answers)
+    assert all(isinstance(answer, InitiatedPayment) and not answer.is_replay for answer in answers)
     good = {each.draft.id for n, each in enumerate(orders) if n != 41 and each.draft is not None}
     assert set(await database_facts.ids(database)) == good
     assert await database_facts.count(database, "idempotency_keys") == 99

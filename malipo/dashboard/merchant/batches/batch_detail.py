@@ -31,7 +31,7 @@ _ENDED_BADLY = (Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BatchData:
     batch: Batch
     counts: Mapping[Status, int]
     lines: Sequence[BatchLine]
@@ -89,7 +89,7 @@ async def page_of(request: MerchantRequest, *, problem: str | None = None, code:
     )
 
 
-async def look(connection: Conn, request: MerchantRequest, status: Status | None, page: int) -> Found:
+async def look(connection: Conn, request: MerchantRequest, status: Status | None, page: int) -> BatchData:
     progressed = await progress.find(connection, request.merchant_id, id_in(request))
     if progressed is None:
         raise NoSuchBatch
@@ -97,7 +97,7 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
     indexes = await _indexes(connection, batch, status)
     wallet, _ = await wallets.get(connection, batch.merchant_id)
     now = request.parts.clock()
-    return Found(
+    return BatchData(
         batch,
         counts,
         await _lines(connection, batch, indexes[(page - 1) * PER_PAGE : page * PER_PAGE]),
@@ -145,7 +145,7 @@ async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
         is_first = False
 
 
-def _can_be_cancelled(found: Found) -> bool:
+def _can_be_cancelled(found: BatchData) -> bool:
     if found.batch.status is BatchStatus.RUNNING:
         return found.counts.get(Status.PENDING, 0) > 0
     return found.batch.status is BatchStatus.AWAITING_APPROVAL

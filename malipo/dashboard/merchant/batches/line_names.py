@@ -7,7 +7,7 @@ from datetime import timedelta
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Tx
 from malipo.networks.connector import Channel
-from malipo.payments.batches.batch import Batch, Item
+from malipo.payments.batches.batch import Batch, BatchItem
 from malipo.payments.batches.spreadsheet.draft import Draft, number_of, with_names
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.batches.store import drafts, items
@@ -40,7 +40,9 @@ def _channel(line: SpreadsheetLine) -> Channel:
     return Channel(str(line.values["channel"]))
 
 
-async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[Item]) -> list[tuple[Item, str]]:
+async def look_up_items(
+    request: MerchantRequest, batch: Batch, all_items: Sequence[BatchItem]
+) -> list[tuple[BatchItem, str]]:
     """The items whose number the network has under another name. Those that were not asked for lately are asked now."""
     now = request.parts.clock()
     old = [each for each in all_items if each.name_checked_at is None or each.name_checked_at < now - _STAYS_TRUE]

@@ -6,8 +6,8 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
-from malipo.payments.batches.spreadsheet.read_sheet import Sheet, rechosen, total_of
+from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, rechosen, total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, lines_of
 from malipo.payments.payment_request import Terms
 
@@ -26,7 +26,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: str
     person: str
     filename: str
-    sheet: Sheet
+    sheet: PayoutSheet
     edits: Edits
     created_at: datetime
     batch_id: str | None = None
@@ -37,7 +37,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return f"dashboard-{self.id}"
 
     @property
-    def missing_columns(self) -> list[Column]:
+    def missing_columns(self) -> list[SheetColumn]:
         """What only a person can say."""
         return [each for each in NEEDED if each not in self.sheet.columns]
 
@@ -68,7 +68,7 @@ def brought_back(draft: Draft, row: int) -> Draft:
     return replace(draft, edits=replace(draft.edits, left_out=draft.edits.left_out - {row}))
 
 
-def with_columns(draft: Draft, columns: Mapping[Column, int]) -> Draft:
+def with_columns(draft: Draft, columns: Mapping[SheetColumn, int]) -> Draft:
     """With other columns. What was mended was read from the old ones, so it is dropped."""
     return replace(draft, sheet=rechosen(draft.sheet, columns), edits=Edits(names=draft.edits.names))
 

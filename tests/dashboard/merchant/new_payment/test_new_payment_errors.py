@@ -20,7 +20,7 @@ from malipo.db import ConnectionLost, Tx
 from malipo.db.group_commit import Act, GroupCommit, GroupCommits
 from malipo.http.accept_language import Language
 from malipo.ledger.bookings import BookingKind, book
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.payments.initiate import Answer, PaymentRequest
 from malipo.payments.payments import Payments
 from malipo.payments.status_signals import StatusSignals
@@ -117,7 +117,7 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
     person = await add_person(
         payment_form.database, payment_form.merchant_id, f"owner+{secrets.token_hex(6)}@example.com"
     )
-    session = Session("ses_1", person, "Duka", clock.now(), clock.now())
+    session = MerchantSession("ses_1", person, "Duka", clock.now(), clock.now())
     body = TYPED | {"key": key, "step": "pay", "token": service.accounts.cookies.form_token(session.id)}
     scope = {"type": "http", "method": "POST", "path": PAYOUT, "headers": [(b"host", b"duka")], "query_string": b""}
 
