@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from malipo import __version__, clock
 from malipo.api import openapi
-from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
+from malipo.api.routes import ROUTES, AnyRoute, KeyRoute, PublicRoute, TokenRoute
 from malipo.cli import parser
 from malipo.db.schema import migrations
 from malipo.ledger.statement import WalletLineKind
@@ -224,11 +224,11 @@ def test_every_route_is_documented_with_its_permission_or_role_and_no_other() ->
 
 def _needed_for(route: AnyRoute) -> str:
     match route:
-        case ByKey():
+        case KeyRoute():
             return route.permission
-        case ByToken():
+        case TokenRoute():
             return next(role for role in reversed(Role) if route.right in RIGHTS[role])
-        case Open(path=path):
+        case PublicRoute(path=path):
             return "everybody" if path.startswith("/merchant") else "none"
 
 

@@ -15,7 +15,7 @@ from malipo.api.request_body import body_of
 from malipo.errors import Forbidden, Missing
 from malipo.http.client_address import address_of
 from malipo.http.request_ids import note_transaction
-from malipo.networks.connector import Callback, News, cannot_query
+from malipo.networks.connector import Callback, CallbackReport, cannot_query
 from malipo.networks.routing import CallbackAccess
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
@@ -46,7 +46,7 @@ def _require_address(parts: ApiParts, access: CallbackAccess, request: Request) 
         raise Forbidden("This address may not send callbacks.", code="address_not_allowed")
 
 
-async def _take_in(parts: ApiParts, route: str, news: News) -> None:
+async def _take_in(parts: ApiParts, route: str, news: CallbackReport) -> None:
     """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
     access = parts.networks.callback_access[route]
     report = Report(

@@ -16,7 +16,7 @@ from malipo.accounts.store.login_places import Alert
 from malipo.dashboard import cookies, csrf, redirects
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form, read_form
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.parts import PageParts
 
 
@@ -29,7 +29,7 @@ class BrowserRequest:
 
     parts: PageParts
     http: Request
-    words: Words
+    words: Translator
     address: str
     notice: str | None = None
     alerts: Sequence[Alert] = ()

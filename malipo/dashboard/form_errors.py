@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, PasswordProblem, Weakness, WeakPassword
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
 
@@ -93,7 +93,7 @@ _GENERAL = "This is not right."
 CHANGED = "It has changed since you looked. Look at it again."
 
 
-def in_words(words: Words, fields: Fields) -> dict[str, str]:
+def in_words(words: Translator, fields: Fields) -> dict[str, str]:
     """One sentence for each wrong field: its first mistake."""
     said: dict[str, str] = {}
     for mistake in fields.mistakes:
@@ -101,19 +101,19 @@ def in_words(words: Words, fields: Fields) -> dict[str, str]:
     return said
 
 
-def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -> str:
+def sentence(words: Translator, code: str, bounds: Mapping[str, int] | None = None) -> str:
     shown = {name: f"{value:,}" for name, value in (bounds or {}).items()}
     return words(SENTENCES.get(code, _GENERAL), **shown)
 
 
-def of_refusal(words: Words, refusal: Refusal) -> str:
+def of_refusal(words: Translator, refusal: Refusal) -> str:
     """The refusal of a use case. Without a translation, its own sentence is shown, in English."""
     if isinstance(refusal, WeakPassword):
         return _of_weak(words, refusal.weak)
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
 
 
-def _of_weak(words: Words, weak: PasswordProblem) -> str:
+def _of_weak(words: Translator, weak: PasswordProblem) -> str:
     said = sentence(words, weak.reason)
     if weak.reason is Weakness.LENGTH:
         return said

@@ -21,7 +21,7 @@ from malipo import clock, log, tracing
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.language_choice import language_of
 from malipo.dashboard.parts import PageParts
 from malipo.dashboard.security_headers import SECURITY_HEADERS
@@ -49,7 +49,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         self._paths: dict[object, str] = {route.endpoint: route.path for route in routes}
 
     @abstractmethod
-    def _new_request(self, request: Request, words: Words, address: str) -> SomeRequest:
+    def _new_request(self, request: Request, words: Translator, address: str) -> SomeRequest:
         """A request that is not authenticated yet."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def _browser_request(self, request: Request, *, with_session: bool = True) -> SomeRequest:
         address = str(address_of(request, self._parts.settings.trusted_proxies))
-        browser_request = self._new_request(request, Words(language_of(request)), address)
+        browser_request = self._new_request(request, Translator(language_of(request)), address)
         browser_request.notice = request.cookies.get(cookies.NOTICE)
         if with_session:
             await self._recognise(browser_request)

@@ -106,7 +106,7 @@ class Callback(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class News(msgspec.Struct, frozen=True, kw_only=True):
+class CallbackReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a callback says. Unsigned, it is only a hint that triggers a status query."""
 
     key: str
@@ -155,10 +155,10 @@ class Connector(Protocol):
     async def probe(self) -> Answer:
         """A harmless request: anything but a fault says that the network is up."""
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         """What a callback says; None if it cannot be understood, or its signature is wrong."""
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement: ...
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement: ...
 
 
 @runtime_checkable

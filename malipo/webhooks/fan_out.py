@@ -38,7 +38,7 @@ async def fan_out(
         return FannedOut(0, (), frozenset())
     await daily_totals.add(tx, facts)
     wanted = pairs(facts, await endpoints.find_active(tx, {fact.merchant_id for fact in facts}))
-    new: list[delivery_queue.New] = []
+    new: list[delivery_queue.NewDelivery] = []
     taken: list[WebhookMessage] = []
     left: set[str] = set()
     for fact, endpoint in wanted:
@@ -49,7 +49,7 @@ async def fan_out(
         else:
             left.add(endpoint.id)
         claim = claim_id if is_taken else None
-        new.append(delivery_queue.New(endpoint.id, fact.id, fact.merchant_id, fact.event, claim))
+        new.append(delivery_queue.NewDelivery(endpoint.id, fact.id, fact.merchant_id, fact.event, claim))
     await delivery_queue.insert(tx, new, lease_seconds=lease_seconds, now=now)
     return FannedOut(len(facts), taken, frozenset(left))
 

@@ -18,7 +18,7 @@ from malipo.metrics import Metrics
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings
-from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, DeliveryState, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
@@ -253,7 +253,7 @@ class WebhookSender:
                 break
         if tracing.active is not None and delivery is not None:
             tracing.active.note_attempt(delivery.attempt_count)
-        if delivery is not None and delivery.state is State.EXHAUSTED:
+        if delivery is not None and delivery.state is DeliveryState.EXHAUSTED:
             self._metrics.count_given_up()
             log.warning(
                 "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count

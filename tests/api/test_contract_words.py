@@ -16,7 +16,7 @@ from malipo.networks.connector import Channel
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.batches.batch import BatchStatus, WarningCode
 from malipo.payments.transaction import CorrectionReason, FailureCode, Status, Type
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.endpoint import EVERY
 from tests.api.published_contract import (
     CONTRACT,
@@ -45,7 +45,7 @@ ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
         ("Role", Role),
         ("BatchStatus", BatchStatus),
         ("Event", Event),
-        ("DeliveryState", State),
+        ("DeliveryState", DeliveryState),
     ],
 )
 def test_its_words_are_the_codes_words(schema: str, words: type[StrEnum]) -> None:

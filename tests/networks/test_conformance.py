@@ -7,7 +7,7 @@ import pytest
 
 from malipo.cli import simulator_setup
 from malipo.networks import conformance
-from malipo.networks.conformance import Check
+from malipo.networks.conformance import ConformanceCheck
 from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
@@ -31,7 +31,7 @@ def variables(simulator: Process) -> dict[str, str]:
     return simulator_setup.environment(simulator.url, asyncio.run(simulator_setup.credentials(simulator.url)))
 
 
-async def _checks(connector: Connector, types: list[Type]) -> list[Check]:
+async def _checks(connector: Connector, types: list[Type]) -> list[ConformanceCheck]:
     found = conformance.verify(connector, types, phone=PHONE, amount=1000, patience_seconds=10)
     return [check async for check in found]
 

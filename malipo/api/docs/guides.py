@@ -44,7 +44,7 @@ _TASK = re.compile(r"(<li>\s*(?:<p>)?)\[[ x]\] ")
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class GuideHeading:
     level: int
     id: str
     text: str
@@ -54,7 +54,7 @@ class Heading:
 class Section:
     """What stands under one heading, as words to search."""
 
-    heading: Heading
+    heading: GuideHeading
     text: str
 
 
@@ -63,7 +63,7 @@ class Guide:
     page: DocsPage
     title: str
     html: Markup
-    headings: tuple[Heading, ...]
+    headings: tuple[GuideHeading, ...]
     sections: tuple[Section, ...]
     images: tuple[str, ...]
 
@@ -75,14 +75,14 @@ def guide(page: DocsPage, *, is_simulated: bool = False) -> Guide:
     text = _IF_SIMULATED.sub(r"\1" if is_simulated else "", text)
     tokens = _without_operators(_parser().parse(text))
     images: list[str] = []
-    headings: list[Heading] = []
+    headings: list[GuideHeading] = []
     for token, inline in zip(tokens, [*tokens[1:], None], strict=True):
         if token.type == "heading_open" and inline is not None:
             name = anchor(inline.content)
             before = sum(
                 each.text == _words(inline) for each in headings
             )  # A second one is numbered, as GitHub does it.
-            heading = Heading(int(token.tag[1]), f"{name}-{before}" if before else name, _words(inline))
+            heading = GuideHeading(int(token.tag[1]), f"{name}-{before}" if before else name, _words(inline))
             token.attrSet("id", heading.id)
             headings.append(heading)
         _adapt(token, page, images)
@@ -227,7 +227,7 @@ def _words(token: "Token") -> str:
 
 def _sections(tokens: Sequence["Token"]) -> Iterator[Section]:
     """For the search. A table's rows and samples count as text too."""
-    heading: Heading | None = None
+    heading: GuideHeading | None = None
     pieces: list[str] = []
     is_heading = False
     for token in tokens:
@@ -237,7 +237,7 @@ def _sections(tokens: Sequence["Token"]) -> Iterator[Section]:
             heading, pieces, is_heading = None, [], True
             level, name = int(token.tag[1]), str(token.attrGet("id"))
         elif is_heading and token.type == "inline":
-            heading, is_heading = Heading(level, name, _words(token)), False
+            heading, is_heading = GuideHeading(level, name, _words(token)), False
         elif token.type == "inline":
             pieces.append(_words(token) if token.children else str(escape(token.content)))
         elif token.type == "fence":

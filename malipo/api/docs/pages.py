@@ -32,7 +32,7 @@ EXAMPLE_URL = "https://pay.example.com"
 EXAMPLE_SIMULATOR_URL = "http://127.0.0.1:8081"
 
 
-class Installation(msgspec.Struct, frozen=True):
+class DocsInstallation(msgspec.Struct, frozen=True):
     """What the pages say about the service that serves them."""
 
     is_simulated: bool

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, site
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import vouch
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, MerchantPage
@@ -26,7 +26,7 @@ class Dashboard(Site[MerchantPage, MerchantRequest]):
     def __init__(self, service: Service) -> None:
         super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", site.serve)])
 
-    def _new_request(self, request: Request, words: Words, address: str) -> MerchantRequest:
+    def _new_request(self, request: Request, words: Translator, address: str) -> MerchantRequest:
         return MerchantRequest(parts=self._parts, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: MerchantRequest) -> None:

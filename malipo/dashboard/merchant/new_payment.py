@@ -34,7 +34,7 @@ from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, 
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
-from malipo.recipients.look_up import Line, NameCheck
+from malipo.recipients.look_up import NameCheck, Payee
 from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
@@ -122,7 +122,7 @@ async def show_recipient(request: MerchantRequest) -> Response:
     name = fields.text("recipientName", most=100)
     if channel is None or fields.problem is not None:
         return Response(status_code=204)
-    return await show(request, Line(channel, phone, name))
+    return await show(request, Payee(channel, phone, name))
 
 
 async def _take(request: MerchantRequest, type_: Type) -> Response:
@@ -252,7 +252,7 @@ async def _confirm(
 ) -> Response:
     check = None
     if draft.type is Type.DISBURSEMENT:
-        check = await check_name(request, Line(draft.channel, draft.phone, draft.name or ""))
+        check = await check_name(request, Payee(draft.channel, draft.phone, draft.name or ""))
     page = render.page(
         request,
         "merchant/new_payment/confirm.html",
@@ -321,7 +321,7 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
 _SECONDS = 2.0  # A page does not wait longer for a name.
 
 
-async def show(request: MerchantRequest, line: Line) -> Response:
+async def show(request: MerchantRequest, line: Payee) -> Response:
     check = await check_name(request, line)
     return render.page(
         request,
@@ -332,7 +332,7 @@ async def show(request: MerchantRequest, line: Line) -> Response:
     )
 
 
-async def check_name(request: MerchantRequest, line: Line) -> NameCheck:
+async def check_name(request: MerchantRequest, line: Payee) -> NameCheck:
     """An unknown name, whatever goes wrong. What the same person saw a moment ago is not counted again."""
     recalled = request.parts.recipients.recall(request.merchant_id, line, actor=request.actor)
     if recalled is not None:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from malipo import money
 from malipo.dashboard import charts, render
 from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
-from malipo.dashboard.language import ZONE, Words
+from malipo.dashboard.language import ZONE, Translator
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url
 from malipo.db import Conn
@@ -25,7 +25,7 @@ from malipo.ledger.store import wallets
 from malipo.merchants.api_keys import StoredKey
 from malipo.merchants.store import api_keys
 from malipo.networks import circuit_store as networks
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
@@ -95,7 +95,7 @@ def percent(tenths: int | None) -> str:
     return f"{tenths // 10}.{tenths % 10}%" if tenths % 10 else f"{tenths // 10}%"
 
 
-def duration(words: Words, seconds: float) -> str:
+def duration(words: Translator, seconds: float) -> str:
     """To the second below an hour, to the minute above it."""
     whole = round(seconds)
     if whole < 60:
@@ -124,7 +124,7 @@ class OverviewData:
     given_up: Mapping[str, int]
     slow: Sequence[tuple[str, datetime]]
     keys: Sequence[StoredKey]
-    down: Mapping[str, Down]
+    down: Mapping[str, Outage]
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -213,7 +213,7 @@ def attention(seen: OverviewData, routes: Mapping[Route, str], now: datetime) ->
     )
 
 
-def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> list[tuple[Channel, datetime]]:
+def _channels_down(down: Mapping[str, Outage], routes: Mapping[Route, str]) -> list[tuple[Channel, datetime]]:
     since: dict[Channel, datetime] = {}
     for (channel, _), name in routes.items():
         if name in down:
@@ -221,7 +221,7 @@ def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> lis
     return sorted(since.items())
 
 
-def _columns(words: Words, by_day: ByDay) -> Markup:
+def _columns(words: Translator, by_day: ByDay) -> Markup:
     (collected, paid), (first, *_, last) = whole_of(by_day), by_day
     labels = ChartLabels(
         "money",
@@ -237,7 +237,7 @@ def _columns(words: Words, by_day: ByDay) -> Markup:
     return charts.columns(labels, [_column(words, day, came, went) for day, (came, went) in by_day.items()])
 
 
-def _column(words: Words, day: date, came: Total, went: Total) -> ChartColumn:
+def _column(words: Translator, day: date, came: Total, went: Total) -> ChartColumn:
     tip = words(
         "{day}: {came} in, {went} out",
         day=_day_name(words, day),
@@ -247,7 +247,7 @@ def _column(words: Words, day: date, came: Total, went: Total) -> ChartColumn:
     return ChartColumn(_short_day(words, day), came.amount, went.amount, tip)
 
 
-def _line(words: Words, by_day: ByDay) -> Markup:
+def _line(words: Translator, by_day: ByDay) -> Markup:
     labels = ChartLabels(
         "success",
         words("Success rate, day by day"),
@@ -274,11 +274,11 @@ def _is_over(key: StoredKey, now: datetime) -> bool:
     return key.expires_at is not None and key.expires_at <= now
 
 
-def _day_name(words: Words, day: date) -> str:
+def _day_name(words: Translator, day: date) -> str:
     return str(format_date(day, "d MMM y", locale=words.language))
 
 
-def _short_day(words: Words, day: date) -> str:
+def _short_day(words: Translator, day: date) -> str:
     return str(format_date(day, "d MMM", locale=words.language))
 
 

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from malipo import money
 from malipo.dashboard import render
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.timeline import TimelineEntry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
@@ -118,7 +118,7 @@ async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
     return transaction
 
 
-def _corrected(words: Words, told: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
+def _corrected(words: Translator, told: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
     """The latest correction: how it looks, and in words."""
     if told is None:
         return None

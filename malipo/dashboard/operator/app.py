@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, reauthentication_pages, redirects
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.account import OWN
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, OperatorPage
@@ -21,7 +21,7 @@ class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
     def __init__(self, service: Service) -> None:
         super().__init__(service, PAGES)
 
-    def _new_request(self, request: Request, words: Words, address: str) -> OperatorRequest:
+    def _new_request(self, request: Request, words: Translator, address: str) -> OperatorRequest:
         return OperatorRequest(parts=self._parts, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: OperatorRequest) -> None:

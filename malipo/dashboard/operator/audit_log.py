@@ -13,7 +13,7 @@ from malipo import clock, money
 from malipo.audit_log import store
 from malipo.audit_log.store import MOST_LOOKED_THROUGH, AuditLogEntry, AuditLogFilter, AuditLogPage
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import ZONE, Words
+from malipo.dashboard.language import ZONE, Translator
 from malipo.dashboard.merchant import audit_log as merchants_log
 from malipo.dashboard.merchant.audit_log import values_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -158,7 +158,7 @@ def _merchants_of(typed: str, names: Mapping[str, str]) -> list[str]:
     return [id_ for id_, name in names.items() if typed.casefold() in name.casefold()]
 
 
-def _row(words: Words, entry: AuditLogEntry, names: Mapping[str, str]) -> Row:
+def _row(words: Translator, entry: AuditLogEntry, names: Mapping[str, str]) -> Row:
     merchant = None if entry.merchant_id is None else names.get(entry.merchant_id, "")
     details = [(name, shown) for name, value in entry.details.items() if (shown := _shown(name, value))]
     return Row(entry, sentence_of(words, entry), merchant, details)
@@ -258,7 +258,7 @@ SENTENCES = {
 ACTIONS = {**merchants_log.SENTENCES, **SENTENCES}
 
 
-def sentence_of(words: Words, entry: AuditLogEntry) -> str:
+def sentence_of(words: Translator, entry: AuditLogEntry) -> str:
     """An action without a sentence is shown by its name."""
     sentence = ACTIONS.get(entry.action)
     return entry.action if sentence is None else words(sentence).format_map(values_of(words, entry))

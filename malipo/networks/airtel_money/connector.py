@@ -26,14 +26,14 @@ from malipo.networks.connector import (
     Answer,
     Balance,
     Callback,
+    CallbackReport,
     Channel,
     NetworkOrder,
-    News,
     Recipient,
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import CannotFetch, FetchedLine
 from malipo.networks.text import cleaned
@@ -121,10 +121,10 @@ class AirtelMoney:
         path = self._settings.airtel_money_summary_path
         return summary(lambda path: self._calls.call("GET", path), path, our_number=number, begins=begins, ends=ends)
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
 
     def _collection(self, order: NetworkOrder) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class AirtelMoney:
             **self._signature(body),
         }
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         body = {
             "client_id": self._settings.airtel_money_client_id,
             "client_secret": self._settings.airtel_money_client_secret,

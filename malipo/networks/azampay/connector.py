@@ -18,14 +18,14 @@ from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
+    CallbackReport,
     Channel,
     NetworkOrder,
-    News,
     Recipient,
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.settings.networks import AzampaySettings
@@ -105,10 +105,10 @@ class Azampay:
     async def probe(self) -> Answer:
         return await self._calls.probe()
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
 
     def _payout(self, order: NetworkOrder, channel: Channel) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Azampay:
             "remarks": cleaned(order.note, least=1, most=100, otherwise="Payout"),
         }
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         body = {
             "appName": self._settings.azampay_app_name,
             "clientId": self._settings.azampay_client_id,

@@ -21,14 +21,14 @@ from malipo.networks.connector import (
     Answer,
     Balance,
     Callback,
+    CallbackReport,
     Channel,
     NetworkOrder,
-    News,
     Recipient,
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.name_lookup import MinuteLimit
 from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import FetchedLine
@@ -118,10 +118,10 @@ class Clickpesa:
             lambda path: self._calls.call("GET", path, most_of_a_body=_MOST_OF_A_STATEMENT), begins=begins, ends=ends
         )
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
 
     def _with_checksum(self, body: dict[str, Any]) -> bytes:
@@ -129,7 +129,7 @@ class Clickpesa:
             return _encode(body)
         return _encode(body | {"checksum": checksum_of(body, self._settings)})
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(
             "POST",
             self._base + "/generate-token",

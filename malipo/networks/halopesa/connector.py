@@ -16,15 +16,15 @@ from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
+    CallbackReport,
     NetworkOrder,
-    News,
     Resubmit,
     Type,
     Verdict,
 )
 from malipo.networks.halopesa import callbacks, codes, replies
 from malipo.networks.http import xml
-from malipo.networks.http.client import HttpClient, Lost, Unsent
+from malipo.networks.http.client import HttpClient, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.settings.networks import HalopesaSettings
 
@@ -81,14 +81,14 @@ class Halopesa:
         reply = await self._http_client.call(
             "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
         )
-        if isinstance(reply, Unsent | Lost):
+        if isinstance(reply, RequestUnsent | ReplyLost):
             return nothing_sent("unsent", reply.reason)
         return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}", is_fault=reply.status in _TROUBLE)
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._results)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(news, self._now())
 
     def _now(self) -> str:

@@ -13,8 +13,8 @@ from malipo import randomness
 from malipo.networks import rsa
 from malipo.networks.answers import failed_query, nothing_sent
 from malipo.networks.calls import TokenCalls, TokenWire
-from malipo.networks.connector import Acknowledgement, Answer, Callback, NetworkOrder, News, Resubmit, Type
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, NetworkOrder, Resubmit, Type
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies
 from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
@@ -90,10 +90,10 @@ class Mpesa:
     async def probe(self) -> Answer:
         return await self._calls.probe()
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(callback, news)
 
     def _headers(self, bearer: str, body: bytes | None) -> dict[str, str]:
@@ -103,7 +103,7 @@ class Mpesa:
             "Origin": self._settings.mpesa_origin,
         }
 
-    def _request_session(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_session(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(
             "GET",
             self._base + self._settings.mpesa_session_path.lstrip("/"),

@@ -12,9 +12,18 @@ import msgspec
 from malipo import randomness
 from malipo.networks.answers import lost
 from malipo.networks.calls import TokenCalls, TokenWire, heard, refused_by_401
-from malipo.networks.connector import Acknowledgement, Answer, Callback, NetworkOrder, News, Resubmit, Type, Verdict
+from malipo.networks.connector import (
+    Acknowledgement,
+    Answer,
+    Callback,
+    CallbackReport,
+    NetworkOrder,
+    Resubmit,
+    Type,
+    Verdict,
+)
 from malipo.networks.http import xml
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.networks.tigo_pesa import callbacks, codes, replies
@@ -74,17 +83,17 @@ class TigoPesa:
             "EXTERNALREFID": self._reference(order),
         }
         reply = await self._command(self._settings.tigo_pesa_query_url, fields)
-        if isinstance(reply, Unsent | Lost):
+        if isinstance(reply, RequestUnsent | ReplyLost):
             return lost(reply.reason)
         return replies.of_query(reply, self._reference(order), self._results)
 
     async def probe(self) -> Answer:
         return await self._calls.probe()
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(callback, news, self._settings)
 
     def _reference(self, order: NetworkOrder) -> str:
@@ -118,7 +127,7 @@ class TigoPesa:
         reply = heard(await self._command(self._settings.tigo_pesa_disbursement_url, fields))
         return reply if isinstance(reply, Answer) else replies.of_payout(reply, self._reference(order))
 
-    def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | Unsent | Lost]:
+    def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(
             "POST",
             url or "",
@@ -136,7 +145,7 @@ class TigoPesa:
             "Cache-Control": "no-cache",
         }
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         form = {
             "username": self._settings.tigo_pesa_username or "",
             "password": self._settings.tigo_pesa_password or "",

@@ -14,7 +14,7 @@ from malipo.payments.store.adopted_payments import is_on_open_line_sql
 from malipo.payments.store.carriers import carriers_sql, is_carrier_sql, note_carriers_sql
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
-from malipo.restore.high_water_mark import Counted
+from malipo.restore.high_water_mark import SendCount
 from malipo.restore.state import WEEK_AFTER
 from malipo.restore.store import installation, send_counts
 from malipo.restore.store.send_counts import CountedBatch
@@ -410,7 +410,7 @@ async def take(
         float(lease_seconds),
         worker_id,
     )
-    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3], row[4])
+    return None if row is None else CountedBatch(SendCount(row[0], row[1], row[2]), row[3], row[4])
 
 
 async def take_back(tx: Tx, claim_id: str) -> None:

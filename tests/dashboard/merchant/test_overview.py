@@ -12,10 +12,9 @@ from starlette.requests import Request
 
 from malipo import clock, ids
 from malipo.app.assemble import Service
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import overview
-from malipo.dashboard.merchant.overview import OverviewData
-from malipo.dashboard.merchant.overview import duration, percent, tenths_of
+from malipo.dashboard.merchant.overview import OverviewData, duration, percent, tenths_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
 from malipo.db import Database
@@ -24,7 +23,7 @@ from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.roles import Role
 from malipo.merchants.store.sessions import MerchantSession
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel
 from malipo.outbox.daily_totals import Total
 from malipo.payments.status_writer import StatusChange
@@ -37,7 +36,7 @@ from tests.status_changes import change_status
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 15)
-ENGLISH = Words(Language.ENGLISH)
+ENGLISH = Translator(Language.ENGLISH)
 
 
 @dataclass
@@ -258,9 +257,9 @@ DAY = timedelta(days=1)
     ("seen", "wanted"),
     [
         ({}, {}),
-        ({"down": {"mpesa": Down(SINCE, "", 0, False)}}, {"down": [("MPESA", SINCE)]}),
-        ({"down": {"clickpesa": Down(SINCE, "", 0, False)}}, {"down": [("HALOPESA", SINCE)]}),
-        ({"down": {"tigo_pesa": Down(SINCE, "", 0, False)}}, {}),  # carries nothing of ours
+        ({"down": {"mpesa": Outage(SINCE, "", 0, False)}}, {"down": [("MPESA", SINCE)]}),
+        ({"down": {"clickpesa": Outage(SINCE, "", 0, False)}}, {"down": [("HALOPESA", SINCE)]}),
+        ({"down": {"tigo_pesa": Outage(SINCE, "", 0, False)}}, {}),  # carries nothing of ours
         ({"endpoints": [endpoint()]}, {}),
         ({"endpoints": [endpoint(failing_since=SINCE)]}, {"failing": [("duka.example", SINCE)]}),
         ({"endpoints": [endpoint(failing_since=SINCE, is_active=False)]}, {}),  # its owner has paused it

@@ -186,7 +186,7 @@ FAULTS = (
     Fault(
         "a payment whose reply was lost counts as unsent",
         "heard",
-        'return nothing_sent("unsent", reply.reason) if isinstance(reply, Unsent) else lost(reply.reason)',
+        'return nothing_sent("unsent", reply.reason) if isinstance(reply, RequestUnsent) else lost(reply.reason)',
         'return nothing_sent("unsent", reply.reason)',
         "A payout that was paid is sent again.",
         ("networks/faults/test_faults_wire.py",),

@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "a delivery that arrived is sent again",
         "Delivery.after",
-        "if self.state is State.DELIVERED:",
+        "if self.state is DeliveryState.DELIVERED:",
         "if False:",
         "A receiver gets an event again because an old attempt failed.",
         _STATE,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import Callback, FailureCode, News, Verdict
+from malipo.networks.connector import Callback, CallbackReport, FailureCode, Verdict
 from tests.networks.airtel_money_spec import CALLED_BACK as PLAIN
 from tests.networks.airtel_money_spec import COLLECTION, RECEIPT
 
@@ -190,7 +190,7 @@ async def test_a_callback_is_read_by_its_letters(airtel: Connect, letters: str, 
 
 @pytest.mark.parametrize("letters", ["SUCCESS", "TX", "", "200", "ts?"])
 async def test_a_callback_in_other_letters_says_nothing_definite(airtel: Connect, letters: str) -> None:
-    news: News | None = airtel().read(
+    news: CallbackReport | None = airtel().read(
         callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}")
     )
     assert news is None or not news.answer.verdict.is_definite

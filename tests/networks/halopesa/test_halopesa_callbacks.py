@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from malipo.networks.connector import Callback as Heard
-from malipo.networks.connector import News, Verdict
+from malipo.networks.connector import CallbackReport, Verdict
 from tests.networks.halopesa.connector import Connect
 from tests.networks.halopesa.connector import offline as offline
 from tests.networks.halopesa_spec import CODES, RECEIPT, enveloped, fields
@@ -35,7 +35,7 @@ def heard(body: str) -> Heard:
     return Heard({"content-type": "text/xml"}, body.encode())
 
 
-def told(halopesa: Connect, body: str) -> News:
+def told(halopesa: Connect, body: str) -> CallbackReport:
     news = halopesa().read(heard(body))
     assert news is not None
     assert not news.is_signed

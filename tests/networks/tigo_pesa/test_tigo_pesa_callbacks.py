@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from malipo.networks.connector import Callback as Heard
-from malipo.networks.connector import News, Verdict
+from malipo.networks.connector import CallbackReport, Verdict
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import offline as offline
 from tests.networks.tigo_pesa_spec import CALLED_BACK as PAID
@@ -20,7 +20,7 @@ def heard(said: object) -> Heard:
     return Heard({"content-type": "application/json"}, json.dumps(said).encode())
 
 
-def told(tigo: Connect, **changes: object) -> News:
+def told(tigo: Connect, **changes: object) -> CallbackReport:
     news = tigo().read(heard(PAID | changes))
     assert news is not None
     assert not news.is_signed

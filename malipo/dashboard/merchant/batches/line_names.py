@@ -11,7 +11,7 @@ from malipo.payments.batches.batch import Batch, BatchItem
 from malipo.payments.batches.spreadsheet.draft import Draft, number_of, with_names
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.batches.store import drafts, items
-from malipo.recipients.look_up import Line, NameCheck
+from malipo.recipients.look_up import NameCheck, Payee
 from malipo.recipients.name_comparison import Comparison, compare
 
 _SECONDS = 8.0  # A page does not wait longer for names.
@@ -22,7 +22,7 @@ async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
     """Names of the numbers that were not asked for yet, kept with the draft."""
     lines = [each for each in await asyncio.to_thread(draft.lines, request.parts.payments.terms) if not each.problems]
     asked = {number_of(each): each for each in lines if number_of(each) not in draft.edits.names}
-    wanted = [Line(_channel(each), str(each.values["recipientPhone"])) for each in asked.values()]
+    wanted = [Payee(_channel(each), str(each.values["recipientPhone"])) for each in asked.values()]
     if not any(request.parts.recipients.can_look_up(each.channel) for each in wanted):
         return
     checks = await _look_up(request, wanted)
@@ -48,7 +48,7 @@ async def look_up_items(
     old = [each for each in all_items if each.name_checked_at is None or each.name_checked_at < now - _STAYS_TRUE]
     found = {each.index: each.name_found for each in all_items}
     if any(request.parts.recipients.can_look_up(each.channel) for each in old):
-        checks = await _look_up(request, [Line(each.channel, each.phone) for each in old])
+        checks = await _look_up(request, [Payee(each.channel, each.phone) for each in old])
         new = {item.index: check.name for item, check in zip(old, checks, strict=True) if check.checked_at is not None}
         if new:
             await request.parts.queries.write(lambda tx: items.note_names(tx, batch, new, now=now))
@@ -56,7 +56,7 @@ async def look_up_items(
     return [(each, name) for each in all_items if (name := found[each.index]) and differs(each.name, name)]
 
 
-async def _look_up(request: MerchantRequest, lines: Sequence[Line]) -> list[NameCheck]:
+async def _look_up(request: MerchantRequest, lines: Sequence[Payee]) -> list[NameCheck]:
     return await request.parts.recipients.look_up_many(
         request.merchant_id, lines, actor=request.actor, seconds=_SECONDS
     )

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 
 # As `network_statements/chain.py`, and `statement_file.py` and `doubt_statement.py` of `reconciliation/statements/` say
 # them.
@@ -28,7 +28,7 @@ SENTENCES = [
 ]
 
 
-def told(words: Words, problem: str) -> str:
+def told(words: Translator, problem: str) -> str:
     """One that is not known here stays in English."""
     for sentence in SENTENCES:
         if found := _pattern(sentence).fullmatch(problem):

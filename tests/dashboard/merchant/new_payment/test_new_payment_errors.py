@@ -12,12 +12,12 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.app.assemble import Service
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import new_payment
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
 from malipo.db import ConnectionLost, Tx
-from malipo.db.group_commit import Act, GroupCommit, GroupCommits
+from malipo.db.group_commit import GroupAct, GroupCommit, GroupCommits
 from malipo.http.accept_language import Language
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants.store.sessions import MerchantSession
@@ -106,7 +106,7 @@ async def in_doubt(tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) 
 
 
 class InDoubt(GroupCommits):
-    def group(self, name: str, act: Act[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
+    def group(self, name: str, act: GroupAct[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
         return super().group(name, in_doubt if name == "initiate" else act, **options)
 
 
@@ -128,7 +128,9 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
     signals = StatusSignals(service.notifier, service.metrics)
     payments = Payments(commits, service.payments.terms, signals, clock=service.clock)
     doubtful = replace(PageParts.of(service), payments=payments)
-    visit = MerchantRequest(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session=session)
+    visit = MerchantRequest(
+        doubtful, Request(scope, receive), Translator(Language.ENGLISH), "127.0.0.1", session=session
+    )
 
     answer = await new_payment.take_payout(visit)
 
