@@ -75,7 +75,7 @@ async def _verify_type(
 ) -> AsyncIterator[ConformanceCheck]:
     name = type_.lower()
     if connector.can_query(type_):
-        stranger = await connector.ask(_order(type_, phone, amount))
+        stranger = await connector.query(_order(type_, phone, amount))
         yield ConformanceCheck(
             f"{name}: of a payment that was never made it says nothing", not _ends(stranger), _in_words(stranger)
         )
@@ -103,7 +103,7 @@ async def _until_it_ends(connector: Connector, order: NetworkOrder, answer: Answ
     deadline = asyncio.get_running_loop().time() + patience_seconds
     order = replace(order, network_id=answer.network_id)
     while True:
-        answer = await connector.ask(order)
+        answer = await connector.query(order)
         if _ends(answer) or asyncio.get_running_loop().time() > deadline:
             return answer
         await asyncio.sleep(min(_PAUSE_SECONDS, patience_seconds / 10))

@@ -149,7 +149,7 @@ class Connector(Protocol):
     async def send(self, order: NetworkOrder) -> Answer:
         """Send the order: request a collection, or make a payout."""
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         """The status query: what became of an order that was sent."""
 
     async def probe(self) -> Answer:
@@ -158,7 +158,7 @@ class Connector(Protocol):
     def read(self, callback: Callback) -> CallbackReport | None:
         """What a callback says; None if it cannot be understood, or its signature is wrong."""
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement: ...
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement: ...
 
 
 @runtime_checkable

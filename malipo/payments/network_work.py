@@ -23,6 +23,7 @@ class NetworkWork:
         self._settings = settings
         self._signals = signals
         self._clock = clock
+        # "submit" is the label of this group in the metrics, and stays.
         self._claim = commits.group("submit", ClaimForSending(clock=clock))
         self._settle = commits.group(
             "settle",

@@ -29,7 +29,7 @@ from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcu
 
 Mark = Callable[[str], None]
 
-_MOST_FACTS = 500
+_MOST_EVENTS = 500
 _MOST_CLAIMED = 256
 # Beside the time of the exchange itself: what clocks, scheduling and the database may cost.
 _MARGIN_SECONDS = 20.0
@@ -108,13 +108,13 @@ class WebhookSender:
             async with self._database.begin() as tx:
                 done = await fan_out(
                     tx,
-                    most=_MOST_FACTS,
+                    most=_MOST_EVENTS,
                     claim_id=ids.mint("clm_", now),
                     lease_seconds=self._lease_seconds,
                     may_take=may_take,
                     now=now,
                 )
-                counted = await self._detector.count_numbering(tx) if done.facts else None
+                counted = await self._detector.count_numbering(tx) if done.events else None
                 self._mark("fanning")
         except BaseException as error:
             for slot in slots:
@@ -130,7 +130,7 @@ class WebhookSender:
             self._waiting |= dict.fromkeys(done.left)
             self._due.set()
         await self._detector.note_numbering(counted)
-        return done.facts == _MOST_FACTS
+        return done.events == _MOST_EVENTS
 
     async def _take_due(self) -> bool:
         """Claim what is due, as far as there is room. Whether more may be waiting."""

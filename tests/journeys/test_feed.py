@@ -42,7 +42,7 @@ async def _number(tx: Tx, stack: WebhookStack, *, most: int) -> int:
         may_take=lambda _: False,
         now=stack.clock(),
     )
-    return done.facts
+    return done.events
 
 
 async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Transaction:

@@ -171,7 +171,7 @@ class Call:
 
     async def make(self, connector: Connector, order: NetworkOrder | None = None) -> Answer:
         order = order or self.order
-        return await (connector.send(order) if self.is_payment else connector.ask(order))
+        return await (connector.send(order) if self.is_payment else connector.query(order))
 
     def let_in(self, server: ScriptedServer) -> None:
         server.always(self.entry.line, self.entry.given)

@@ -63,8 +63,8 @@ def on_the_wire(line: str, order: NetworkOrder, made: Callable[[str], Reply]) ->
 
 def in_callback(made: Callable[[str], str]) -> Say:
     async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer | None:
-        news = connector.read(Callback({}, made(code).encode()))
-        return None if news is None else news.answer
+        report = connector.read(Callback({}, made(code).encode()))
+        return None if report is None else report.answer
 
     return say
 

@@ -80,7 +80,7 @@ class Forgetful:
         self._receipts += 1
         return Answer(verdict=Verdict.CONFIRMED, provider_reference=f"R{self._receipts}")
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         return Answer(verdict=Verdict.CONFIRMED, provider_reference="R0")
 
 

@@ -43,8 +43,8 @@ def read(callback: Callback, settings: AirtelMoneySettings) -> CallbackReport | 
     return CallbackReport(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
 
 
-def acknowledge(news: CallbackReport | None) -> Acknowledgement:
-    if news is None:
+def acknowledge(report: CallbackReport | None) -> Acknowledgement:
+    if report is None:
         return Acknowledgement(status=400, body=b'{"status":"rejected"}')
     return Acknowledgement(status=200, body=b'{"status":"received"}')
 

@@ -86,7 +86,7 @@ class AirtelMoney:
         reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         if order.type is Type.COLLECTION:
             path = self._settings.airtel_money_collection_query_path.rstrip("/") + "/" + order.key
         else:
@@ -124,8 +124,8 @@ class AirtelMoney:
     def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
-        return callbacks.acknowledge(news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report)
 
     def _collection(self, order: NetworkOrder) -> dict[str, Any]:
         country, currency = self._settings.airtel_money_country, self._settings.airtel_money_currency

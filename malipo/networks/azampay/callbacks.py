@@ -29,7 +29,7 @@ def read(callback: Callback) -> CallbackReport | None:
     return CallbackReport(key=key, answer=answer, is_signed=False)
 
 
-def acknowledge(news: CallbackReport | None) -> Acknowledgement:
-    if news is None:
+def acknowledge(report: CallbackReport | None) -> Acknowledgement:
+    if report is None:
         return Acknowledgement(status=400, body=b'{"success":false}')
     return Acknowledgement(status=200, body=b'{"success":true}')

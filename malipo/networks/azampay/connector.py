@@ -86,7 +86,7 @@ class Azampay:
         reply = await self._calls.call("POST", f"{_PATH}/disburse", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply)
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         """By their id. If the reply that named it was lost, by ours, which not every account may be able to."""
         wanted = {"pgReferenceId": order.network_id} if order.network_id else {"externalReferenceId": order.key}
         bank = {"bankName": self._banks[order.channel]} if order.channel else {}
@@ -108,8 +108,8 @@ class Azampay:
     def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback)
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
-        return callbacks.acknowledge(news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report)
 
     def _payout(self, order: NetworkOrder, channel: Channel) -> dict[str, Any]:
         return {

@@ -46,8 +46,8 @@ def read(callback: Callback, settings: ClickpesaSettings) -> CallbackReport | No
     return CallbackReport(key=key, answer=answer, is_signed=is_signed)
 
 
-def acknowledge(news: CallbackReport | None) -> Acknowledgement:
-    if news is None:
+def acknowledge(report: CallbackReport | None) -> Acknowledgement:
+    if report is None:
         return Acknowledgement(status=400, body=b'{"received":false}')
     return Acknowledgement(status=200, body=b'{"received":true}')
 

@@ -84,7 +84,7 @@ class Clickpesa:
         reply = await self._calls.call("POST", path, self._with_checksum(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
         reply = await self._calls.call("GET", f"/{kind}/{order.key}")
         return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)
@@ -121,8 +121,8 @@ class Clickpesa:
     def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
-        return callbacks.acknowledge(news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report)
 
     def _with_checksum(self, body: dict[str, Any]) -> bytes:
         if self._settings.clickpesa_checksum_key is None:

@@ -29,13 +29,13 @@ def read(callback: Callback, results: Table) -> CallbackReport | None:
     return CallbackReport(key=key, answer=answer, is_signed=False)
 
 
-def acknowledge(news: CallbackReport | None, now: str) -> Acknowledgement:
-    is_read = news is not None
+def acknowledge(report: CallbackReport | None, now: str) -> Acknowledgement:
+    is_read = report is not None
     fields = {
         "responseType": "ACK",
         "response_code": "0" if is_read else "9001",
         "message": "Received" if is_read else "The result could not be read",
-        "ReferenceID": news.key if news is not None else "",
+        "ReferenceID": report.key if report is not None else "",
         "ResponseTime": now,
     }
     body = f'<?xml version="1.0"?><response>{xml.elements(fields)}</response>'.encode()

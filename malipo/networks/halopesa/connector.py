@@ -73,7 +73,7 @@ class Halopesa:
         )
         return reply if isinstance(reply, Answer) else replies.of_push(reply, order)
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code="no query")
 
     async def probe(self) -> Answer:
@@ -88,8 +88,8 @@ class Halopesa:
     def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._results)
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
-        return callbacks.acknowledge(news, self._now())
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report, self._now())
 
     def _now(self) -> str:
         return self._clock().astimezone(_ZONE).strftime("%Y%m%d%H%M%S")

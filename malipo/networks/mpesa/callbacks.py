@@ -29,9 +29,9 @@ def _answer(said: dict[str, Any]) -> Answer | None:
     return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("input_TransactionID")))
 
 
-def acknowledge(callback: Callback, news: CallbackReport | None) -> Acknowledgement:
+def acknowledge(callback: Callback, report: CallbackReport | None) -> Acknowledgement:
     said = json_object(callback.body) or {}
-    is_read = news is not None
+    is_read = report is not None
     body = {
         "output_OriginalConversationID": text_of(said.get("input_OriginalConversationID")),
         "output_ResponseCode": "0" if is_read else "1",

@@ -75,7 +75,7 @@ class Mpesa:
         reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         query = "&".join(
             (
                 f"input_QueryReference={order.key}",
@@ -93,8 +93,8 @@ class Mpesa:
     def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback)
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
-        return callbacks.acknowledge(callback, news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(callback, report)
 
     def _headers(self, bearer: str, body: bytes | None) -> dict[str, str]:
         return {

@@ -44,9 +44,9 @@ def _answer(said: dict[str, Any]) -> Answer | None:
     )
 
 
-def acknowledge(callback: Callback, news: CallbackReport | None, settings: TigoPesaSettings) -> Acknowledgement:
+def acknowledge(callback: Callback, report: CallbackReport | None, settings: TigoPesaSettings) -> Acknowledgement:
     said = json_object(callback.body) or {}
-    is_read = news is not None
+    is_read = report is not None
     body = {
         "ResponseCode": settings.tigo_pesa_acknowledgement if is_read else _NOT_ACCEPTED,
         "ResponseStatus": is_read,

@@ -72,7 +72,7 @@ class TigoPesa:
     async def send(self, order: NetworkOrder) -> Answer:
         return await (self._push(order) if order.type is Type.COLLECTION else self._pay_out(order))
 
-    async def ask(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         if not self.can_query(order.type):
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
@@ -93,8 +93,8 @@ class TigoPesa:
     def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: CallbackReport | None) -> Acknowledgement:
-        return callbacks.acknowledge(callback, news, self._settings)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(callback, report, self._settings)
 
     def _reference(self, order: NetworkOrder) -> str:
         return self._settings.tigo_pesa_biller_code + order.key

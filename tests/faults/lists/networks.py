@@ -201,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "M-Pesa's query is asked under the id of the payment",
-        "Mpesa.ask",
+        "Mpesa.query",
         'f"input_ThirdPartyConversationID={randomness.token_hex(16)}"',
         'f"input_ThirdPartyConversationID={order.key}"',
         "The query is refused as a duplicate, and nobody learns the outcome.",

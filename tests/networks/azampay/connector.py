@@ -56,7 +56,7 @@ async def sent(
 async def asked(server: ScriptedServer, azampay: Connect, said: Reply, order: NetworkOrder = ACCEPTED_ORDER) -> Answer:
     server.always(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK, said)
-    return await azampay().ask(order)
+    return await azampay().query(order)
 
 
 def assert_checksum(checksum: str, text: str) -> None:
