@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
-from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
-from malipo.dashboard.language import Words
+from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, PasswordProblem, Weakness, WeakPassword
+from malipo.dashboard.language import Translator
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
 from malipo.words.say import SENTENCES as REFUSALS
@@ -101,7 +101,7 @@ def sentences() -> Iterator[str]:
     yield from REFUSALS.values()
 
 
-def in_words(words: Words, fields: Fields) -> dict[str, str]:
+def in_words(words: Translator, fields: Fields) -> dict[str, str]:
     """One sentence for each wrong field: its first mistake."""
     said: dict[str, str] = {}
     for mistake in fields.mistakes:
@@ -109,12 +109,12 @@ def in_words(words: Words, fields: Fields) -> dict[str, str]:
     return said
 
 
-def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -> str:
+def sentence(words: Translator, code: str, bounds: Mapping[str, int] | None = None) -> str:
     shown = {name: f"{value:,}" for name, value in (bounds or {}).items()}
     return words(SENTENCES.get(code, _GENERAL), **shown)
 
 
-def of_refusal(words: Words, refusal: Refusal) -> str:
+def of_refusal(words: Translator, refusal: Refusal) -> str:
     """The refusal of a use case: by its code; of one that a page raised, in the page's words."""
     if isinstance(refusal, WeakPassword):
         return _of_weak(words, refusal.weak)
@@ -123,7 +123,7 @@ def of_refusal(words: Words, refusal: Refusal) -> str:
     return words(refusal.message) if refusal.message else say(refusal, words)
 
 
-def _of_weak(words: Words, weak: Weak) -> str:
+def _of_weak(words: Translator, weak: PasswordProblem) -> str:
     said = sentence(words, weak.reason)
     if weak.reason is Weakness.LENGTH:
         return said

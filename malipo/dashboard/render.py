@@ -11,7 +11,7 @@ from starlette.responses import Response
 from malipo import money
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.dashboard.language import NAMES, Words
+from malipo.dashboard.language import NAMES, Translator
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http.accept_language import Language
 
@@ -58,7 +58,7 @@ def render(request: BrowserRequest, template: str, **values: Any) -> str:
     )
 
 
-def moment(words: Words, at: datetime | None) -> Markup:
+def moment(words: Translator, at: datetime | None) -> Markup:
     """A time in Dar es Salaam, with UTC as its title."""
     if at is None:
         return Markup("–")

@@ -12,7 +12,7 @@ from string import Formatter
 import malipo
 from malipo.cli.hints import HINTS, say_with_hint
 from malipo.dashboard import form_errors
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.errors import Code, Conflict, Missing, Problem
 from malipo.http.accept_language import Language
 from malipo.network_statements.cell_values import CellProblem
@@ -111,7 +111,7 @@ def test_the_terminal_has_a_hint_only_where_there_is_a_sentence() -> None:
 def test_a_refusal_is_said_in_the_language_of_the_door() -> None:
     refusal = Missing(code=MatchRefusal.NO_PAYMENT, name="PAY-1")
     assert say(refusal) == "There is no payment 'PAY-1'."
-    assert say(refusal, Words(Language.KISWAHILI)) == "Hakuna malipo 'PAY-1'."
+    assert say(refusal, Translator(Language.KISWAHILI)) == "Hakuna malipo 'PAY-1'."
 
 
 def test_the_terminal_adds_the_command_that_helps() -> None:
@@ -123,7 +123,7 @@ def test_a_problem_in_a_problem_is_said_in_the_same_language() -> None:
     cell = Problem(CellProblem.NO_AMOUNT, column=Problem(ColumnName.BALANCE), cell="'x'")
     line = Problem(LineProblem.ROW, row="9", why=cell)
     assert say(line) == "Row 9: The balance is 'x', which is not an amount."
-    assert say(line, Words(Language.KISWAHILI)) == "Mstari wa 9: Salio ni 'x', ambacho si kiasi cha pesa."
+    assert say(line, Translator(Language.KISWAHILI)) == "Mstari wa 9: Salio ni 'x', ambacho si kiasi cha pesa."
 
 
 def test_what_the_api_answers_is_its_own_sentence() -> None:
