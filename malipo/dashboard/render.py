@@ -114,6 +114,8 @@ NOTICES = {
     "password-chosen": "Your password is saved. Log in with it.",
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
+    "not-again": "Only a payment that has failed, and that its network has not corrected since, is tried again here.",
+    "made-again": "That was tried again already: here.",
     "refund-changed": "Nothing was refunded: the payment has changed since you looked.",
     "payment-cancelled": "It is cancelled.",
     "draft-deleted": "The upload is deleted. Nothing was paid.",

@@ -113,4 +113,4 @@ class Shop:
             told = await fan_out(
                 tx, most=1000, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=clock.now()
             )
-        return told.facts > 0
+        return told.events > 0

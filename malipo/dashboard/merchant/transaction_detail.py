@@ -14,6 +14,8 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.http.request_ids import note_transaction
 from malipo.networks.channels import PROFILES
+from malipo.payments import ask_again
+from malipo.payments.ask_again import Attempt
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
 from malipo.payments.store import creators, network_answers, refunds, transactions
@@ -71,7 +73,7 @@ async def cancel(request: MerchantRequest) -> Response:
 
 async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
     name = name_in(request)
-    refunded, entries, creator = await request.parts.queries.read_snapshot(
+    refunded, entries, creator, attempt = await request.parts.queries.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
     transaction = refunded.collection
@@ -86,6 +88,7 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
         transaction=transaction,
         entries=entries[::-1],
         creator=creator,
+        attempt=attempt,
         network=network,
         problem=too_late if is_too_late else None,
         refunded_amount=sum(each.amount for each in refunded.refunds if each.is_paid),
@@ -97,8 +100,8 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
 
 async def _everything(
     connection: Conn, merchant_id: str, name: str
-) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None]:
-    """The payment with its refunds, if it has any; its timeline; and who created it."""
+) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, Attempt | None]:
+    """The payment with its refunds, if it has any; its timeline; who created it; and how it may be tried again."""
     transaction = await _get(connection, merchant_id, name)
     refunded = (await refunds.find(connection, [(merchant_id, transaction.id)]))[merchant_id, transaction.id]
     entries = timeline(
@@ -106,9 +109,12 @@ async def _everything(
         await network_answers.find(connection, merchant_id, transaction.id),
         await history.find_booked(connection, merchant_id, transaction.id),
         await history.find_delivery_attempts(connection, merchant_id, transaction.id),
+        await transactions.find_by_ids(connection, merchant_id, [each.id for each in refunded.refunds]),
     )
     creator = await creators.find(connection, merchant_id, transaction.id)
-    return refunded._replace(collection=transaction), entries, creator
+    may_ask = await ask_again.may_ask(connection, transaction)
+    attempt = await ask_again.find_attempt(connection, transaction) if may_ask else None
+    return refunded._replace(collection=transaction), entries, creator, attempt
 
 
 async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
