@@ -27,13 +27,16 @@ _SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
 SUFFIX_LENGTH = _SUFFIX_TIME_CHARACTERS + _SUFFIX_RANDOM_CHARACTERS
 
 
-@lru_cache(maxsize=64)  # Many are made in the same millisecond.
-def _base32(number: int, length: int) -> str:
+def base32(number: int, length: int) -> str:
+    """The last so many characters of a number in Crockford's base 32."""
     pairs = []
     for _ in range((length + 1) // 2):
         pairs.append(_PAIRS[number & 1023])
         number >>= 10
     return "".join(reversed(pairs))[-length:]
+
+
+_base32 = lru_cache(maxsize=64)(base32)  # of times: many ids are made in the same millisecond
 
 
 # Random characters in reserve: asking the system for each id would take longer than all the rest.

@@ -5,7 +5,8 @@ from malipo.db import DataError
 from malipo.db.group_commit import GroupCommits, granted
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.derived_network_keys import DerivedKeys
-from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.initiate import Initiate, Initiated, KnownTariffs, Order
+from malipo.payments.initiate_at_once import InitiateAtOnce
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.status_signals import StatusSignals
@@ -18,7 +19,10 @@ class Payments:
         self.terms = terms
         self._signals = signals
         self._derived_keys = DerivedKeys(commits.database, terms)
-        self._initiate = commits.group("initiate", Initiate(clock=clock))
+        tariffs = KnownTariffs()
+        self._initiate = commits.group(
+            "initiate", Initiate(clock=clock, tariffs=tariffs), at_once=InitiateAtOnce(tariffs, clock=clock)
+        )
         self._cancel = commits.group("cancel", Cancel(clock=clock))
 
     async def initiate(self, order: Order) -> Initiated:
