@@ -27,8 +27,8 @@ _EXCHANGE = "malipo.exchange"
 
 class App:
     def __init__(self, service: Service) -> None:
-        self._parts = ApiParts.of(service)
-        self._parts_for_people = self._parts.with_queries(service.people_queries)
+        self.parts = ApiParts.of(service)
+        self._parts_for_people = self.parts.with_queries(service.people_queries)
         routes = http_methods.by_path([*ROUTES, *PAGES])
         # Most paths are fixed: for those no pattern need be tried.
         self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
@@ -39,9 +39,9 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        is_secure = came_over_tls(scope, self._parts.settings.trusted_proxies)
-        exchange = Exchange(scope, send, begin_request(scope, self._parts.clock()), is_secure=is_secure)
-        self._parts.queries.begin_waiting()
+        is_secure = came_over_tls(scope, self.parts.settings.trusted_proxies)
+        exchange = Exchange(scope, send, begin_request(scope, self.parts.clock()), is_secure=is_secure)
+        self.parts.queries.begin_waiting()
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope.update({"app": self, _EXCHANGE: exchange})
         try:
@@ -57,14 +57,14 @@ class App:
         except HTTPException as refusal:
             await exchange.answer_to(refusal, receive)
         except Exception as error:
-            await exchange.answer_to(await self._parts.health.monitor.schema.explain(error), receive)
+            await exchange.answer_to(await self.parts.health.monitor.schema.explain(error), receive)
         except BaseException:
             # The process is stopping while this request is under way.
             await exchange.answer_to(Unavailable(), receive)
             raise
         finally:
-            exchange.log_and_count(self._parts.metrics)
-            self._parts.queries.end_waiting()
+            exchange.log_and_count(self.parts.metrics)
+            self.parts.queries.end_waiting()
             del scope[_EXCHANGE]  # They refer to each other: without this only the garbage collector frees them.
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
@@ -77,22 +77,22 @@ class App:
         exchange: Exchange = request.scope[_EXCHANGE]
         exchange.route = route.path
         if route.method != "GET" or not isinstance(route, Open):
-            self._parts.health.monitor.schema.require()  # Health, metrics and docs are there whatever the schema is.
+            self.parts.health.monitor.schema.require()  # Health, metrics and docs are there whatever the schema is.
         if isinstance(route, Open):
-            return await route.handler(self._parts, request)
+            return await route.handler(self.parts, request)
         if isinstance(route, ByToken):
-            session = await auth.session_of(self._parts, request)
+            session = await auth.session_of(self.parts, request)
             exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
-            self._parts.accounts.requests.admit(session.id, session.person.id)
+            self.parts.accounts.requests.admit(session.id, session.person.id)
             auth.require_right(session, route.right)
-            auth.require_confirmation(self._parts, session, route.act)
+            auth.require_confirmation(self.parts, session, route.act)
             return await route.handler(self._parts_for_people, session, request)
         try:
-            caller = await auth.authenticate(self._parts, request, route.rate_class)
+            caller = await auth.authenticate(self.parts, request, route.rate_class)
         except RateLimited as refusal:
             exchange.rate_limit_status = refusal.rate_limit_status
             raise
         exchange.rate_limit_status = caller.rate_limit_status
         exchange.caller = {"merchant": caller.merchant_id, "key": caller.key_id}
         auth.require(caller, route.permission)
-        return await route.handler(self._parts, caller, request)
+        return await route.handler(self.parts, caller, request)

@@ -122,10 +122,12 @@ class GroupCommit(Generic[_Ask, _Answer]):
     async def __call__(self, ask: _Ask) -> _Answer:
         return await self.submit(ask)
 
-    def submit(self, ask: _Ask) -> asyncio.Future[_Answer]:
-        """The same for whoever goes on with something else meanwhile."""
+    def submit(self, ask: _Ask, *, deadline: float | None = None) -> asyncio.Future[_Answer]:
+        """The same for whoever goes on with something else meanwhile. No deadline: that of the request under way."""
         loop = asyncio.get_running_loop()
-        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), retry.deadline_of(self._patience))
+        if deadline is None:
+            deadline = retry.deadline_of(self._patience)
+        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), deadline)
         if tracing.active is not None:
             caller.work = tracing.active.work()
         self._waiting.append(caller)

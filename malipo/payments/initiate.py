@@ -122,7 +122,7 @@ class Initiate:
         if needed.is_closed:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
             closed = (await installation.get(tx)).refusal
-            return [closed for _ in orders]
+            return [closed if order.is_authenticated else NotAuthenticated() for order in orders]
         rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
         used = await idempotency_keys.find(tx, rest) if rest else {}
         # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.

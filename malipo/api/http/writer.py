@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, ref
 
@@ -93,16 +94,21 @@ class Cycle(RequestResponseCycle):
     def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
         """Whether this was the whole response, and was written at once. Rare cases are left to uvicorn."""
         body: bytes = message.get("body", b"")
-        headers = [*self.default_headers, *start.get("headers", ())]
+        headers = start.get("headers", ())
         if (
             message.get("more_body")
-            or self.disconnected
-            or self.flow.write_paused
             or self.scope["method"] == "HEAD"
             or (b"content-length", b"%d" % len(body)) not in headers
         ):
             return False
-        head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
+        return self.send_at_once(start["status"], headers, body)
+
+    def send_at_once(self, status: int, own_headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Whether this whole response, whose headers have its length, was written."""
+        if self.disconnected or self.flow.write_paused or self.transport.is_closing():
+            return False
+        headers = [*self.default_headers, *own_headers]
+        head = STATUS_LINE[status] + b"".join([b"%b: %b\r\n" % header for header in headers])
         lines = len(headers) + 1
         if b"connection:" in head or _CONTROL.search(head) or not head.count(b"\n") == head.count(b"\r") == lines:
             return False
