@@ -27,8 +27,8 @@ _SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
 SUFFIX_LENGTH = _SUFFIX_TIME_CHARACTERS + _SUFFIX_RANDOM_CHARACTERS
 
 
-def base32(number: int, length: int) -> str:
-    """The last so many characters of a number in Crockford's base 32."""
+@lru_cache(maxsize=64)  # Many are made in the same millisecond.
+def _base32(number: int, length: int) -> str:
     pairs = []
     for _ in range((length + 1) // 2):
         pairs.append(_PAIRS[number & 1023])
@@ -36,7 +36,19 @@ def base32(number: int, length: int) -> str:
     return "".join(reversed(pairs))[-length:]
 
 
-_base32 = lru_cache(maxsize=64)(base32)  # of times: many ids are made in the same millisecond
+def base32_of_80_bits(number: int) -> str:
+    """16 characters. Without a loop it takes half as long, and each payment has such a key."""
+    pairs = _PAIRS
+    return (
+        pairs[number >> 70]
+        + pairs[number >> 60 & 1023]
+        + pairs[number >> 50 & 1023]
+        + pairs[number >> 40 & 1023]
+        + pairs[number >> 30 & 1023]
+        + pairs[number >> 20 & 1023]
+        + pairs[number >> 10 & 1023]
+        + pairs[number & 1023]
+    )
 
 
 # Random characters in reserve: asking the system for each id would take longer than all the rest.

@@ -15,6 +15,8 @@ _HSTS = (HSTS[0].encode(), HSTS[1].encode())
 class Exchange:
     """One request and its response: its id, its caller and its status."""
 
+    __slots__ = ("_began", "_is_secure", "_scope", "_send", "_status", "caller", "id", "rate_limit_status", "route")
+
     def __init__(self, scope: Scope, send: Send, id_: str, *, is_secure: bool) -> None:
         self.id = id_
         self._is_secure = is_secure

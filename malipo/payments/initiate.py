@@ -6,6 +6,7 @@ and does not pay twice. A refund is a payout, whose amount and network key are d
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store import idempotency_keys, shared_commit, transactions
+from malipo.payments.store.collections_at_once import bands_text
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.store.tariffs import Place
 from malipo.payments.transaction import Transaction, Type
@@ -85,20 +87,28 @@ class NotAuthenticated(Refusal):
         super().__init__("The API key has not been authenticated.")
 
 
+class KnownTariff(NamedTuple):
+    bands: Sequence[Band]  # perhaps none
+    text: str  # the same, as it is compared
+
+
 class KnownTariffs:
     """The tariffs that this process has read. They may be old by now: whoever uses one has it compared."""
 
     def __init__(self) -> None:
-        self._bands: dict[Place, Sequence[Band]] = {}
+        self._known: dict[Place, KnownTariff] = {}
 
     def note(self, places: Iterable[Place], bands: Mapping[Place, Sequence[Band]]) -> None:
-        if len(self._bands) > _MOST_TARIFFS:
-            self._bands.clear()
-        self._bands.update((place, bands.get(place, ())) for place in places)
+        if len(self._known) > _MOST_TARIFFS:
+            self._known.clear()
+        for place in places:
+            known, found = self._known.get(place), bands.get(place, ())
+            if known is None or known.bands != found:
+                self._known[place] = KnownTariff(found, bands_text(found))
 
-    def get(self, place: Place) -> Sequence[Band] | None:
-        """Its bands, of which there may be none; None: not read."""
-        return self._bands.get(place)
+    def get(self, merchant_id: str, type_: Type, channel: str) -> KnownTariff | None:
+        """None: not read."""
+        return self._known.get((merchant_id, type_, channel))
 
 
 class Initiate:

@@ -31,7 +31,7 @@ class InitiateAtOnce:
             and order.actor is None
             and draft.created_by is not None
             and draft.is_key_derived
-            and self._tariffs.get((draft.merchant_id, draft.type, draft.channel)) is not None
+            and self._tariffs.get(draft.merchant_id, draft.type, draft.channel) is not None
         )
 
     async def __call__(self, connection: Conn, orders: Sequence[Order], /) -> list[Answer | None]:
@@ -43,6 +43,8 @@ class InitiateAtOnce:
         draft = order.draft
         assert draft is not None
         assert order.key is not None
-        bands = self._tariffs.get((draft.merchant_id, draft.type, draft.channel)) or ()
-        fee = fee_of(draft.amount, bands)
-        return status_writer.AtOnce(replace(draft, fee=fee) if fee else draft, bands, order.key, order.request_hash)
+        tariff = self._tariffs.get(draft.merchant_id, draft.type, draft.channel)
+        assert tariff is not None
+        fee = fee_of(draft.amount, tariff.bands)
+        transaction = replace(draft, fee=fee) if fee else draft
+        return status_writer.AtOnce(transaction, tariff.text, order.key, order.request_hash)

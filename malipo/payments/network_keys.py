@@ -22,9 +22,9 @@ def derive(secret: bytes, *parts: str) -> str:
     for part in parts:
         encoded = part.encode()
         message += len(encoded).to_bytes(4) + encoded
-    # The name of the hash, not its constructor: only so it is computed by one call into OpenSSL.
+    # The name of the hash, not its constructor: only so it is computed in one call into OpenSSL.
     digest = hmac.digest(secret, message, "sha256")
-    return ids.base32(int.from_bytes(digest[:10]), KEY_LENGTH)
+    return ids.base32_of_80_bits(int.from_bytes(digest[:10]))
 
 
 def key_in(written: str) -> str | None:

@@ -20,7 +20,6 @@ from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction_moves import Change as CorrectionChange
-from malipo.payments.fees import Band
 from malipo.payments.status_effects import CORRECTED, EVENTS, event_of, posting_of
 from malipo.payments.store import collections_at_once, corrections, refunds, shared_commit, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
@@ -98,7 +97,7 @@ class AtOnce(NamedTuple):
     """A new collection that one statement is to write."""
 
     transaction: Transaction
-    bands: Sequence[Band]  # that its fee was computed from
+    tariff: str  # that its fee was computed from, as `collections_at_once.bands_text` writes it
     key: str
     request_hash: bytes
 
@@ -108,13 +107,12 @@ async def open_at_once(connection: Conn, wanted: Sequence[AtOnce], *, now: datet
     those that were written. Of the others, nothing was."""
     places: dict[tuple[str, str], collections_at_once.Place] = {}
     rows = []
-    for new, bands, key, request_hash in wanted:
+    for new, tariff, key, request_hash in wanted:
         assert new.type is Type.COLLECTION
         assert new.created_by is not None
         place = places.get((new.created_by, new.channel))
         if place is None:
-            text = collections_at_once.bands_text(bands)
-            place = collections_at_once.Place(len(places), new.created_by, new.merchant_id, new.channel, text)
+            place = collections_at_once.Place(len(places), new.created_by, new.merchant_id, new.channel, tariff)
             places[new.created_by, new.channel] = place
         event = _outbox_event(EVENTS[new.type, new.status], new, new.created_at)
         rows.append(

@@ -94,23 +94,26 @@ class Cycle(RequestResponseCycle):
     def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
         """Whether this was the whole response, and was written at once. Rare cases are left to uvicorn."""
         body: bytes = message.get("body", b"")
-        headers = start.get("headers", ())
+        headers = [*self.default_headers, *start.get("headers", ())]
         if (
             message.get("more_body")
             or self.scope["method"] == "HEAD"
             or (b"content-length", b"%d" % len(body)) not in headers
         ):
             return False
-        return self.send_at_once(start["status"], headers, body)
-
-    def send_at_once(self, status: int, own_headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
-        """Whether this whole response, whose headers have its length, was written."""
-        if self.disconnected or self.flow.write_paused or self.transport.is_closing():
-            return False
-        headers = [*self.default_headers, *own_headers]
-        head = STATUS_LINE[status] + b"".join([b"%b: %b\r\n" % header for header in headers])
+        head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
         lines = len(headers) + 1
         if b"connection:" in head or _CONTROL.search(head) or not head.count(b"\n") == head.count(b"\r") == lines:
+            return False
+        return self._write_whole(head, body)
+
+    def send_at_once(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Whether this whole response was written. Its headers are our own, have its length, and are not looked at."""
+        head = STATUS_LINE[status] + b"".join([b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)])
+        return self._write_whole(head, body)
+
+    def _write_whole(self, head: bytes, body: bytes) -> bool:
+        if self.disconnected or self.flow.write_paused or self.transport.is_closing():
             return False
         if not self.keep_alive:
             head += b"connection: close\r\n"
