@@ -90,6 +90,8 @@ _WEBHOOKS: list[tuple[str, str, PartyHandler, Right]] = [
     ("POST", "/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
 ]
 
+CALLBACK_PATH = "/callbacks/{route}/{token}"
+
 ROUTES: list[AnyRoute] = [
     Open("GET", "/healthz", health.healthz),
     Open("GET", "/readyz", health.readyz),
@@ -117,7 +119,7 @@ ROUTES: list[AnyRoute] = [
     ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
     ByKey("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
     *(ByKey(method, f"/v1{path}", handler, Permission.WEBHOOKS_MANAGE) for method, path, handler, _ in _WEBHOOKS),
-    Open("POST", "/callbacks/{route}/{token}", callbacks.receive),
+    Open("POST", CALLBACK_PATH, callbacks.receive),
     Open("POST", "/merchant/auth/login", login.log_in),
     Open("POST", "/merchant/auth/refresh", login.refresh),
     Open("POST", "/merchant/auth/reset", login.reset),
