@@ -15,7 +15,7 @@ from typing import Any
 from starlette.requests import Request
 
 from malipo import log, tracing
-from malipo.api.access_log import Exchange
+from malipo.api.access_log import LoggedExchange
 from malipo.api.auth import require
 from malipo.api.http.protocol import WHOLE_BODY
 from malipo.api.http.writer import Cycle
@@ -28,7 +28,7 @@ from malipo.http.request_ids import request_id
 from malipo.merchants.api_keys import Permission, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.payments import idempotency
-from malipo.payments.initiate import Answer, Initiated, NotAuthenticated, Order
+from malipo.payments.initiate import Answer, InitiatedPayment, NotAuthenticated, PaymentRequest
 from malipo.payments.plain_collection import plain_order_of
 from malipo.payments.transaction import Type
 from malipo.rate_limit.sliding_window import RateClass
@@ -86,7 +86,9 @@ class DirectCollections:
         )
         if order is None:
             return False
-        exchange = Exchange(scope, cycle.send, request_id(scope, now), is_secure=came_over_tls(scope, self._trusted))
+        exchange = LoggedExchange(
+            scope, cycle.send, request_id(scope, now), is_secure=came_over_tls(scope, self._trusted)
+        )
         exchange.route = PATH
         exchange.caller = {"merchant": merchant_id, "key": key_id}
         direct = _Direct(self._parts, cycle, exchange, order, usual, self._patience_seconds)
@@ -111,8 +113,8 @@ class _Direct:
         self,
         parts: ApiParts,
         cycle: Cycle,
-        exchange: Exchange,
-        order: Order,
+        exchange: LoggedExchange,
+        order: PaymentRequest,
         usual: Callable[[], None],
         patience_seconds: float,
     ) -> None:
@@ -146,7 +148,7 @@ class _Direct:
     def _created(self, answer: "asyncio.Future[Answer]") -> None:
         error = answer.exception()
         initiated = answer.result() if error is None else error
-        if isinstance(initiated, Initiated):
+        if isinstance(initiated, InitiatedPayment):
             self._parts.payments.signal(initiated)
             self._answer(initiated)
         elif isinstance(initiated, NotAuthenticated | DataError):
@@ -154,7 +156,7 @@ class _Direct:
         else:
             self._refuse(initiated)
 
-    def _answer(self, initiated: Initiated) -> None:
+    def _answer(self, initiated: InitiatedPayment) -> None:
         body = created_body(initiated)
         replayed = [REPLAYED] if initiated.is_replay else []
         headers = [*replayed, (b"content-length", b"%d" % len(body)), _JSON, *self._exchange.headers_for(201)]

@@ -13,7 +13,7 @@ from malipo.clock import Clock
 from malipo.db import Conn
 from malipo.payments import status_writer
 from malipo.payments.fees import fee_of
-from malipo.payments.initiate import Answer, Initiated, KnownTariffs, Order
+from malipo.payments.initiate import Answer, InitiatedPayment, KnownTariffs, PaymentRequest
 from malipo.payments.transaction import Type
 
 
@@ -22,7 +22,7 @@ class InitiateAtOnce:
         self._tariffs = tariffs
         self._clock = clock
 
-    def may(self, order: Order, /) -> bool:
+    def may(self, order: PaymentRequest, /) -> bool:
         draft = order.draft
         return (
             draft is not None
@@ -34,12 +34,12 @@ class InitiateAtOnce:
             and self._tariffs.get(draft.merchant_id, draft.type, draft.channel) is not None
         )
 
-    async def __call__(self, connection: Conn, orders: Sequence[Order], /) -> list[Answer | None]:
+    async def __call__(self, connection: Conn, orders: Sequence[PaymentRequest], /) -> list[Answer | None]:
         wanted = [self._wanted(order) for order in orders]
         written = await status_writer.open_at_once(connection, wanted, now=self._clock())
-        return [Initiated(each.transaction) if each.transaction.id in written else None for each in wanted]
+        return [InitiatedPayment(each.transaction) if each.transaction.id in written else None for each in wanted]
 
-    def _wanted(self, order: Order) -> status_writer.AtOnce:
+    def _wanted(self, order: PaymentRequest) -> status_writer.AtOnce:
         draft = order.draft
         assert draft is not None
         assert order.key is not None

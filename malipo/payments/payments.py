@@ -7,7 +7,7 @@ from malipo.db import DataError
 from malipo.db.group_commit import GroupCommits, granted
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.derived_network_keys import DerivedKeys
-from malipo.payments.initiate import Answer, Initiate, Initiated, KnownTariffs, Order
+from malipo.payments.initiate import Answer, Initiate, InitiatedPayment, KnownTariffs, PaymentRequest
 from malipo.payments.initiate_at_once import InitiateAtOnce
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
@@ -31,17 +31,17 @@ class Payments:
         """The network key that an idempotency key gives; None: the secret has not been read yet."""
         return self._derived_keys.derived(merchant_id, type_, key)
 
-    def submit(self, order: Order, *, deadline: float) -> "asyncio.Future[Answer]":
+    def submit(self, order: PaymentRequest, *, deadline: float) -> "asyncio.Future[Answer]":
         """An order whose network key is derived, decided once: a key that another payment has is a DataError. Whoever
         gets a payment as the answer signals it."""
         return self._initiate.submit(order, deadline=deadline)
 
-    def signal(self, initiated: Initiated) -> None:
+    def signal(self, initiated: InitiatedPayment) -> None:
         if not initiated.is_replay:
             self._signals.reached(initiated.transaction)
             self._signals.wake_sender(initiated.transaction.channel)
 
-    async def initiate(self, order: Order) -> Initiated:
+    async def initiate(self, order: PaymentRequest) -> InitiatedPayment:
         order = await self._derived_keys.give(order)
         try:
             initiated = granted(await self._initiate(order))

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from malipo import ids
 from malipo.networks.connector import Channel
 from malipo.payments.fees import MIN_AMOUNT
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation import fields
@@ -72,7 +72,7 @@ def plain_order_of(
     now: datetime,
     created_by: str,
     is_authenticated: bool,
-) -> Order | None:
+) -> PaymentRequest | None:
     """What `order_of` makes of a request that nothing is wrong with; None where it must be read field by field.
 
     The idempotency key is good, and the network key is the one that is derived from it.
@@ -115,7 +115,7 @@ def plain_order_of(
         order_reference=order_reference,
         is_key_derived=True,
     )
-    return Order(
+    return PaymentRequest(
         merchant_id=merchant_id,
         type=Type.COLLECTION,
         draft=draft,

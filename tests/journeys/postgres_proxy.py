@@ -196,8 +196,8 @@ class _Line:
             self._ran.clear()
             self._is_in_transaction = True
         elif kind == b"S" and self._alone is not None:
-            sql, self._alone = self._alone, None
-            return self._wire.sprung_by([sql], is_commit=True)
+            statement, self._alone = self._alone, None
+            return self._wire.sprung_by([statement], is_commit=True)
         elif kind == b"Q" and body.startswith(b"ROLLBACK"):
             self._is_in_transaction = False
         elif kind == b"Q" and body == b"COMMIT;\0":

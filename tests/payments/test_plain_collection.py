@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from malipo import clock
 from malipo.api.request_body import object_in
 from malipo.errors import Invalid
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms, order_of
 from malipo.payments.plain_collection import plain_order_of
 from malipo.payments.transaction import Type
@@ -83,7 +83,7 @@ def bodies(draw: some.DrawFn) -> bytes:
     return written
 
 
-def _usual(body: bytes) -> Order | None:
+def _usual(body: bytes) -> PaymentRequest | None:
     """None where the body is no JSON, or nested too deeply."""
     try:
         return order_of(
@@ -93,7 +93,7 @@ def _usual(body: bytes) -> Order | None:
         return None
 
 
-def _quick(body: bytes) -> Order | None:
+def _quick(body: bytes) -> PaymentRequest | None:
     return plain_order_of(
         body,
         "mer_1",
@@ -106,7 +106,7 @@ def _quick(body: bytes) -> Order | None:
     )
 
 
-def _without_ids(order: Order) -> Order:
+def _without_ids(order: PaymentRequest) -> PaymentRequest:
     assert order.draft is not None
     same = replace(order.draft, id="", reference="", network_key="", is_key_derived=False)
     return replace(order, draft=same)
