@@ -21,7 +21,9 @@ async def authenticate(parts: ApiParts, request: Request, rate_class: RateClass)
     if not key:
         raise Unauthorized("The API key is missing or not valid.")
     address = address_of(request, parts.settings.trusted_proxies)
-    caller = await parts.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
+    key_hash = hash_of(key.encode("latin-1"))
+    caller = await parts.authenticate(AccessRequest(key_hash, address, rate_class))
+    parts.known_keys.note(key_hash, caller)
     parts.health.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
     return caller
 

@@ -18,7 +18,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
+    return Response(encoded(fields), status, headers=headers, media_type="application/json")
+
+
+def encoded(fields: dict[str, Any]) -> bytes:
+    return _encode({"success": True} | fields)
 
 
 def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:

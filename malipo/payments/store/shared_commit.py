@@ -33,7 +33,7 @@ def _if_new(document: str) -> str:
 _OPEN = f"""
     WITH created AS ({transactions.insert_transactions_sql("$1")}),
          looked AS (SELECT count(*) = json_array_length($1) AS are_new FROM created),
-         queued AS ({dispatches.insert_dispatches_sql("created", "$6")}),
+         queued AS ({dispatches.insert_dispatches_sql("created", "$6::jsonb ? id")}),
          moved AS ({ledger.insert_moves_sql(_if_new("$2"), "$5")}),
          updated AS ({ledger.update_wallets_sql(_if_new("$3"), "$5")}),
          inserted AS ({outbox.insert_events_sql(_if_new("$4"))})
