@@ -21,5 +21,10 @@ def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str
     return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
 
 
+def replayed(status: StrEnum) -> dict[str, str]:
+    """The headers of an answer that is given again. Its body is the first one, so the status of now is said here."""
+    return {"Idempotency-Replayed": "true", "Idempotency-Replayed-Status": status}
+
+
 def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
     return {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}

@@ -38,7 +38,10 @@ export interface Paged {
 
 /** Where money moves. */
 export interface Keyed {
-  /** Your own name for it, such as `order-1042`: sent again with the same key it is the same payment. Default: a random one. */
+  /**
+   * Your own name for this attempt, such as `order-1042-1`: sent again with the same key it is the same payment, also if that
+   * has failed. Default: a random one.
+   */
   idempotencyKey?: string;
 }
 
@@ -115,7 +118,18 @@ export interface Transaction {
 }
 
 /** What is answered at once when a payment is created. */
-export type NewTransaction = Omit<Transaction, "type" | "metadata" | "status"> & { type?: TransactionType; status: "PENDING" };
+export type NewTransaction = Omit<Transaction, "type" | "metadata" | "status"> & { type?: TransactionType; status: "PENDING" } & Replayable<Status>;
+
+/** What the answer to an idempotencyKey has beside its fields. */
+export interface Replayable<Now> {
+  /**
+   * Whether the key was used before, perhaps by this call, whose answer was lost. The fields are those of the first answer: ask
+   * by `get` for those of now.
+   */
+  isReplay: boolean;
+  /** The status at the time of this answer. */
+  currentStatus: Now;
+}
 
 /** What was put right after the end, because the network said something else later. */
 export interface Correction {
@@ -180,6 +194,8 @@ export interface Batch {
   /** What may be paid twice. Look at it; it is no refusal. */
   warnings?: { index: number; code: "repeated_item" | "paid_before" | "awaiting_too"; message: string }[];
 }
+
+export type NewlyMadeBatch = Batch & Replayable<BatchStatus>;
 
 export interface BatchItem {
   index: number;
