@@ -3,6 +3,7 @@ export type TransactionType = "COLLECTION" | "DISBURSEMENT";
 /** COMPLETED, FAILED and CANCELLED are final. */
 export type Status = "PENDING" | "PROCESSING" | "COMPLETED" | "FAILED" | "CANCELLED";
 export type FailureCode = "declined" | "expired" | "insufficient_funds" | "invalid_recipient" | "limit_exceeded" | "not_received" | "channel_unavailable" | "rejected";
+export type FailureDetail = "not_registered" | "barred" | "float_too_low";
 export type Metadata = Record<string, string | number | boolean | null>;
 /** A date (a day in UTC), or a date-time with offset. */
 export type Moment = string | Date;
@@ -86,6 +87,10 @@ export interface Transaction {
     providerReference?: string;
     failureCode?: FailureCode;
     failureReason?: string;
+    /** What the network said beyond `failureCode`, where it said more. */
+    failureDetail?: FailureDetail;
+    /** The network's own code or word, if its answer ended the payment. */
+    networkCode?: string;
     batchId?: string;
     createdAt: string;
     completedAt?: string;

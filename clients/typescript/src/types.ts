@@ -14,6 +14,7 @@ export type FailureCode =
   | "not_received"
   | "channel_unavailable"
   | "rejected";
+export type FailureDetail = "not_registered" | "barred" | "float_too_low";
 export type Metadata = Record<string, string | number | boolean | null>;
 /** A date (a day in UTC), or a date-time with offset. */
 export type Moment = string | Date;
@@ -105,6 +106,10 @@ export interface Transaction {
   providerReference?: string;
   failureCode?: FailureCode;
   failureReason?: string;
+  /** What the network said beyond `failureCode`, where it said more. */
+  failureDetail?: FailureDetail;
+  /** The network's own code or word, if its answer ended the payment. */
+  networkCode?: string;
   batchId?: string;
   createdAt: string;
   completedAt?: string;

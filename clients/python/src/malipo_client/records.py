@@ -125,6 +125,8 @@ class Transaction(Created, nested={"correction": Correction, "status_logs": Stat
     provider_reference: str | None
     failure_code: str | None
     failure_reason: str | None
+    failure_detail: str | None
+    network_code: str | None
     batch_id: str | None
     created_at: str
     completed_at: str | None
