@@ -39,6 +39,7 @@ BECOMES = {
     "110": "PAID",
     "111": "PAID",
     "112": "PAID",
+    "113": "PAID",
 }
 FAILURES = {"100": "expired", "101": "declined", "102": "insufficient_funds", "103": "expired", "108": "not_received"}
 
@@ -187,6 +188,13 @@ async def test_a_shop_takes_every_test_number(shop: Shop, full_stack: FullStack)
     assert [each["amount"] for each in (await shop.becomes(orders[PAYS], "REFUNDED"))["refunds"]] == [500, 1500]
     assert (await shop("POST", f"/orders/{orders['109']}/refund", {}))[0] == 409
 
+    # A refund that fails can be sent again, with another key.
+    failing = f"/orders/{orders['113']}"
+    for number in (1, 2):
+        assert (await shop("POST", f"{failing}/refund", {}))[0] == 200
+        failed = await until(lambda: _has_failed(shop, orders["113"]), what="the failure of the refund")
+        assert [each["status"] for each in failed["refunds"]] == ["FAILED"] * number
+
     # A refund that is reported as failed and paid after all is not sent again.
     assert (await shop("POST", f"/orders/{orders['110']}/refund", {}))[0] == 200
     assert [each["status"] for each in (await shop.becomes(orders["110"], "REFUNDED"))["refunds"]] == ["COMPLETED"]
@@ -237,6 +245,11 @@ async def test_a_strangers_word_changes_nothing(shop: Shop) -> None:
         assert answer.status in (400, 401)
     assert (await shop("GET", f"/orders/{order}"))[1]["status"] in ("PENDING", "PROCESSING")
     assert (await shop("GET", "/orders/constructor"))[0] == 404
+
+
+async def _has_failed(shop: Shop, order: str) -> Any:
+    _, found = await shop("GET", f"/orders/{order}")
+    return found if found["refunds"][-1]["status"] == "FAILED" else None
 
 
 async def _has_ended(shop: Shop, order: str) -> bool:
