@@ -11,19 +11,27 @@ from malipo.merchants.api_keys import Permission, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.sessions import SessionOver
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.rate_limit.sliding_window import RateClass
+
+_NO_KEY = "The API key is missing or not valid."
+_KEY_ELSEWHERE = "Send the API key in the header x-api-key, as it is: not in Authorization, and without Bearer."
 
 
 async def authenticate(parts: ApiParts, request: Request, rate_class: RateClass) -> Caller:
     """The caller, or why not: key, merchant, address, rate limit, in this order."""
     key = header_of(request, "x-api-key")
     if not key:
-        raise Unauthorized("The API key is missing or not valid.")
+        raise Unauthorized(_KEY_ELSEWHERE if _is_key_elsewhere(parts, request) else _NO_KEY)
     address = address_of(request, parts.settings.trusted_proxies)
     caller = await parts.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
     parts.health.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
     return caller
+
+
+def _is_key_elsewhere(parts: ApiParts, request: Request) -> bool:
+    """Whether a key is sent as many other services want it. Nothing tells whether it is a good one."""
+    return f"{parts.settings.key_prefix}_" in request.headers.get("authorization", "")
 
 
 def header_of(request: Request, name: str) -> str | None:
@@ -37,8 +45,10 @@ def require(caller: Caller, permission: Permission) -> None:
         raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
 
 
-async def session_of(parts: ApiParts, request: Request) -> Session:
+async def session_of(parts: ApiParts, request: Request) -> MerchantSession:
     """The session of a person who is logged in. An API key is not accepted here."""
+    if _is_key_elsewhere(parts, request):
+        raise SessionOver("This route takes the token of a person who has logged in. An API key opens only /v1.")
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise SessionOver
@@ -47,18 +57,18 @@ async def session_of(parts: ApiParts, request: Request) -> Session:
     return session
 
 
-def require_right(session: Session, right: Right) -> None:
+def require_right(session: MerchantSession, right: Right) -> None:
     if not session.person.may(right):
         raise Forbidden(f"Your role ({session.person.role}) does not allow this.", code="role_insufficient")
 
 
-def require_confirmation(parts: ApiParts, session: Session, act: SensitiveAct | None) -> None:
+def require_confirmation(parts: ApiParts, session: MerchantSession, act: SensitiveAct | None) -> None:
     if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=parts.clock()):
         raise ConfirmationRequired
 
 
 # Who asks, on routes that there are for people and for API keys.
-Party = Session | Caller
+Party = MerchantSession | Caller
 
 
 def merchant_of(party: Party) -> str:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from malipo import money
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.dashboard.language import NAMES, Words
+from malipo.dashboard.language import NAMES, Translator
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http.accept_language import Language
 
@@ -58,7 +58,7 @@ def render(request: BrowserRequest, template: str, **values: Any) -> str:
     )
 
 
-def moment(words: Words, at: datetime | None) -> Markup:
+def moment(words: Translator, at: datetime | None) -> Markup:
     """A time in Dar es Salaam, with UTC as its title."""
     if at is None:
         return Markup("–")
@@ -114,11 +114,15 @@ NOTICES = {
     "password-chosen": "Your password is saved. Log in with it.",
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
+    "not-again": "Only a payment that has failed, and that its network has not corrected since, is tried again here.",
+    "made-again": "That was tried again already: here.",
     "refund-changed": "Nothing was refunded: the payment has changed since you looked.",
     "payment-cancelled": "It is cancelled.",
     "draft-deleted": "The upload is deleted. Nothing was paid.",
     "batch-made": "It is submitted. It is paid out as soon as somebody approves it.",
     "batch-once": "This was submitted more than once. It made one batch: this one.",
+    "batch-again": "What failed was submitted again already: in this batch.",
+    "nothing-failed": "No payout of it can be paid again: none has failed, or not all have ended yet.",
     "batch-approved": "It is approved. Below you see how far it is.",
     "batch-cancelled": "It is cancelled. What was sent already goes on.",
     "key-required": "A collection or payout without an Idempotency-Key is refused from now on.",

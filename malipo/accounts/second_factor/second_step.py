@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.reauthentication import WITHOUT_CODE
-from malipo.accounts.second_factor.check_code import Codes, Typed, WrongCode
+from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode, WrongCode
 from malipo.accounts.store import browsers, second_factors
 from malipo.accounts.tokens import hash_of, make_secret
 from malipo.audit_log import store as audit_log
@@ -23,7 +23,7 @@ class SecondStep(Generic[SomeAccount]):
     def __init__(
         self,
         database: Database,
-        codes: Codes,
+        codes: CodeChecker,
         find: Callable[[Conn, str], Awaitable[SomeAccount | None]],
         lock_hash: Callable[[Tx, str], Awaitable[str | None]],
     ) -> None:
@@ -48,7 +48,7 @@ class SecondStep(Generic[SomeAccount]):
     async def finish(
         self,
         token: str,
-        typed: Typed,
+        typed: TypedCode,
         owner_of: Callable[[SomeAccount], AccountOwner],
         insert_session: Callable[[Tx, SomeAccount], Awaitable[str]],
         *,

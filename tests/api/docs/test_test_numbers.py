@@ -2,7 +2,7 @@
 networks hold malipo to."""
 
 from malipo.settings import Settings
-from malipo_simulator.behaviour import ANY_OTHER, TABLE, Answering, Plan, Row
+from malipo_simulator.behaviour import ANY_OTHER, TABLE, Answering, PaymentPlan, PhoneBehaviour
 from tests.api.docs.samples import DOCS
 from tests.journeys.networks.network_grid import DETAILS, EXPECTED, Cell
 
@@ -23,7 +23,7 @@ def lines() -> list[str]:
     return [line for row in TABLE for line in (_line(row, "COLLECTION"), _line(row, "DISBURSEMENT"))]
 
 
-def _line(row: Row, type_: str) -> str:
+def _line(row: PhoneBehaviour, type_: str) -> str:
     plan = row.collection if type_ == "COLLECTION" else row.disbursement
     ends = {network: _end(row.digits, type_, network) for network in NETWORKS}
     usual = max(ends.values(), key=list(ends.values()).count)
@@ -48,7 +48,7 @@ def _end(digits: str, type_: str, network: str) -> str:
     return f"`FAILED` `{reason}`" + (f" with `{detail}`" if detail else "")
 
 
-def _when(plan: Plan, end: str) -> str:
+def _when(plan: PaymentPlan, end: str) -> str:
     polls = Settings().poll_seconds
     if "PROCESSING" in end:
         return "never"
@@ -63,7 +63,7 @@ def _when(plan: Plan, end: str) -> str:
     return f"{plan.after_seconds:g} s" if plan.after_seconds else "at once"
 
 
-def _events(plan: Plan, end: str, type_: str) -> str:
+def _events(plan: PaymentPlan, end: str, type_: str) -> str:
     word = WORDS[type_]
     names = ["payment.pending"] if type_ == "COLLECTION" else []
     if "answer" in end:
