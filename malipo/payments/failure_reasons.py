@@ -59,6 +59,6 @@ def in_language(language: Language, code: str | None, detail: str | None, reason
     """A payment's reason. One whose code has no sentence here stays as it is."""
     if language is Language.ENGLISH or code is None or code not in FailureCode.__members__.values():
         return reason
-    if detail in FailureDetail.__members__.values():
+    if detail is not None and detail in FailureDetail.__members__.values():
         return DETAILED_IN_KISWAHILI[FailureDetail(detail)]
     return IN_KISWAHILI[FailureCode(code)]
