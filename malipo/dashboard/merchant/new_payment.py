@@ -31,12 +31,12 @@ from malipo.networks.connector import Channel
 from malipo.payments import ask_again, idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
-from malipo.recipients.look_up import Line, NameCheck
+from malipo.recipients.look_up import NameCheck, Payee
 from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
@@ -160,7 +160,7 @@ async def show_recipient(request: MerchantRequest) -> Response:
     name = fields.text("recipientName", most=100)
     if channel is None or fields.problem is not None:
         return Response(status_code=204)
-    return await show(request, Line(channel, phone, name))
+    return await show(request, Payee(channel, phone, name))
 
 
 async def _take(request: MerchantRequest, type_: Type) -> Response:
@@ -204,7 +204,7 @@ async def _why_not_again(request: MerchantRequest, key: str, type_: Type) -> Res
 
 async def _decide(
     request: MerchantRequest,
-    order: Order,
+    order: PaymentRequest,
     draft: Transaction,
     typed: Mapping[str, str],
     *,
@@ -259,7 +259,7 @@ async def _again(
 
 
 async def _look(
-    connection: Conn, order: Order, draft: Transaction, *, now: datetime
+    connection: Conn, order: PaymentRequest, draft: Transaction, *, now: datetime
 ) -> tuple[tuple[Transaction, bool] | None, str | None, Quote, PersonLimit | None]:
     """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
     approval; and what it would cost, and what this person may pay out alone."""
@@ -328,7 +328,7 @@ async def _confirm(
 ) -> Response:
     check = None
     if draft.type is Type.DISBURSEMENT:
-        check = await check_name(request, Line(draft.channel, draft.phone, draft.name or ""))
+        check = await check_name(request, Payee(draft.channel, draft.phone, draft.name or ""))
     page = render.page(
         request,
         "merchant/new_payment/confirm.html",
@@ -366,7 +366,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
     return Fields({name: value for name, value in values.items() if value != ""})
 
 
-def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> Order:
+def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
     parts = request.parts
     return order_of(
         fields,
@@ -398,7 +398,7 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
 _SECONDS = 2.0  # A page does not wait longer for a name.
 
 
-async def show(request: MerchantRequest, line: Line) -> Response:
+async def show(request: MerchantRequest, line: Payee) -> Response:
     check = await check_name(request, line)
     return render.page(
         request,
@@ -409,7 +409,7 @@ async def show(request: MerchantRequest, line: Line) -> Response:
     )
 
 
-async def check_name(request: MerchantRequest, line: Line) -> NameCheck:
+async def check_name(request: MerchantRequest, line: Payee) -> NameCheck:
     """An unknown name, whatever goes wrong. What the same person saw a moment ago is not counted again."""
     recalled = request.parts.recipients.recall(request.merchant_id, line, actor=request.actor)
     if recalled is not None:

@@ -15,8 +15,8 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
 from malipo.networks.channels import PROFILES
 from malipo.payments.listing import filters, keyset_pagination, sums
-from malipo.payments.listing.filters import Filter, filter_in
-from malipo.payments.listing.keyset_pagination import Page, most_looked_through
+from malipo.payments.listing.filters import TransactionFilter, filter_in
+from malipo.payments.listing.keyset_pagination import TransactionPage, most_looked_through
 from malipo.payments.listing.sums import Sums
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Type
@@ -38,15 +38,15 @@ _NUMBER = re.compile(r"\+?[0-9]{2,15}")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TransactionListQuery:
     """The filters: as they were typed, as the store takes them, and what is wrong with them."""
 
     typed: Mapping[str, str]
-    wanted: Filter
+    wanted: TransactionFilter
     fields: Fields
 
 
-def asked_in(query: Mapping[str, str]) -> Asked:
+def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     days = {name: _local(typed[name], is_end=name == "to") for name in ("from", "to") if name in typed}
     is_refund = KINDS.get(typed.get("type", ""))
@@ -54,7 +54,7 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     fields = Fields(typed | days | kind)
     wanted = replace(filter_in(fields, search_of=_number_in), is_refund=is_refund)
     fields.check_range(wanted.first, wanted.last)
-    return Asked(typed, wanted, fields)
+    return TransactionListQuery(typed, wanted, fields)
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -62,8 +62,8 @@ async def show(request: MerchantRequest) -> Response:
     asked = asked_in(query)
     is_right = asked.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
-    meant = await _meant(request, asked) if is_right else Filter()
-    page = await _page(request, meant, before, after) if is_right else Page([])
+    meant = await _meant(request, asked) if is_right else TransactionFilter()
+    page = await _page(request, meant, before, after) if is_right else TransactionPage([])
     refunded = await _refunded(request, page)
     today = request.parts.clock().astimezone(ZONE).date()
     return render.page(
@@ -89,7 +89,9 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _page(request: MerchantRequest, wanted: Filter, before: str | None, after: str | None) -> Page:
+async def _page(
+    request: MerchantRequest, wanted: TransactionFilter, before: str | None, after: str | None
+) -> TransactionPage:
     if wanted.is_exact:
         return await _page_of_exact(request, replace(wanted, before=before))
     name = _whole_name(wanted)
@@ -99,40 +101,40 @@ async def _page(request: MerchantRequest, wanted: Filter, before: str | None, af
             lambda connection: transactions.get(connection, request.merchant_id, name)
         )
         if found is not None:
-            return Page([found])
+            return TransactionPage([found])
     return await request.parts.queries.read_snapshot(
         lambda connection: keyset_pagination.page(
             connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
         ),
-        is_search=wanted != Filter(),
+        is_search=wanted != TransactionFilter(),
         # The newest page is kept live: it would be told of a change, and fetched before a standby has it.
         may_lag=wanted.search is not None or before is not None,
     )
 
 
-def _is_chosen(asked: Asked, first: str, last: str) -> bool:
+def _is_chosen(asked: TransactionListQuery, first: str, last: str) -> bool:
     return (asked.typed.get("from"), asked.typed.get("to")) == (first, last)
 
 
-async def _sums(request: MerchantRequest, meant: Filter) -> Sums:
+async def _sums(request: MerchantRequest, meant: TransactionFilter) -> Sums:
     return await request.parts.queries.read_snapshot(
         lambda connection: sums.find(connection, request.merchant_id, meant), is_search=True, may_lag=True
     )
 
 
-async def _meant(request: MerchantRequest, asked: Asked) -> Filter:
+async def _meant(request: MerchantRequest, asked: TransactionListQuery) -> TransactionFilter:
     """What is searched for is a receipt of a network or an order reference, if a payment has exactly that."""
     wanted, typed = asked.wanted, asked.typed.get("search", "")
-    if not typed or wanted != Filter(search=wanted.search):
+    if not typed or wanted != TransactionFilter(search=wanted.search):
         return wanted
     exact = []
     if _RECEIPT.fullmatch(typed):
-        exact = [Filter(provider_reference=each) for each in dict.fromkeys((typed, typed.upper()))]
+        exact = [TransactionFilter(provider_reference=each) for each in dict.fromkeys((typed, typed.upper()))]
     if wanted.search != typed:
         # It looks like a phone number. As it was typed, such as 2026-1042, it can be an order reference as well.
-        exact.append(Filter(order_reference=typed))
+        exact.append(TransactionFilter(order_reference=typed))
 
-    async def find(connection: Conn) -> Filter:
+    async def find(connection: Conn) -> TransactionFilter:
         for each in exact:
             if (await filters.page(connection, request.merchant_id, each, offset=0, limit=1))[0]:
                 return each
@@ -141,7 +143,7 @@ async def _meant(request: MerchantRequest, asked: Asked) -> Filter:
     return await request.parts.queries.read_snapshot(find, is_search=True) if exact else wanted
 
 
-async def _refunded(request: MerchantRequest, page: Page) -> dict[str, int]:
+async def _refunded(request: MerchantRequest, page: TransactionPage) -> dict[str, int]:
     """How much of each of these collections the customer has back."""
     collections = [each.id for each in page.transactions if each.type is Type.COLLECTION]
     if not collections:
@@ -149,21 +151,21 @@ async def _refunded(request: MerchantRequest, page: Page) -> dict[str, int]:
     found = await request.parts.queries.read(
         lambda connection: transactions.find_refunds(connection, request.merchant_id, collections)
     )
-    sums = {id_: sum(each.amount for each in refunds if each.is_paid) for id_, refunds in found.items()}
-    return {id_: amount for id_, amount in sums.items() if amount}
+    amounts = {id_: sum(each.amount for each in refunds if each.is_paid) for id_, refunds in found.items()}
+    return {id_: amount for id_, amount in amounts.items() if amount}
 
 
-async def _page_of_exact(request: MerchantRequest, wanted: Filter) -> Page:
+async def _page_of_exact(request: MerchantRequest, wanted: TransactionFilter) -> TransactionPage:
     _, found = await request.parts.queries.read_snapshot(
         lambda connection: filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
         is_search=True,
     )
     shown = found[:_PER_PAGE]
-    return Page(shown, older=shown[-1].id if len(found) > _PER_PAGE else None)
+    return TransactionPage(shown, older=shown[-1].id if len(found) > _PER_PAGE else None)
 
 
-def _whole_name(wanted: Filter) -> str | None:
-    if wanted.search is None or wanted != Filter(search=wanted.search):
+def _whole_name(wanted: TransactionFilter) -> str | None:
+    if wanted.search is None or wanted != TransactionFilter(search=wanted.search):
         return None
     if _ID.fullmatch(wanted.search):
         return wanted.search
@@ -171,7 +173,7 @@ def _whole_name(wanted: Filter) -> str | None:
     return reference if _WHOLE_REFERENCE.fullmatch(reference) else None
 
 
-def _link(asked: Asked, **key: str) -> str:
+def _link(asked: TransactionListQuery, **key: str) -> str:
     return f"{PATH}?{urlencode(dict(asked.typed) | key)}"
 
 

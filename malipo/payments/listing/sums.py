@@ -6,7 +6,7 @@ It reads a limited number of payments, the newest, as a page of the list does. T
 from dataclasses import dataclass
 
 from malipo.db import Conn
-from malipo.payments.listing.filters import Filter, where_of
+from malipo.payments.listing.filters import TransactionFilter, where_of
 from malipo.payments.search import query
 from malipo.payments.search.ngrams import LEAST
 from malipo.payments.transaction import Status, Type
@@ -22,13 +22,13 @@ class Sums:
     is_cut: bool = False  # older payments were not read
 
 
-async def find(connection: Conn, merchant_id: str, wanted: Filter, *, most: int = MOST_READ) -> Sums:
+async def find(connection: Conn, merchant_id: str, wanted: TransactionFilter, *, most: int = MOST_READ) -> Sums:
     """Read in a snapshot."""
     term = wanted.term
     if term is not None and len(term) >= LEAST:
         rows, last = await query.sums(connection, merchant_id, wanted, term), None
     else:
-        span = where_of(merchant_id, Filter(first=wanted.first, last=wanted.last))
+        span = where_of(merchant_id, TransactionFilter(first=wanted.first, last=wanted.last))
         last = await connection.fetchval(
             f"SELECT t.id FROM transactions t WHERE {span} ORDER BY t.id DESC OFFSET {most:d} LIMIT 1", *span.values
         )

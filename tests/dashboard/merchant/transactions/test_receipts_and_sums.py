@@ -8,7 +8,7 @@ from malipo import clock
 from malipo.dashboard.merchant.date_presets import presets
 from malipo.db import Database
 from malipo.payments.listing import sums
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.listing.sums import Sums
 from malipo.payments.transaction import Status, Type
 from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages
@@ -50,8 +50,10 @@ async def test_sums_read_only_so_many_payments_and_say_so(shop: TransactionPages
     for _ in range(3):
         await shop.make(status=Status.COMPLETED)
     async with database.snapshot() as connection:
-        assert await sums.find(connection, shop.merchant.id, Filter(), most=2) == Sums(2, 2000, 0, is_cut=True)
-        assert await sums.find(connection, shop.merchant.id, Filter(), most=3) == Sums(3, 3000, 0)
+        assert await sums.find(connection, shop.merchant.id, TransactionFilter(), most=2) == Sums(
+            2, 2000, 0, is_cut=True
+        )
+        assert await sums.find(connection, shop.merchant.id, TransactionFilter(), most=3) == Sums(3, 3000, 0)
 
 
 def test_presets_are_days_that_shops_ask_for() -> None:
