@@ -152,6 +152,8 @@ export interface PaymentFilters extends Paged {
   to?: Moment;
   search?: string;
   orderReference?: string;
+  /** The network's receipt number, as in the customer's SMS. */
+  providerReference?: string;
   idempotencyKey?: string;
   /** The language of `failureReason`. */
   language?: "en" | "sw";

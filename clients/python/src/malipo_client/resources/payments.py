@@ -153,6 +153,7 @@ class Payments(Resource[Mode]):
         to: str | None = None,
         search: str | None = None,
         order_reference: str | None = None,
+        provider_reference: str | None = None,
         idempotency_key: str | None = None,
         page_size: int = 100,
     ) -> Request[Page[Transaction]]:
@@ -168,6 +169,7 @@ class Payments(Resource[Mode]):
             "to": to,
             "search": search,
             "orderReference": order_reference,
+            "providerReference": provider_reference,
             "idempotencyKey": idempotency_key,
             "view": "full",
             "limit": page_size,
