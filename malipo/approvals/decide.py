@@ -19,13 +19,17 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Code, Conflict, Missing
 from malipo.operators import vouching
 
 _CODE_LENGTH = 10  # 50 bits
 SYSTEM = "malipo"  # who decided, where no operator had to
-CHANGED = "What waits has changed since you saw it. Look again."
-NOTHING_PROPOSED = "Nobody has proposed anything about it."
+
+
+class ApprovalRefusal(Code):
+    CHANGED = "approval_changed"
+    NOTHING_PROPOSED = "approval_nothing_proposed"
+    ALREADY_PROPOSED = "approval_already_proposed"
 
 
 class AlreadyProposed(Conflict):
@@ -33,8 +37,7 @@ class AlreadyProposed(Conflict):
 
 
 class NothingProposed(Missing):
-    def __init__(self, sentence: str = NOTHING_PROPOSED) -> None:
-        super().__init__(sentence)
+    code = ApprovalRefusal.NOTHING_PROPOSED
 
 
 async def propose(
@@ -61,9 +64,7 @@ async def propose(
 async def require_none_open(tx: Tx, acts: Collection[Act], subject: str) -> None:
     """Also of who could do it alone: what waits is decided first."""
     for earlier in await store.lock_open(tx, acts, subject):
-        raise AlreadyProposed(
-            f"{earlier.requested_by} has proposed it already: another operator approves or rejects that."
-        )
+        raise AlreadyProposed(code=ApprovalRefusal.ALREADY_PROPOSED, by=earlier.requested_by)
 
 
 async def approve(
@@ -97,11 +98,11 @@ async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposa
     return await _end(tx, proposal, SYSTEM, False, now=now)
 
 
-async def lock_open(tx: Tx, acts: Collection[Act], subject: str, sentence: str = NOTHING_PROPOSED) -> Proposal:
+async def lock_open(tx: Tx, acts: Collection[Act], subject: str, nothing: NothingProposed | None = None) -> Proposal:
     """The one that is open about it, held until the commit."""
     if found := await store.lock_open(tx, acts, subject):
         return found[-1]
-    raise NothingProposed(sentence)
+    raise nothing or NothingProposed()
 
 
 def encode(terms: object) -> str:
@@ -122,10 +123,10 @@ def code_of(proposal: Proposal, *shown: object) -> str:
     return base64.b32encode(hashlib.sha256(whole).digest()).decode().lower()[:_CODE_LENGTH]
 
 
-def require_seen(seen: str | None, shown: str, sentence: str = CHANGED) -> None:
+def require_seen(seen: str | None, shown: str, changed: Conflict | None = None) -> None:
     """Refuse who has seen something else than what would be shown now. None: the caller has compared it."""
     if seen not in (None, shown):
-        raise Conflict(sentence)
+        raise changed or Conflict(code=ApprovalRefusal.CHANGED)
 
 
 async def _end(

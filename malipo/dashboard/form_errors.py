@@ -1,12 +1,14 @@
 """Form errors: what is wrong with a field, in the user's language."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
+from malipo.words.say import SENTENCES as REFUSALS
+from malipo.words.say import say
 
 # By the error code of the API. A code without a sentence here gets the general one.
 SENTENCES = {
@@ -93,6 +95,12 @@ _GENERAL = "This is not right."
 CHANGED = "It has changed since you looked. Look at it again."
 
 
+def sentences() -> Iterator[str]:
+    """Those that operators meet, to be translated."""
+    yield CHANGED
+    yield from REFUSALS.values()
+
+
 def in_words(words: Words, fields: Fields) -> dict[str, str]:
     """One sentence for each wrong field: its first mistake."""
     said: dict[str, str] = {}
@@ -107,10 +115,12 @@ def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -
 
 
 def of_refusal(words: Words, refusal: Refusal) -> str:
-    """The refusal of a use case. Without a translation, its own sentence is shown, in English."""
+    """The refusal of a use case: by its code; of one that a page raised, in the page's words."""
     if isinstance(refusal, WeakPassword):
         return _of_weak(words, refusal.weak)
-    return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
+    if refusal.code in SENTENCES:
+        return sentence(words, refusal.code)
+    return words(refusal.message) if refusal.message else say(refusal, words)
 
 
 def _of_weak(words: Words, weak: Weak) -> str:

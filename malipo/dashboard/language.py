@@ -35,7 +35,7 @@ class Words:
         self.language = language
         self._catalogue = catalogue(language)
 
-    def __call__(self, words: str, **values: object) -> str:
+    def __call__(self, words: str, /, **values: object) -> str:
         said = self._catalogue.get(words, words)
         return said.format(**values) if values else said
 

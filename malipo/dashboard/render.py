@@ -119,6 +119,8 @@ NOTICES = {
     "draft-deleted": "The upload is deleted. Nothing was paid.",
     "batch-made": "It is submitted. It is paid out as soon as somebody approves it.",
     "batch-once": "This was submitted more than once. It made one batch: this one.",
+    "batch-again": "What failed was submitted again already: in this batch.",
+    "nothing-failed": "No payout of it can be paid again: none has failed, or not all have ended yet.",
     "batch-approved": "It is approved. Below you see how far it is.",
     "batch-cancelled": "It is cancelled. What was sent already goes on.",
     "key-required": "A collection or payout without an Idempotency-Key is refused from now on.",

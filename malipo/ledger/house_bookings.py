@@ -16,7 +16,7 @@ import msgspec
 
 from malipo import ids, money
 from malipo.db import Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Code, Conflict, Missing
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.store import house_bookings as store
 from malipo.ledger.store.closed_days import first_open_day as find_first_open_day
@@ -78,8 +78,19 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
         return -self.move.change_of(Account.FLOAT)
 
 
+class HouseBookingRefusal(Code):
+    NO_SUCH = "booking_unknown"
+    UNDONE = "booking_undone"
+    IS_UNDO = "booking_is_undo"
+    IS_ROUNDING = "booking_is_rounding"
+    DAY_CLOSED = "booking_day_closed"
+
+
 class AlreadyUndone(Conflict):
     """Another booking has undone it."""
+
+    def __init__(self, booking_id: str) -> None:
+        super().__init__(code=HouseBookingRefusal.UNDONE, booking=booking_id)
 
 
 class DayClosed(Conflict):
@@ -88,7 +99,7 @@ class DayClosed(Conflict):
 
 class NotBooked(Missing):
     def __init__(self, booking_id: str) -> None:
-        super().__init__(f"There is no booking {booking_id!r}.")
+        super().__init__(code=HouseBookingRefusal.NO_SUCH, name=booking_id)
 
 
 def ends_of(change: int, other: Account) -> tuple[Account, Account]:
@@ -144,9 +155,9 @@ async def undo(
     if booking is None:
         raise NotBooked(booking_id)
     if booking.kind is Kind.UNDO:
-        raise Conflict("What undid another booking cannot be undone: book that one again.")
+        raise Conflict(code=HouseBookingRefusal.IS_UNDO)
     if booking.kind is Kind.ROUNDING:
-        raise Conflict("A rounding follows from other bookings: undo those.")
+        raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
     reverse = msgspec.structs.replace(
         booking,
         id=ids.mint(ID_PREFIX, now),
@@ -163,7 +174,7 @@ async def undo(
     )
     await _require_open(tx, [reverse])
     if not await store.insert(tx, [reverse]):
-        raise AlreadyUndone(f"The booking {booking_id} was undone before.")
+        raise AlreadyUndone(booking_id)
     await _round(tx, [reverse], now=now)
     return reverse
 
@@ -200,7 +211,7 @@ async def _require_open(tx: Tx, bookings: Sequence[HouseBooking]) -> None:
     """Also of callers who did not ask which day is open: a closed day does not change."""
     opened = await find_first_open_day(tx)
     if opened is not None and any(each.value_date < opened for each in bookings):
-        raise DayClosed(f"Days before {opened} are closed: nothing is booked into them.")
+        raise DayClosed(code=HouseBookingRefusal.DAY_CLOSED, day=opened)
 
 
 async def find(tx: Tx, booking_id: str) -> HouseBooking | None:

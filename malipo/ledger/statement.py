@@ -46,6 +46,7 @@ class Line:
     cause_id: str
     reference: str  # the transaction's, or the bank's
     at: datetime
+    is_refund: bool = False  # of a payout: it gives a collection back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry
-from malipo.errors import Missing, Unauthorized
+from malipo.errors import Code, Missing, Unauthorized
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
 from malipo.operators.command_line_session import command_line_session
@@ -28,12 +28,14 @@ from malipo.operators.store import Operator, Session
 SESSION_LIFE = timedelta(hours=12)
 
 
-class WrongName(Unauthorized):
-    code = "operator_unknown"
-    scheme = "Bearer"
+class LoginRefusal(Code):
+    NO_SUCH = "operator_missing"
+    WRONG_NAME = "operator_unknown"
 
-    def __init__(self) -> None:
-        super().__init__("The name or the password is not right.")
+
+class WrongName(Unauthorized):
+    code = LoginRefusal.WRONG_NAME
+    scheme = "Bearer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, n
     """A new password. Sessions that were begun with the old one end. Whether a third operator must vouch for it."""
     operator = await sessions.find_operator(tx, name_of(name))
     if operator is None:
-        raise Missing(f"There is no operator {name!r}. See: malipo operators list")
+        raise Missing(code=LoginRefusal.NO_SUCH, name=name)
     await sessions.set_password(tx, operator.id, password_hash)
     await sessions.end_all(tx, operator.id, now=now)
     await browsers.forget_all(tx, "operator_id", operator.id)
@@ -206,6 +208,6 @@ async def reset_second_factor(tx: Tx, name: str, *, actor: Actor, now: datetime)
     """For an operator who has lost the app and the recovery codes. Whether a third operator must vouch for it."""
     operator = await sessions.find_operator(tx, name_of(name))
     if operator is None:
-        raise Missing(f"There is no operator {name!r}. See: malipo operators list")
+        raise Missing(code=LoginRefusal.NO_SUCH, name=name)
     await second_factor.reset(tx, operator, actor=actor, now=now)
     return await vouching.note_reset(tx, operator, SECOND_FACTOR, actor=actor, now=now)

@@ -9,7 +9,7 @@ from malipo.clock import Clock
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.payments import status_writer
-from malipo.payments.cases.resolution import may_have_been_sent
+from malipo.payments.cases.resolution import CaseRefusal, may_have_been_sent
 from malipo.payments.status_writer import Change, Outcome
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.cases import Case
@@ -92,9 +92,6 @@ def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:
 # Which PENDING payouts operators may cancel, and whether that takes two of them.
 
 
-ITS_MERCHANT_CAN = "Its merchant is active, and can cancel it."
-
-
 async def find_served(connection: Conn, case: Case) -> Served:
     """Whether a worker carries its channel, by what workers report. The settings of the caller may be others."""
     route = route_of(case.transaction.channel, case.transaction.type)
@@ -106,11 +103,8 @@ async def require_cancellable(tx: Tx, case: Case) -> None:
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed
     if case.is_merchant_active and await find_served(tx, case) is Served.YES:
-        raise Forbidden(ITS_MERCHANT_CAN)
+        raise Forbidden(code=CaseRefusal.MERCHANT_CAN_CANCEL)
     if case.transaction.status is not Status.PENDING:
-        raise Conflict(f"Only a PENDING payment can be cancelled; this one is {case.transaction.status}.")
+        raise Conflict(code=CaseRefusal.NOT_PENDING, status=case.transaction.status)
     if may_have_been_sent(case):
-        raise Conflict(
-            "Its network is being asked whether it was sent before the service was restored. "
-            "If the network cannot say, propose what became of it."
-        )
+        raise Conflict(code=CaseRefusal.ASKED_FIRST)

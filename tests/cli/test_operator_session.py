@@ -100,7 +100,7 @@ async def test_where_operators_have_passwords_a_user_of_the_machine_is_not_enoug
     before = len(await deeds(database))
     done = Terminal(database_url)(*arguments, typed=f"{PASSWORD}8\n")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "malipo: This takes an operator who is logged in: malipo operators login\n"
+    assert done.stderr == "malipo: Only an operator who is logged in can do this: malipo operators login\n"
     assert len(await deeds(database)) == before
 
 

@@ -192,7 +192,7 @@ async def test_a_booking_is_undone_once_also_twice_at_once_and_an_undo_never(dat
 
     backs = [each for each in done if isinstance(each, HouseBooking)]
     assert [type(each) for each in done].count(AlreadyUndone) == 4
-    with pytest.raises(Conflict, match="cannot be undone"):
+    with pytest.raises(Conflict, match="booking_is_undo"):
         await _undo(database, backs[0])
     with pytest.raises(NotBooked):
         await _undo(database, transfer(-1))

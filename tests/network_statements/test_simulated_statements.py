@@ -12,6 +12,7 @@ from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import Statement as ReadStatement
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import Line, LineKind
+from malipo.words.say import say
 from malipo_simulator.behaviour import Kind, Outcome
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import STARTING_BALANCE, ZONE, balance_of, statement_of
@@ -79,7 +80,7 @@ def problems(statement: ReadStatement, lines: list[Line]) -> list[str]:
     chain = Chain()
     for line in lines:
         chain.add(line)
-    return chain.problems(statement.heading)
+    return [say(each) for each in chain.problems(statement.heading)]
 
 
 @pytest.mark.parametrize("gateway", GatewayName)

@@ -210,7 +210,7 @@ async def test_an_id_is_never_taken_for_somebody_elses_reference(desk: Desk) -> 
 async def test_what_has_ended_says_how_and_what_never_was_says_so(desk: Desk) -> None:
     await desk.request()
     await desk.approve()
-    with pytest.raises(NotOpen, match="approved by operator juma"):
+    with pytest.raises(NotOpen, match="booking_approved by='operator juma'"):
         await desk.approve(actor=NEEMA)
     with pytest.raises(NotOpen):
         await desk.reject()

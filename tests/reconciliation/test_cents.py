@@ -14,6 +14,7 @@ from malipo.ledger.house_bookings import Kind
 from malipo.payments.transaction import Type
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp
 from malipo.reconciliation.matching.exception import Action
+from malipo.words.say import say
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
 from tests.reconciliation.lost_requests import Lost
@@ -106,7 +107,7 @@ async def test_a_line_with_cents_is_no_payment_and_operators_book_all_of_it(stat
     ]
     desk = Desk(statements.database)
     found = {each.receipt: each for each in await statements.open_exceptions()}
-    with pytest.raises(Invalid, match="cents"):
+    with pytest.raises(Invalid, match="adopt_cents"):
         await desk.propose(found["I1"], Action.ADOPT, {"merchant": payment.merchant_id, "phone": payment.phone})
     await desk.propose(found[payment.provider_reference], Action.MATCH, {"payment": payment.id})
     await desk.approve(found[payment.provider_reference])
@@ -126,7 +127,8 @@ async def test_cents_that_the_balances_do_not_follow_are_told(statements: Statem
     path.write_text(path.read_text().replace("closing balance,940.60", "closing balance,940.61"))
     with pytest.raises(DoesNotAddUp) as refused:
         await statements.load(path)
-    assert refused.value.details == {"file": ["The heading closes with 940.61, the lines with 940.60."]}
+    [problem] = refused.value.problems
+    assert say(problem) == "The heading closes with 940.61, the lines with 940.60."
 
 
 async def test_the_check_finds_cents_that_were_not_booked(statements: Statements) -> None:

@@ -341,7 +341,7 @@ async def test_what_was_cancelled_although_it_was_paid_can_be_put_right_after_a_
     payout = await steps.open(Type.DISBURSEMENT)
     await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     finding = Finding(ResolvedOutcome.COMPLETED, EVIDENCE)
-    with pytest.raises(Conflict, match="nothing contradicts"):
+    with pytest.raises(Conflict, match="case_not_contradicted"):
         async with steps.database.begin() as tx:
             await resolve.propose(tx, payout.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     await fence(steps)

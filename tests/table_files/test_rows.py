@@ -16,6 +16,7 @@ from openpyxl import Workbook
 
 from malipo.table_files.limits import PAYOUTS, STATEMENT, Limits
 from malipo.table_files.rows import Cell, LimitMet, NotATable, rows_of
+from malipo.words.say import say
 from tests.table_files import hostile_workbooks
 from tests.table_files.hostile_workbooks import workbook
 
@@ -77,7 +78,7 @@ def test_the_limit_that_was_met_is_named(
     with pytest.raises(LimitMet) as refused:
         for _ in rows_of(path, limits):
             pass
-    assert (refused.value.limit, words in refused.value.message) == (limit, True), refused.value.message
+    assert (refused.value.limit, words in say(refused.value)) == (limit, True), say(refused.value)
     assert readers() == []
 
 

@@ -28,7 +28,7 @@ from malipo.dashboard.merchant import (
     wallet,
     webhooks,
 )
-from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, upload
+from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, pay_again, upload
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN, require, reset
@@ -90,6 +90,7 @@ PAGES = [
     Page("GET", "/dashboard/batches/{id}/result.csv", batch_detail.download, Right.READ),
     Page("GET", "/dashboard/batches/{id}/approve", decide.ask_to_approve, Right.APPROVE, SensitiveAct.APPROVAL),
     Page("POST", "/dashboard/batches/{id}/approve", decide.approve, Right.APPROVE, SensitiveAct.APPROVAL),
+    Page("POST", "/dashboard/batches/{id}/again", pay_again.pay_again, Right.OPERATE),
     Page("GET", "/dashboard/batches/{id}/cancel", decide.ask_to_cancel, Right.OPERATE),
     Page("POST", "/dashboard/batches/{id}/cancel", decide.cancel, Right.OPERATE),
     Page("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),

@@ -67,6 +67,22 @@ STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
     (Type.DISBURSEMENT, Status.CANCELLED): (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
 
+# Of a refund, which is a payout with words of its own.
+REFUND_STATUSES: dict[Status, tuple[Tone, str]] = {
+    Status.PENDING: (Tone.CALM, "Taken in. It waits to be sent to {network}."),
+    Status.PROCESSING: (Tone.WAIT, "On its way: {network} is told to pay the customer back."),
+    Status.COMPLETED: (Tone.GOOD, "Completed. The customer has the money back."),
+    Status.FAILED: (Tone.BAD, "Failed. The customer did not get the money back."),
+    Status.CANCELLED: (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
+}
+# And of each of its refunds, on the timeline of a collection. While one is under way, its beginning is told.
+REFUNDS: dict[Status, tuple[Tone, str]] = {
+    Status.PENDING: (Tone.WAIT, "A refund of {amount} was made. It goes to the customer's number."),
+    Status.COMPLETED: (Tone.CALM, "{amount} refunded. The customer has it back."),
+    Status.FAILED: (Tone.BAD, "The refund of {amount} failed. The customer did not get it."),
+    Status.CANCELLED: (Tone.CALM, "The refund of {amount} was cancelled. Nothing was sent."),
+}
+
 HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
     (AnswerSource.SEND, Verdict.CONFIRMED): (Tone.GOOD, "{network} answered: the money has moved."),
     (AnswerSource.SEND, Verdict.REFUSED): (Tone.BAD, "{network} answered: it refuses this payment."),
@@ -179,12 +195,17 @@ _RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
 
 
 def timeline(
-    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[DeliveryAttempt]
+    transaction: Transaction,
+    heard: Sequence[StoredAnswer],
+    booked: Sequence[Booked],
+    told: Sequence[DeliveryAttempt],
+    refunds: Sequence[Transaction] = (),
 ) -> list[Entry]:
     """The oldest first."""
     network = PROFILES[transaction.channel].name
     entries = chain(
         _statuses(transaction, network),
+        _refunds(refunds),
         _heard(heard, network),
         _booked(transaction, booked, network),
         _tries(told),
@@ -196,7 +217,9 @@ def timeline(
 
 def sentences() -> set[str]:
     """Every sentence that an entry may hold, for the test of translations."""
-    said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
+    said = chain(
+        STATUSES.values(), REFUND_STATUSES.values(), REFUNDS.values(), HEARD.values(), BOOKED.values(), LATER.values()
+    )
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
     return {words for _, words in said} | others | {failure_reason_of(code) for code in FailureCode}
 
@@ -208,7 +231,7 @@ def _rank(entry: Entry, transaction: Transaction) -> int:
 
 def _statuses(transaction: Transaction, network: str) -> Iterator[Entry]:
     for status, at in transaction.status_log():
-        tone, words = STATUSES[transaction.type, status]
+        tone, words = STATUSES[transaction.type, status] if transaction.refund_of is None else REFUND_STATUSES[status]
         is_failure = status is Status.FAILED
         yield Entry(
             at,
@@ -219,6 +242,14 @@ def _statuses(transaction: Transaction, network: str) -> Iterator[Entry]:
             detail=transaction.failure_reason or "" if is_failure else "",
             small_print=transaction.failure_code or "" if is_failure else "",
         )
+
+
+def _refunds(refunds: Sequence[Transaction]) -> Iterator[Entry]:
+    for refund in refunds:
+        values = {"amount": money.display(refund.amount)}
+        yield Entry(refund.created_at, Kind.MONEY, *REFUNDS[Status.PENDING], values)
+        if refund.ended_at is not None:
+            yield Entry(refund.ended_at, Kind.MONEY, *REFUNDS[refund.status], values)
 
 
 def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[Entry]:

@@ -101,6 +101,7 @@ async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Re
         await network_answers.find(connection, merchant_id, transaction.id),
         await history.find_booked(connection, merchant_id, transaction.id),
         await history.find_delivery_attempts(connection, merchant_id, transaction.id),
+        await transactions.find_by_ids(connection, merchant_id, [each.id for each in refunded.refunds]),
     )
     creator = await creators.find(connection, merchant_id, transaction.id)
     return refunded._replace(collection=transaction), entries, creator

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from urllib.parse import urlencode
 
@@ -16,10 +16,14 @@ from malipo.payments.listing import filters, keyset_pagination
 from malipo.payments.listing.filters import Filter, filter_in
 from malipo.payments.listing.keyset_pagination import Page, most_looked_through
 from malipo.payments.store import transactions
+from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
 
 PATH = "/dashboard/transactions"
 FILTERS = ("search", "status", "type", "channel", "from", "to")
+
+# A refund is a payout of its own kind here; in the API it is a DISBURSEMENT like any other.
+KINDS = {"PAYOUT": False, "REFUND": True}
 
 _PER_PAGE = 25
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -41,8 +45,10 @@ class Asked:
 def asked_in(query: Mapping[str, str]) -> Asked:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     days = {name: _local(typed[name], is_end=name == "to") for name in ("from", "to") if name in typed}
-    fields = Fields(typed | days)
-    wanted = filter_in(fields, search_of=_number_in)
+    is_refund = KINDS.get(typed.get("type", ""))
+    kind = {} if is_refund is None else {"type": Type.DISBURSEMENT.value}
+    fields = Fields(typed | days | kind)
+    wanted = replace(filter_in(fields, search_of=_number_in), is_refund=is_refund)
     fields.check_range(wanted.first, wanted.last)
     return Asked(typed, wanted, fields)
 
@@ -53,11 +59,13 @@ async def show(request: MerchantRequest) -> Response:
     is_right = asked.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
     page = await _page(request, asked, before, after) if is_right else Page([])
+    refunded = await _refunded(request, page)
     return render.page(
         request,
         "merchant/transactions.html",
         status=200 if is_right else 400,
         page=page,
+        refunded=refunded,
         typed=asked.typed,
         problems=form_errors.in_words(request.words, asked.fields),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
@@ -91,6 +99,18 @@ async def _page(request: MerchantRequest, asked: Asked, before: str | None, afte
         # The newest page is kept live: it would be told of a change, and fetched before a standby has it.
         may_lag=wanted.search is not None or before is not None,
     )
+
+
+async def _refunded(request: MerchantRequest, page: Page) -> dict[str, int]:
+    """How much of each of these collections the customer has back."""
+    collections = [each.id for each in page.transactions if each.type is Type.COLLECTION]
+    if not collections:
+        return {}
+    found = await request.parts.queries.read(
+        lambda connection: transactions.find_refunds(connection, request.merchant_id, collections)
+    )
+    sums = {id_: sum(each.amount for each in refunds if each.is_paid) for id_, refunds in found.items()}
+    return {id_: amount for id_, amount in sums.items() if amount}
 
 
 async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> Page:

@@ -8,7 +8,6 @@ from malipo.dashboard.login_pages import LoginPages
 from malipo.dashboard.operator.request import OperatorRequest
 
 SENTENCES = {
-    "operator_unknown": "The name or the password is not right.",
     "lost": "Lost your telephone and your recovery codes? It is reset at the command line.",
 }
 

@@ -23,7 +23,7 @@ _SKEW = timedelta(minutes=5)
 
 _LINES = """
     SELECT m.statement_line, m.source, m.target, m.amount, m.balance_after, m.cause_id, m.created_at,
-           coalesce(t.reference, b.bank_reference, '') AS reference
+           coalesce(t.reference, b.bank_reference, '') AS reference, t.refund_of IS NOT NULL AS is_refund
     FROM moves m
     LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
     LEFT JOIN bookings b ON b.id = m.cause_id
@@ -205,4 +205,5 @@ def _line(row: Row) -> Line:
         cause_id=row["cause_id"],
         reference=row["reference"],
         at=row["created_at"],
+        is_refund=row["is_refund"],
     )

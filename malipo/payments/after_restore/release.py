@@ -19,7 +19,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Code, Conflict, Invalid
 from malipo.payments.after_restore import status
 from malipo.payments.after_restore.status import Status
 from malipo.payments.store import dispatches
@@ -27,6 +27,13 @@ from malipo.restore.state import Installation
 from malipo.restore.store import installation
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
+
+
+class ReleaseRefusal(Code):
+    EVIDENCE = "release_evidence"
+    NOTHING_PROPOSED = "release_nothing_proposed"
+    NOT_FENCED = "release_not_fenced"
+    NEVER_RESTORED = "release_never_restored"
 
 
 class ReleaseTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +74,7 @@ async def release(
 ) -> Released:
     """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
-        raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
+        raise Invalid(code=ReleaseRefusal.EVIDENCE)
     standing = await installation.lock(tx)
     _require_something(standing, scope)
     if is_single_operator:
@@ -115,7 +122,7 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
     standing = await installation.lock(tx)
     proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:
-        raise NothingProposed("Nobody has proposed that sending begins.")
+        raise NothingProposed(code=ReleaseRefusal.NOTHING_PROPOSED)
     details = _details(proposed, proposed.reason)
     await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
     return Released(False, standing.epoch)
@@ -123,9 +130,9 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
 
 def _require_something(standing: Installation, scope: Scope) -> None:
     if scope is None and not standing.is_fenced:
-        raise Conflict("The installation is not fenced: there is nothing to release.")
+        raise Conflict(code=ReleaseRefusal.NOT_FENCED)
     if scope is not None and standing.epoch == 1:
-        raise Conflict("The installation was never restored: there is nothing to release.")
+        raise Conflict(code=ReleaseRefusal.NEVER_RESTORED)
 
 
 async def _propose(tx: Tx, terms: ReleaseTerms, evidence: str, *, actor: Actor, now: datetime) -> Proposal:

@@ -27,6 +27,7 @@ class Filter:
     search: str | None = None
     order_reference: str | None = None  # exactly
     idempotency_key: str | None = None  # that it was made with
+    is_refund: bool | None = None  # only by keyset pages: no rollup tells refunds from other payouts
     before: str | None = None  # an id: only what is older is on the page; the total is of all
 
     @property
@@ -106,10 +107,11 @@ def add_sort(where: Conditions, wanted: Filter) -> None:
     where.add("t.status = ANY({}::text[])", list(wanted.statuses) or None)
     where.add("t.type = {}", wanted.type)
     where.add("t.channel = {}", wanted.channel)
+    where.add("(t.refund_of IS NOT NULL) = {}", wanted.is_refund)
 
 
 def is_sorted(wanted: Filter) -> bool:
-    return any((wanted.statuses, wanted.type, wanted.channel))
+    return any((wanted.statuses, wanted.type, wanted.channel, wanted.is_refund is not None))
 
 
 def add_span(where: Conditions, wanted: Filter) -> None:

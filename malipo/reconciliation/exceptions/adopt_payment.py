@@ -30,6 +30,7 @@ from malipo.payments.store import adopted_payments, cases, idempotency_keys, tar
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.reconciliation.exceptions.lost_request import LostRequest, find_lost_request, require_new
+from malipo.reconciliation.exceptions.refusals import AdoptRefusal
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.store import payments
 
@@ -52,7 +53,7 @@ async def adopt(
     try:
         await status_writer.open_all(tx, [draft], wallets, now=now)
     except asyncpg.UniqueViolationError:
-        raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.") from None
+        raise Conflict(code=AdoptRefusal.REPEATED) from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
     submitted = Change(**key, cause=Cause.SUBMITTED)
     confirmed = Change(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
@@ -68,7 +69,7 @@ async def fee_of_lost(tx: Tx, lost: LostRequest) -> int:
     bands = (await tariffs.find(tx, [lost.merchant_id])).get((lost.merchant_id, lost.type, lost.channel), [])
     fee = fee_of(lost.amount, bands)
     if lost.type is Type.COLLECTION and fee >= lost.amount:
-        raise Invalid("The merchant's tariff takes all of it. Book the line instead.")
+        raise Invalid(code=AdoptRefusal.TARIFF)
     return fee
 
 
@@ -130,7 +131,7 @@ async def _note(
     if lost.idempotency_key is not None:
         key = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if not await idempotency_keys.insert(tx, key, idempotency_keys.ADOPTED, payment.id):
-            raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.")
+            raise Conflict(code=AdoptRefusal.REPEATED)
 
 
 # Undoes an adoption: the payment was not that merchant's. It is corrected as one that was not paid after all.

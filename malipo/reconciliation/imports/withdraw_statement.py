@@ -21,12 +21,13 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Code, Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_effects, withdrawals
 from malipo.reconciliation.imports.store import withdrawal_proposals as proposals
@@ -43,12 +44,20 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store import statements
 
 _LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
-ANSWERABLE = "You imported this file, or said how it is read: another operator agrees that it is withdrawn."
+
+
+class WithdrawRefusal(Code):
+    NO_SUCH = "withdraw_unknown"
+    ANSWERABLE = "withdraw_by_answerable"
+    DONE = "withdraw_done"
+    NOT_OF_STATEMENT = "withdraw_not_of_statement"
+    DECIDED = "withdraw_decided"
+    PROPOSED = "withdraw_proposed"
 
 
 class NoSuchStatement(Missing):
     def __init__(self, file_id: str) -> None:
-        super().__init__(f"There is no statement {file_id!r}. See: malipo statements list")
+        super().__init__(code=WithdrawRefusal.NO_SUCH, name=file_id)
 
 
 @dataclass(frozen=True)
@@ -146,7 +155,7 @@ class WithdrawStatements:
         if is_single_operator:
             await moved_alone.require_single_operator(tx, act)
         elif actor.name in answerable_for(file):
-            raise Forbidden(ANSWERABLE)
+            raise Forbidden(code=WithdrawRefusal.ANSWERABLE)
         else:
             for by in (decide.SYSTEM, *sorted(answerable_for(file))):
                 await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
@@ -296,7 +305,7 @@ def _proposal(
     now: datetime,
 ) -> Proposal:
     if file.withdrawn_at is not None:
-        raise Conflict("This statement was withdrawn.")
+        raise Conflict(code=WithdrawRefusal.DONE)
     return Proposal(
         id=ids.mint("stp_", now),
         action=act,
@@ -354,12 +363,9 @@ async def _find_booking(tx: Tx, booking_id: str) -> HouseBooking:
     if booking is None:
         raise house_bookings.NotBooked(booking_id)
     if booking.kind not in _LINE_KINDS or booking.file_id is None:
-        raise Invalid(
-            "Only the fees and sweeps of a statement are undone here. What was decided about one line is "
-            "undone by: malipo exceptions undo"
-        )
+        raise Invalid(code=WithdrawRefusal.NOT_OF_STATEMENT)
     if any(each.id == booking_id and each.is_undone for each in await withdrawals.find_bookings(tx, booking.file_id)):
-        raise house_bookings.AlreadyUndone(f"The booking {booking_id} was undone before.")
+        raise house_bookings.AlreadyUndone(booking_id)
     return booking
 
 
@@ -368,18 +374,12 @@ async def _require_undecided(tx: Tx, file: StatementFile) -> None:
     for them."""
     hindrances = await withdrawals.find_hindrances(tx, file)
     if hindrances.decided:
-        raise Conflict(
-            f"Operators have matched, booked or adopted {hindrances.decided} of its lines. Undo that first: malipo "
-            "exceptions undo"
-        )
+        raise Conflict(code=WithdrawRefusal.DECIDED, count=hindrances.decided)
     if hindrances.proposed:
-        raise Conflict(
-            f"{hindrances.proposed} exceptions of its lines, or of payments that it does not have, wait for a second "
-            "operator. Approve or reject them first."
-        )
+        raise Conflict(code=WithdrawRefusal.PROPOSED, count=hindrances.proposed)
 
 
 def _require(reason: str, actor: Actor) -> None:
     require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
-        raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
+        raise Invalid(code=ExceptionRefusal.REASON)

@@ -116,7 +116,7 @@ async def test_a_settlement_that_the_wallet_can_no_longer_bear_stays_on_the_list
     first, second = [await _propose(operator_pages, asha, f"NMB-{n}", 8000, Kind.SETTLEMENT) for n in (1, 2)]
     assert (await _decide(juma, "approve", first.id)).status == 303
     refused = await _decide(juma, "approve", second.id)
-    assert (refused.status, "does not hold enough" in refused.words) == (400, True)
+    assert (refused.status, "The wallet holds only TZS 2,000." in refused.words) == (400, True)
     assert "Settlement" in _row(refused, second)
     assert await operator_pages.available() == 2000
 

@@ -36,13 +36,15 @@ async def ask_to_approve(request: MerchantRequest) -> Response:
     for item in all_items:
         count, amount = by_channel.get(item.channel, (0, 0))
         by_channel[item.channel] = count + 1, amount + item.amount
+    names = await look_up_items(request, batch, all_items)
     return render.page(
         request,
         "merchant/batches/approve.html",
         batch=batch,
         wallet=found.wallet,
         by_channel=sorted(by_channel.items()),
-        other_names=await look_up_items(request, batch, all_items),
+        other_names=names.other_names,
+        unregistered=names.unregistered,
         largest=sorted(all_items, key=lambda item: (-item.amount, item.index))[:_LARGEST_SHOWN],
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Tx
@@ -26,12 +27,15 @@ async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
     if not any(request.parts.recipients.can_look_up(each.channel) for each in wanted):
         return
     checks = await _look_up(request, wanted)
-    names = {number: check.name for number, check in zip(asked, checks, strict=True) if not check.is_over_limit}
+    found = {number: check for number, check in zip(asked, checks, strict=True) if not check.is_over_limit}
+    names = {number: check.name for number, check in found.items()}
+    unregistered = [number for number, check in found.items() if check.is_registered is False]
+    barred = [number for number, check in found.items() if check.is_barred]
 
     async def act(tx: Tx) -> None:
         current = await drafts.lock(tx, draft.merchant_id, draft.person, draft.id)
         if current is not None:
-            await drafts.update(tx, with_names(current, names))
+            await drafts.update(tx, with_names(current, names, unregistered=unregistered, barred=barred))
 
     await request.parts.queries.write(act)
 
@@ -40,18 +44,28 @@ def _channel(line: SpreadsheetLine) -> Channel:
     return Channel(str(line.values["channel"]))
 
 
-async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[Item]) -> list[tuple[Item, str]]:
-    """The items whose number the network has under another name. Those that were not asked for lately are asked now."""
+class NamesOfItems(NamedTuple):
+    other_names: list[tuple[Item, str]]  # whose number the network has under another name
+    unregistered: list[Item]  # whose number has no account there
+
+
+async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[Item]) -> NamesOfItems:
+    """Those that were not asked for lately are asked now. That a number has no account is asked each time: it may have
+    got one."""
     now = request.parts.clock()
     old = [each for each in all_items if each.name_checked_at is None or each.name_checked_at < now - _STAYS_TRUE]
     found = {each.index: each.name_found for each in all_items}
+    unregistered: list[Item] = []
     if any(request.parts.recipients.can_look_up(each.channel) for each in old):
         checks = await _look_up(request, [Line(each.channel, each.phone) for each in old])
-        new = {item.index: check.name for item, check in zip(old, checks, strict=True) if check.checked_at is not None}
+        checked = [(item, check) for item, check in zip(old, checks, strict=True) if check.checked_at is not None]
+        unregistered = [item for item, check in checked if check.is_registered is False]
+        new = {item.index: check.name for item, check in checked if check.is_registered is not False}
         if new:
             await request.parts.queries.write(lambda tx: items.note_names(tx, batch, new, now=now))
         found |= new
-    return [(each, name) for each in all_items if (name := found[each.index]) and differs(each.name, name)]
+    other_names = [(each, name) for each in all_items if (name := found[each.index]) and differs(each.name, name)]
+    return NamesOfItems(other_names, unregistered)
 
 
 async def _look_up(request: MerchantRequest, lines: Sequence[Line]) -> list[NameCheck]:

@@ -15,7 +15,6 @@ from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.proposal_pages import may_be_alone
-from malipo.dashboard.operator.reconciliation import problem_sentences
 from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in, key_in
@@ -38,6 +37,7 @@ from malipo.reconciliation.matching.matching_summary import Summary, find_summar
 from malipo.reconciliation.statements.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.statements.store import listing as listing_store
 from malipo.reconciliation.statements.store.listing import KindSum, ListedFile, ListedLine
+from malipo.words.say import say
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
@@ -97,8 +97,8 @@ def _row(words: Words, listed: ListedFile) -> Row:
     uncovered = uncovered_before(listed.file, listed.before)
     return Row(
         listed.file,
-        [problem_sentences.told(words, each) for each in listed.file.problems],
-        None if uncovered is None else problem_sentences.told(words, uncovered),
+        [say(each, words) for each in listed.file.problems],
+        None if uncovered is None else say(uncovered, words),
     )
 
 
@@ -165,7 +165,7 @@ async def page(
         "operator/reconciliation/statement.html",
         status=status,
         file=file,
-        problems=[problem_sentences.told(request.words, each) for each in file.problems],
+        problems=[say(each, request.words) for each in file.problems],
         sums=found.sums,
         told=[] if summary is None else _told(request.words, summary),
         others=0 if summary is None else len(summary.files) - 1,

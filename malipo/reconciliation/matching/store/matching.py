@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict
+from malipo.errors import Code, Conflict
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
+
+
+class MatchingRefusal(Code):
+    UNDER_WAY = "matching_under_way"
 
 
 def keys_of(written: str) -> str:
@@ -231,7 +235,7 @@ async def lock(tx: Tx) -> None:
 async def lock_for_decision(tx: Tx) -> None:
     """Operators decide while nothing is matched. They are not kept waiting for a million lines."""
     if not await tx.fetchval("SELECT pg_try_advisory_xact_lock(hashtextextended('matching of statements', 0))"):
-        raise Conflict("Statements are being matched right now. Try again in a moment.")
+        raise Conflict(code=MatchingRefusal.UNDER_WAY)
 
 
 async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:

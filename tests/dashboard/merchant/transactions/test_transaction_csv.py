@@ -59,6 +59,7 @@ async def test_the_file_has_what_the_filters_leave_newest_first(shop: Transactio
         "endedAt": clock.iso(first.ended_at),
         "id": first.id,
         "orderReference": "'=A-1042",
+        "refundOf": "",
     }
 
 
