@@ -50,10 +50,10 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
     @property
     def booking(self) -> Booking | Transfer:
         if self.merchant_id is not None:
-            return Booking(bookings.Kind(self.kind), self.merchant_id, self.amount, self.bank_reference)
+            return Booking(bookings.BookingKind(self.kind), self.merchant_id, self.amount, self.bank_reference)
         assert self.channel is not None
         assert self.account is not None
-        return Transfer(transfers.Kind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
+        return Transfer(transfers.TransferKind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,7 @@ async def approve(
 ) -> ProposedBooking:
     """Agree with what another operator has proposed, and book it; `seen` is the code of what they were shown."""
     found = await lock_open(tx, id_or_reference)
-    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
-    decide.require_seen(seen, decide.code_of(found))
+    decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     proposed = proposed_booking(found)
     match proposed.booking:
         case Booking() as booking:
@@ -164,7 +163,7 @@ def act_of(booking: Booking | Transfer) -> Act:
 
 def action_of(kind: str) -> str:
     """What the audit log calls it."""
-    return f"float.{kind}" if kind in list(transfers.Kind) else f"wallet.{kind}"
+    return f"float.{kind}" if kind in list(transfers.TransferKind) else f"wallet.{kind}"
 
 
 async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from malipo_simulator.statements.account import ZONE, Entry, Statement, with_balances
+from malipo_simulator.statements.account import ZONE, Statement, StatementEntry, with_balances
 
 
 class Difference(StrEnum):
@@ -47,14 +47,14 @@ def with_differences(statement: Statement, differences: set[Difference]) -> Stat
     return statement
 
 
-def _payment(statement: Statement, nth: int) -> Entry | None:
+def _payment(statement: Statement, nth: int) -> StatementEntry | None:
     """The n-th payment from the end of the day, or the last there is."""
     payments = [each for each in statement.entries if each.kind in _PAYMENTS]
     return payments[max(len(payments) - nth, 0)] if payments else None
 
 
-def _changed(statement: Statement, entry: Entry | None, *instead: Entry) -> Statement:
-    entries: list[Entry] = []
+def _changed(statement: Statement, entry: StatementEntry | None, *instead: StatementEntry) -> Statement:
+    entries: list[StatementEntry] = []
     for each in statement.entries:
         entries += instead if each is entry else [each]
     return replace(statement, entries=entries)
@@ -85,7 +85,7 @@ def _reversed(statement: Statement) -> Statement:
     entry = _payment(statement, 4)
     if entry is None:
         return statement
-    back = Entry(
+    back = StatementEntry(
         at=min(entry.at + 60, _night(statement)),
         receipt=f"{entry.receipt}R",
         kind="reversal",
@@ -105,24 +105,26 @@ def _theirs_only(statement: Statement) -> Statement:
     at = _evening(statement)
     return _added(
         statement,
-        Entry(at=at, receipt=f"TO{statement.day:%y%m%d}", kind="collection", amount=4_321, phone="+255754999001"),
+        StatementEntry(
+            at=at, receipt=f"TO{statement.day:%y%m%d}", kind="collection", amount=4_321, phone="+255754999001"
+        ),
     )
 
 
 def _sweep(statement: Statement) -> Statement:
     at, receipt = _evening(statement) + 60, f"SW{statement.day:%y%m%d}"
-    away = Entry(at=at, receipt=receipt, kind="sweep", amount=-10_000)
+    away = StatementEntry(at=at, receipt=receipt, kind="sweep", amount=-10_000)
     return _added(statement, away, replace(away, at=at + 1, amount=10_000))
 
 
 def _bank(statement: Statement) -> Statement:
     at = _evening(statement) + 120
-    return _added(statement, Entry(at=at, receipt=f"BK{statement.day:%y%m%d}", kind="bank", amount=-25_000))
+    return _added(statement, StatementEntry(at=at, receipt=f"BK{statement.day:%y%m%d}", kind="bank", amount=-25_000))
 
 
 def _other(statement: Statement) -> Statement:
     at = _evening(statement) + 180
-    return _added(statement, Entry(at=at, receipt=f"PS{statement.day:%y%m%d}", kind="other", amount=777))
+    return _added(statement, StatementEntry(at=at, receipt=f"PS{statement.day:%y%m%d}", kind="other", amount=777))
 
 
 def _repeated(statement: Statement) -> Statement:
@@ -135,7 +137,9 @@ def _repeated(statement: Statement) -> Statement:
 
 def _failed(statement: Statement) -> Statement:
     at = _evening(statement) + 300
-    entry = Entry(at=at, receipt=f"FA{statement.day:%y%m%d}", kind="collection", amount=999, phone="+255754999003")
+    entry = StatementEntry(
+        at=at, receipt=f"FA{statement.day:%y%m%d}", kind="collection", amount=999, phone="+255754999003"
+    )
     return _added(statement, replace(entry, is_failed=True))
 
 
@@ -149,7 +153,7 @@ def _night(statement: Statement) -> float:
     return datetime.combine(statement.day, time(23, 59, 59), ZONE).timestamp()
 
 
-def _added(statement: Statement, *entries: Entry) -> Statement:
+def _added(statement: Statement, *entries: StatementEntry) -> Statement:
     return replace(statement, entries=sorted([*statement.entries, *entries], key=lambda each: each.at))
 
 

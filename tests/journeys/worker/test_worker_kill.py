@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from malipo.payments.claim_for_sending import Claim
+from malipo.payments.claim_for_sending import SendClaim
 from tests.conftest import create_database
 from tests.journeys.full_stack import a_worker, until
 from tests.journeys.worker.worker_stacks import a_home, until_dead, waits_for
@@ -216,7 +216,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
         await until_dead(worker)
     await home.end_leases()
 
-    claim = Claim(
+    claim = SendClaim(
         id="clm_next",
         connector="mpesa",
         pairs=home.service.networks.carried_by("mpesa"),
