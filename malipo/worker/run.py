@@ -69,7 +69,7 @@ async def serve(
     if not await _is_there_before(stop, database_url):
         return
     async with (
-        Database.opened(database_url, size=settings.database_pool, finds_by_key=True) as database,
+        Database.opened(database_url, size=settings.database_pool, finds_by_key=True, plans_once=True) as database,
         Database.opened(database_url, size=2) as slow_database,
     ):
         service = assemble(settings, database)

@@ -74,15 +74,17 @@ def dispatch_of(row: Row) -> Dispatch | None:
 
 
 async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject]:
-    """The payments that networks know by these keys, held until the commit, in the order of their ids."""
+    """The payments that networks know by these keys, held until the commit, in the order of their ids.
+
+    Keys come as one document: for each length of an array PostgreSQL would plan anew (decision 48).
+    """
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS}, {adopted_payments.receipts_of_adopted_sql("t")} AS adopted_receipts FROM transactions t
-        WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        WHERE (t.channel, t.network_key) IN (SELECT k ->> 0, k ->> 1 FROM json_array_elements($1) AS k)
         ORDER BY t.merchant_id, t.id FOR UPDATE
         """,
-        [channel for channel, _ in keys],
-        [key for _, key in keys],
+        _encode([*keys]).decode(),
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
     receipts = {(row["merchant_id"], row["id"]): tuple(row["adopted_receipts"]) for row in rows}
@@ -90,9 +92,9 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     rows = await tx.fetch(
         f"""
         SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d
-        WHERE (d.merchant_id, d.transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        WHERE (d.merchant_id, d.transaction_id) IN (SELECT k ->> 0, k ->> 1 FROM json_array_elements($1) AS k)
         """,
-        *columns_of(found),
+        _encode([*found]).decode(),
     )
     there = {(row["merchant_id"], row["transaction_id"]): dispatch_of(row) for row in rows}
     corrected = await corrections.find(tx, [key for key, each in found.items() if each.status.is_final])
