@@ -1,7 +1,8 @@
 """Group commit: callers who arrive together share one transaction.
 
-There is no timer. Callers that arrive during a commit wait, and share the next one. So a single caller is committed at
-once, and many callers share one flush to disk.
+Callers that arrive during a commit wait, and share the next one. So a single caller is committed at once, and many
+callers share one flush to disk. A group may pause between commits that follow one another, so that more callers share
+each: a commit costs as much processor time as about fifteen of its callers (decision 48).
 
 An act may run more than once for the same callers, so it must be safe to repeat: ids are generated before the first
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
@@ -78,9 +79,12 @@ class GroupCommit(Generic[_Ask, _Answer]):
         lanes: int = 1,
         most: int = MOST_CALLERS,
         needs_transaction: bool = True,
+        pause_seconds: float = 0.0,
         name: str = "",
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
+        self._pause_seconds = pause_seconds
+        self._may_begin_at = 0.0
         self._begin = database.begin if needs_transaction else database.read
         self._act = act
         self._patience = patience_seconds
@@ -129,7 +133,10 @@ class GroupCommit(Generic[_Ask, _Answer]):
         if tracing.active is not None:
             tracing.active.leave_work()
         try:
-            while callers := self._take_batch():
+            while self._waiting:
+                await self._pause()
+                if not (callers := self._take_batch()):
+                    break
                 try:
                     await self._run(callers)
                 except BaseException as error:
@@ -139,6 +146,14 @@ class GroupCommit(Generic[_Ask, _Answer]):
                         raise
         finally:
             self._idle += 1
+
+    async def _pause(self) -> None:
+        """Who comes after a pause waits for nothing, and neither does a full batch."""
+        if self._pause_seconds:
+            loop = asyncio.get_running_loop()
+            if len(self._waiting) < self._most and (left := self._may_begin_at - loop.time()) > 0:
+                await asyncio.sleep(left)
+            self._may_begin_at = loop.time() + self._pause_seconds
 
     def _take_batch(self) -> list[_Caller[_Ask, _Answer]]:
         callers: list[_Caller[_Ask, _Answer]] = []
@@ -263,6 +278,7 @@ class GroupCommits:
         most: int = MOST_CALLERS,
         least_patience_seconds: float = 0.0,
         needs_transaction: bool = True,
+        pause_seconds: float = 0.0,
     ) -> GroupCommit[_Ask, _Answer]:
         made = GroupCommit(
             self.database,
@@ -271,6 +287,7 @@ class GroupCommits:
             lanes=lanes,
             most=most,
             needs_transaction=needs_transaction,
+            pause_seconds=pause_seconds,
             name=name,
             observe=self._metrics.observer_of(name),
         )

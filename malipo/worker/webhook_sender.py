@@ -24,7 +24,7 @@ from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
 from malipo.webhooks.webhooks import WEBHOOKS_TOPIC
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
+from malipo.worker.poll_loop import LOOK_SECONDS, PAUSE_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
 
 Mark = Callable[[str], None]
@@ -80,9 +80,13 @@ class WebhookSender:
             self._due.set()
 
     async def run(self, loops: LoopHealth) -> None:
-        seconds = self._step_seconds
+        seconds, pause = self._step_seconds, PAUSE_SECONDS
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_forever("fan_out", self._fan_out, self._to_fan_out, seconds=seconds, loops=loops))
+            group.create_task(
+                run_forever(
+                    "fan_out", self._fan_out, self._to_fan_out, seconds=seconds, pause_seconds=pause, loops=loops
+                )
+            )
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds, loops=loops))
 
     async def finish(self, *, seconds: float) -> None:
