@@ -12,7 +12,7 @@ from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import NetworkCalls
-from malipo.worker.poll_loop import run_forever, step_seconds
+from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever, step_seconds
 
 _FOLLOW_UP_SHARE = 4
 
@@ -39,7 +39,13 @@ class NetworkQuerier:
         """Until cancelled. After an error it is tried again: a querier never ends by itself."""
         seconds = step_seconds(self._settings)
         await run_forever(
-            "ask", self._query_due, self._calls.may_begin, seconds=seconds, loops=loops, route=self._connector.name
+            "ask",
+            self._query_due,
+            self._calls.may_begin,
+            seconds=seconds,
+            look_seconds=RARE_LOOK_SECONDS,
+            loops=loops,
+            route=self._connector.name,
         )
 
     async def finish(self, *, seconds: float) -> None:

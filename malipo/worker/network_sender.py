@@ -13,9 +13,10 @@ from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.settings import Settings
+from malipo.worker.due_work import resend_topic
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import START_SECONDS, NetworkCalls
-from malipo.worker.poll_loop import PAUSE_SECONDS, run_forever, step_seconds
+from malipo.worker.poll_loop import PAUSE_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 
 
 class NetworkSender:
@@ -38,7 +39,7 @@ class NetworkSender:
 
     def wake(self, topic: str) -> None:
         """A notification came."""
-        if topic in ("", *self._channels):
+        if topic in ("", *self._channels, resend_topic(self._connector.name)):
             self._calls.may_begin.set()
 
     async def run(self, loops: LoopHealth) -> None:
@@ -50,6 +51,7 @@ class NetworkSender:
             self._calls.may_begin,
             seconds=seconds,
             pause_seconds=PAUSE_SECONDS,
+            look_seconds=RARE_LOOK_SECONDS,
             loops=loops,
             route=self._connector.name,
         )

@@ -14,6 +14,8 @@ from malipo.worker.loop_health import LoopHealth
 Step = Callable[[], Coroutine[Any, Any, bool]]
 
 LOOK_SECONDS = 1.0
+# Of a loop that is also woken when something is due (`due_work.py`).
+RARE_LOOK_SECONDS = 15.0
 # Between steps that are notified of all the time (decision 48).
 PAUSE_SECONDS = 0.05
 # A step without a timeout of its own: longer than it ever takes.
@@ -34,6 +36,7 @@ async def run_forever(
     *,
     seconds: float | None,
     pause_seconds: float = 0.0,
+    look_seconds: float = LOOK_SECONDS,
     loops: LoopHealth | None = None,
     **where: str,
 ) -> None:
@@ -48,7 +51,7 @@ async def run_forever(
     """
     loops = loops or LoopHealth()
     name = " ".join([what, *where.values()])
-    turned = loops.begin(name, step_seconds=(seconds or _UNLIMITED_SECONDS) + LOOK_SECONDS)
+    turned = loops.begin(name, step_seconds=(seconds or _UNLIMITED_SECONDS) + look_seconds)
     try:
         while True:
             turned()
@@ -61,7 +64,7 @@ async def run_forever(
                 if loops.note_blocked(name, str(error)):
                     log.error("worker.blocked", None, step=what, message=str(error), **where)
             if not is_more:
-                await _rest(notifier, until=next_at)
+                await _rest(notifier, look_seconds, until=next_at)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # It was told to. A loop that ends otherwise is stuck.
@@ -100,13 +103,13 @@ async def _result_of(begun: asyncio.Future[bool]) -> bool:
     return begun.result()
 
 
-async def _rest(notifier: asyncio.Event | None, *, until: float) -> None:
+async def _rest(notifier: asyncio.Event | None, look_seconds: float, *, until: float) -> None:
     """Until a notification comes, or a timeout, because notifications can be lost; and not before a time."""
     if notifier is None:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(look_seconds)
         return
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(look_seconds):
             await notifier.wait()
     except TimeoutError:
         pass

@@ -273,6 +273,40 @@ _MAY_BE_SENT = f"""
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
+class Due(NamedTuple):
+    """For which channels and connectors something is due."""
+
+    channels: list[str]  # of payments that wait to be sent for the first time
+    to_send_again: list[str]
+    to_query: list[str]
+
+
+async def find_due(connection: Conn, routes: Collection[tuple[Channel, Type]], connectors: Collection[str]) -> Due:
+    """Whether it may be claimed is not looked at. Whoever must be queried first may be any connector's."""
+    row = await connection.fetchrow(
+        """
+        SELECT ARRAY(SELECT DISTINCT channel FROM unnest($1::text[], $2::text[]) AS route (channel, type)
+                     WHERE EXISTS (SELECT FROM dispatches d WHERE d.channel = route.channel AND d.type = route.type
+                                   AND d.connector IS NULL AND d.due_at <= now())),
+               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                     WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
+                                   AND due_at <= now() AND next_action = 'send')),
+               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                     WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
+                                   AND due_at <= now() AND next_action <> 'send')
+                        OR EXISTS (SELECT FROM dispatches WHERE connector = name AND is_follow_up
+                                   AND due_at <= now())
+                        OR EXISTS (SELECT FROM dispatches WHERE is_asked_first AND connector IS NULL
+                                   AND due_at <= now()))
+        """,
+        [channel for channel, _ in routes],
+        [type_ for _, type_ in routes],
+        [*connectors],
+    )
+    assert row is not None
+    return Due(*row.values())
+
+
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
     """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting.
 
