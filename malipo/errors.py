@@ -15,24 +15,61 @@
 
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
 in `api/errors.py`.
+
+A refusal that the API never answers has a code and values, and no sentence: the sentences are in `malipo/words`, and
+each door (a page, the terminal) says them in its language. One that the API answers has its sentence with it, since
+that is a part of the contract; pages have a sentence of their own for its code, in `dashboard/form_errors.py`. See
+docs/decisions/0049-codes-inside-sentences-at-the-doors.md.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 Details = Mapping[str, Sequence[str]]
 
 
+class Code(StrEnum):
+    """Codes of a room, each with a sentence in `malipo/words`. A code is unique in all rooms."""
+
+
+@dataclass(frozen=True, init=False)
+class Problem:
+    """Something that is wrong: its code, and the values that belong into the sentence of that code."""
+
+    code: Code
+    values: Mapping[str, object]
+
+    def __init__(self, code: Code, /, **values: object) -> None:
+        object.__setattr__(self, "code", code)
+        object.__setattr__(self, "values", values)
+
+
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, and only sometimes raised.
-    """A sentence for the merchant's developer, and a code for their program."""
+    """A code, and the values of its sentence; of the API, a sentence for the merchant's developer."""
 
     code = "refused"
 
-    def __init__(self, message: str, *, code: str | None = None, details: Details | None = None) -> None:
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        details: Details | None = None,
+        problems: Sequence[Problem] = (),  # one by one, what led to it
+        **values: object,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.details = details
+        self.problems = tuple(problems)
+        self.values = values
         if code is not None:
             self.code = code
+
+    def __str__(self) -> str:
+        """For logs and tracebacks."""
+        return self.message or " ".join([self.code, *(f"{name}={value!r}" for name, value in self.values.items())])
 
 
 class Invalid(Refusal):

@@ -23,6 +23,7 @@ from malipo.errors import (
     Unauthorized,
     Unavailable,
 )
+from malipo.words.say import say
 
 
 class TooLarge(Refusal):
@@ -70,7 +71,7 @@ def _refused(refusal: Refusal) -> Response:
         headers["WWW-Authenticate"] = refusal.scheme
     if isinstance(refusal, TooMany):
         headers["Retry-After"] = str(refusal.retry_after_seconds)
-    return response(status, refusal.code, refusal.message, details=refusal.details, headers=headers)
+    return response(status, refusal.code, say(refusal), details=refusal.details, headers=headers)
 
 
 def response(

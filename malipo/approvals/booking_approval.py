@@ -19,9 +19,9 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Missing, Refusal
+from malipo.errors import Code, Conflict, Missing, Refusal
 from malipo.ledger import bookings, house_bookings, transfers
-from malipo.ledger.bookings import Booking, ReferenceReused
+from malipo.ledger.bookings import Booking, BookingRefusal, ReferenceReused
 from malipo.ledger.store import wallets
 from malipo.ledger.transfers import Transfer
 
@@ -50,10 +50,10 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
     @property
     def booking(self) -> Booking | Transfer:
         if self.merchant_id is not None:
-            return Booking(bookings.Kind(self.kind), self.merchant_id, self.amount, self.bank_reference)
+            return Booking(bookings.BookingKind(self.kind), self.merchant_id, self.amount, self.bank_reference)
         assert self.channel is not None
         assert self.account is not None
-        return Transfer(transfers.Kind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
+        return Transfer(transfers.TransferKind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +62,24 @@ class Requested:
     proposal: ProposedBooking | None  # while it waits for another operator
 
 
+class BookingApprovalRefusal(Code):
+    NOT_PROPOSED = "booking_not_proposed"
+    SEVERAL = "booking_several_proposed"
+    APPROVED = "booking_approved"
+    REJECTED = "booking_rejected"
+
+
 class NotOpen(Conflict):
     """It was decided already."""
 
 
 class NotProposed(Missing):
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"Nothing is proposed with the reference or id {name!r}. See: malipo wallet pending, malipo floats pending"
-        )
+        super().__init__(code=BookingApprovalRefusal.NOT_PROPOSED, name=name)
 
 
 class SeveralProposed(Refusal):
-    code = "ambiguous"
+    """The reference does not tell which is meant."""
 
 
 async def request(
@@ -124,8 +129,7 @@ async def approve(
 ) -> ProposedBooking:
     """Agree with what another operator has proposed, and book it; `seen` is the code of what they were shown."""
     found = await lock_open(tx, id_or_reference)
-    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
-    decide.require_seen(seen, decide.code_of(found))
+    decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     proposed = proposed_booking(found)
     match proposed.booking:
         case Booking() as booking:
@@ -159,15 +163,14 @@ def act_of(booking: Booking | Transfer) -> Act:
 
 def action_of(kind: str) -> str:
     """What the audit log calls it."""
-    return f"float.{kind}" if kind in list(transfers.Kind) else f"wallet.{kind}"
+    return f"float.{kind}" if kind in list(transfers.TransferKind) else f"wallet.{kind}"
 
 
 async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:
     """The open proposal of this booking. The same reference for anything else is a conflict."""
     for each in await proposals.lock_open(tx, [act_of(booking)], booking.bank_reference):
         if proposed_booking(each).booking != booking:
-            what = "transfer" if isinstance(booking, Transfer) else "merchant or amount"
-            raise ReferenceReused(f"The reference {booking.bank_reference!r} is already proposed for another {what}.")
+            raise ReferenceReused(code=BookingRefusal.PROPOSED_OTHERWISE, reference=booking.bank_reference)
         return proposed_booking(each)
     return None
 
@@ -236,11 +239,12 @@ async def lock_open(tx: Tx, id_or_reference: str) -> Proposal:
             ended = await find(tx, BOOKINGS, id_or_reference)
             if not ended:
                 raise NotProposed(id_or_reference)
-            how = "approved" if ended[-1].is_approved else "rejected"
-            raise NotOpen(f"It was already {how} by {ended[-1].decided_by}; nothing has changed.")
+            is_approved = ended[-1].is_approved
+            code = BookingApprovalRefusal.APPROVED if is_approved else BookingApprovalRefusal.REJECTED
+            raise NotOpen(code=code, by=ended[-1].decided_by)
         case several:
-            found = ", ".join(each.id for each in several)
-            raise SeveralProposed(f"Several are proposed with the reference {id_or_reference!r}: {found}. Give the id.")
+            found = [each.id for each in several]
+            raise SeveralProposed(code=BookingApprovalRefusal.SEVERAL, reference=id_or_reference, ids=found)
 
 
 def _details(booking: Booking | Transfer | ProposedBooking) -> dict[str, Any]:

@@ -7,7 +7,7 @@ operator alone may do the same below the amount.
 
 import base64
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 
 import msgspec
@@ -17,15 +17,18 @@ from malipo.approvals.acts import Act
 from malipo.approvals.moved_alone import require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Code, Conflict, Missing
 from malipo.operators import vouching
 
 _CODE_LENGTH = 10  # 50 bits
-SYSTEM = "malipo"  # who decided, where no operator had to
-CHANGED = "What waits has changed since you saw it. Look again."
-NOTHING_PROPOSED = "Nobody has proposed anything about it."
+
+
+class ApprovalRefusal(Code):
+    CHANGED = "approval_changed"
+    NOTHING_PROPOSED = "approval_nothing_proposed"
+    ALREADY_PROPOSED = "approval_already_proposed"
 
 
 class AlreadyProposed(Conflict):
@@ -33,8 +36,7 @@ class AlreadyProposed(Conflict):
 
 
 class NothingProposed(Missing):
-    def __init__(self, sentence: str = NOTHING_PROPOSED) -> None:
-        super().__init__(sentence)
+    code = ApprovalRefusal.NOTHING_PROPOSED
 
 
 async def propose(
@@ -61,17 +63,26 @@ async def propose(
 async def require_none_open(tx: Tx, acts: Collection[Act], subject: str) -> None:
     """Also of who could do it alone: what waits is decided first."""
     for earlier in await store.lock_open(tx, acts, subject):
-        raise AlreadyProposed(
-            f"{earlier.requested_by} has proposed it already: another operator approves or rejects that."
-        )
+        raise AlreadyProposed(code=ApprovalRefusal.ALREADY_PROPOSED, by=earlier.requested_by)
 
 
 async def approve(
-    tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime, is_single_operator: bool = False
+    tx: Tx,
+    proposal: Proposal,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    shown: Callable[[], Awaitable[str]] | None = None,
+    is_single_operator: bool = False,
 ) -> Proposal:
     """Agree with what another operator has proposed, or what one has, as the only operator. The caller has locked the
     proposal, and does it in this transaction. As it is decided, it says whether one has decided alone: not about what
-    an operator has proposed who has left since then."""
+    an operator has proposed who has left since then.
+
+    `seen` is the code of what the approver was shown, if the caller has not compared it. `shown` reads what would be
+    shown now, where an act shows more than the proposal. Nothing is stored before both are the same.
+    """
     require_operator(actor)
     is_alone = False
     if is_single_operator:
@@ -79,6 +90,8 @@ async def approve(
         is_alone = not await vouching.are_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     else:
         await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+    if seen is not None:
+        require_seen(seen, code_of(proposal) if shown is None else await shown())
     return await _end(tx, proposal, actor.name, True, now=now, is_single_operator=is_alone)
 
 
@@ -94,14 +107,14 @@ async def reject(
 
 async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposal:
     """What it is about is gone, or was decided in another way."""
-    return await _end(tx, proposal, SYSTEM, False, now=now)
+    return await _end(tx, proposal, SYSTEM_NAME, False, now=now)
 
 
-async def lock_open(tx: Tx, acts: Collection[Act], subject: str, sentence: str = NOTHING_PROPOSED) -> Proposal:
+async def lock_open(tx: Tx, acts: Collection[Act], subject: str, nothing: NothingProposed | None = None) -> Proposal:
     """The one that is open about it, held until the commit."""
     if found := await store.lock_open(tx, acts, subject):
         return found[-1]
-    raise NothingProposed(sentence)
+    raise nothing or NothingProposed()
 
 
 def encode(terms: object) -> str:
@@ -122,10 +135,10 @@ def code_of(proposal: Proposal, *shown: object) -> str:
     return base64.b32encode(hashlib.sha256(whole).digest()).decode().lower()[:_CODE_LENGTH]
 
 
-def require_seen(seen: str | None, shown: str, sentence: str = CHANGED) -> None:
+def require_seen(seen: str | None, shown: str, changed: Conflict | None = None) -> None:
     """Refuse who has seen something else than what would be shown now. None: the caller has compared it."""
     if seen not in (None, shown):
-        raise Conflict(sentence)
+        raise changed or Conflict(code=ApprovalRefusal.CHANGED)
 
 
 async def _end(

@@ -11,17 +11,21 @@ import msgspec
 from malipo import ids, money
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
+from malipo.errors import Code
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import PAYING, Environment, NewKey, Permission, address_range_of
 
-NOTHING_WAITS = "No API key of this merchant waits for a second operator."
+
+class KeyApprovalRefusal(Code):
+    NOTHING_WAITS = "key_nothing_waits"
 
 
 class KeyTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,8 +91,7 @@ async def approve(
 ) -> NewKey:
     """Agree with what another operator has proposed, and make it; `seen` is the code of what they were shown."""
     found = await lock_open(tx, merchant_id)
-    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
-    decide.require_seen(seen, decide.code_of(found))
+    decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     noted = {"proposed_by": found.requested_by} | audit_log.alone(decided.is_single_operator)
     return await _make(tx, merchant_id, found.terms_as(KeyTerms), noted, actor=actor, now=now)
 
@@ -101,7 +104,9 @@ async def reject(tx: Tx, merchant_id: str, *, actor: Actor, now: datetime) -> Pr
 
 
 async def lock_open(tx: Tx, merchant_id: str) -> Proposal:
-    return await decide.lock_open(tx, [Act.MAKE_PAYING_KEY], merchant_id, NOTHING_WAITS)
+    return await decide.lock_open(
+        tx, [Act.MAKE_PAYING_KEY], merchant_id, NothingProposed(code=KeyApprovalRefusal.NOTHING_WAITS)
+    )
 
 
 async def find_wallet(connection: Conn, merchant_id: str) -> Wallet:
@@ -116,7 +121,7 @@ async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, ac
         subject=merchant_id,
         amount=amount,
         terms=decide.encode(terms),
-        reason=f"An API key that pays out, {money.display(amount)} today: malipo key approve {merchant_id}",
+        reason=f"An API key that pays out, {money.display(amount)} today",
         requested_by=actor.name,
         requested_at=now,
     )

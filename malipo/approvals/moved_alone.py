@@ -9,12 +9,15 @@ from malipo.approvals.acts import ACTS, COUNTED, Act
 from malipo.approvals.acts import takes_two as rule_takes_two
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Forbidden
+from malipo.errors import Code, Forbidden
 from malipo.operators import store as operators
 from malipo.operators import vouching
 
-NOT_ALONE = "There is more than one operator, so it takes two of them."
-ALWAYS_TWO = "This always takes two operators."
+
+class OperatorRefusal(Code):
+    NOT_ALONE = "operators_not_alone"
+    ALWAYS_TWO = "operators_always_two"
+    LOGGED_IN = "operator_logged_in"
 
 
 async def lock(tx: Tx, *names: str) -> None:
@@ -85,12 +88,12 @@ async def would_take_two(
 async def require_single_operator(tx: Tx, act: Act) -> None:
     """With --alone: only where nobody else could agree."""
     if not ACTS[act].may_be_alone:
-        raise Forbidden(ALWAYS_TWO)
+        raise Forbidden(code=OperatorRefusal.ALWAYS_TWO)
     if await operators.count(tx) > 1:
-        raise Forbidden(NOT_ALONE)
+        raise Forbidden(code=OperatorRefusal.NOT_ALONE)
 
 
 def require_operator(actor: Actor) -> None:
     """Without names it cannot be told that two operators are two."""
     if not actor.is_operator:
-        raise Forbidden("This takes an operator who is logged in: malipo operators login")
+        raise Forbidden(code=OperatorRefusal.LOGGED_IN)

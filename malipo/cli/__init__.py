@@ -140,8 +140,12 @@ def _add_to_environment(file: str | None) -> None:
 
 def _why_refused(refusal: Refusal) -> list[str]:
     """Of a mistake in fields, what is wrong with each; of anything else, first what is refused and what to do."""
+    from malipo.cli.hints import say_with_hint
+
     told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
-    return told if told and isinstance(refusal, Invalid) else [refusal.message, *told]
+    if told and isinstance(refusal, Invalid):
+        return told
+    return [say_with_hint(refusal), *told, *map(say_with_hint, refusal.problems)]
 
 
 def _settings(command: str | None) -> Settings:

@@ -9,6 +9,7 @@ import socket
 from datetime import datetime
 from ipaddress import ip_address
 
+from malipo.approvals.moved_alone import OperatorRefusal
 from malipo.audit_log import actor as actors
 from malipo.audit_log.actor import Actor
 from malipo.cli import session_file
@@ -17,12 +18,12 @@ from malipo.db import Conn, Tx
 from malipo.errors import Unauthorized
 from malipo.operators import store as operators
 from malipo.operators.command_line_session import command_line_session
-from malipo.operators.store import Session
+from malipo.operators.store import OperatorSession
 from malipo.settings import Settings
 
 
 class NotLoggedIn(Unauthorized):
-    code = "operator_unknown"
+    """Nobody is logged in at this terminal."""
 
 
 async def find_actor(tx: Tx, settings: Settings, authority: Authority, *, now: datetime) -> Actor:
@@ -33,11 +34,11 @@ async def find_actor(tx: Tx, settings: Settings, authority: Authority, *, now: d
         return actors.operator_at(session.operator.name, origin(), os_user=os_user())
     is_installing = authority is Authority.INSTALLER and not await operators.has_any_password(tx)
     if authority is not Authority.MACHINE and not is_installing:
-        raise NotLoggedIn("This takes an operator who is logged in: malipo operators login")
+        raise NotLoggedIn(code=OperatorRefusal.LOGGED_IN)
     return Actor(f"user {_login_name()}", origin(), os_user())
 
 
-async def find_session(connection: Conn, settings: Settings, *, now: datetime) -> Session | None:
+async def find_session(connection: Conn, settings: Settings, *, now: datetime) -> OperatorSession | None:
     """The session of this user's file, unless it has ended."""
     secret = session_file.read(session_file.path_of(settings))
     if not secret:

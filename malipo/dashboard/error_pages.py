@@ -10,6 +10,8 @@ from malipo.dashboard import render
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.csrf import ForgedForm
 from malipo.dashboard.form_errors import SENTENCES as SPOKEN
+from malipo.dashboard.form_errors import of_refusal
+from malipo.dashboard.language import Translator
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
 from malipo.restore.state import Closed
@@ -45,12 +47,12 @@ class NotAllowed(Forbidden):
 
 
 def page_for(request: BrowserRequest, error: Exception) -> Response:
-    status, sentence = _meaning(error)
+    words = request.words
+    status, sentence = _meaning(words, error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("dashboard.broke", error)
-    words = request.words
     response = render.page(
-        request, "error.html", status=status, code=int(status), title=words(_TITLES[status]), sentence=words(sentence)
+        request, "error.html", status=status, code=int(status), title=words(_TITLES[status]), sentence=sentence
     )
     if isinstance(error, TooMany | Unavailable):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
@@ -59,27 +61,27 @@ def page_for(request: BrowserRequest, error: Exception) -> Response:
     return response
 
 
-def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
+def _meaning(words: Translator, error: Exception) -> tuple[HTTPStatus, str]:
     match error:
         case Missing() | HTTPException(status_code=404):
-            return HTTPStatus.NOT_FOUND, _NOTHING
+            return HTTPStatus.NOT_FOUND, words(_NOTHING)
         case HTTPException(status_code=405):
-            return HTTPStatus.METHOD_NOT_ALLOWED, _WRONG_WAY
+            return HTTPStatus.METHOD_NOT_ALLOWED, words(_WRONG_WAY)
         case Forbidden():
-            return HTTPStatus.FORBIDDEN, error.message
+            return HTTPStatus.FORBIDDEN, of_refusal(words, error)
         case BodyTooSlow():
-            return HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW
+            return HTTPStatus.REQUEST_TIMEOUT, words(_TOO_SLOW)
         case OwnFileBeingRead():
-            return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN[error.spoken]
+            return HTTPStatus.TOO_MANY_REQUESTS, words(SPOKEN[error.spoken])
         case FilesBeingRead():
-            return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.spoken]
+            return HTTPStatus.SERVICE_UNAVAILABLE, words(SPOKEN[error.spoken])
         case TooMany():
-            return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
+            return HTTPStatus.TOO_MANY_REQUESTS, of_refusal(words, error)
         case Refusal():
-            return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
+            return HTTPStatus.BAD_REQUEST, of_refusal(words, error)
         case Closed() | QueryTimeout():
-            return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.code]
+            return HTTPStatus.SERVICE_UNAVAILABLE, words(SPOKEN[error.code])
         case Unavailable() | ConnectionLost() | Contention():
-            return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW
+            return HTTPStatus.SERVICE_UNAVAILABLE, words(_NOT_NOW)
         case _:
-            return HTTPStatus.INTERNAL_SERVER_ERROR, _OURS
+            return HTTPStatus.INTERNAL_SERVER_ERROR, words(_OURS)

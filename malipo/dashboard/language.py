@@ -28,14 +28,14 @@ def catalogue(language: Language) -> dict[str, str]:
         return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id and each.string}
 
 
-class Words:
+class Translator:
     """The texts of one language."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
         self._catalogue = catalogue(language)
 
-    def __call__(self, words: str, **values: object) -> str:
+    def __call__(self, words: str, /, **values: object) -> str:
         said = self._catalogue.get(words, words)
         return said.format(**values) if values else said
 

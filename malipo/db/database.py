@@ -20,7 +20,7 @@ from malipo.db.transaction import Conn, PooledConnection
 # scan a short or a new table as a whole, and would keep that plan when the table has grown.
 _BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 # The worker runs the same few statements all the time. PostgreSQL would plan a claim anew each time, since it guesses
-# that the plan for these values is cheaper by more than that takes: 1.5 ms, more than the claim itself (decision 48).
+# that the plan for these values is cheaper by more than that takes: 1.5 ms, more than the claim itself (decision 51).
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
 
 # A setting that only we know: who finds it has the session that was asked for.

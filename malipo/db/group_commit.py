@@ -2,7 +2,7 @@
 
 Callers that arrive during a commit wait, and share the next one. So a single caller is committed at once, and many
 callers share one flush to disk. A group may pause between commits that follow one another, so that more callers share
-each: a commit costs as much processor time as about fifteen of its callers (decision 48).
+each: a commit costs as much processor time as about fifteen of its callers (decision 51).
 
 An act may run more than once for the same callers, so it must be safe to repeat: ids are generated before the first
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
@@ -40,7 +40,7 @@ _SWEEP_SECONDS = 0.5
 _STUCK_SECONDS = 1.0
 
 
-class Act(Protocol[Ask, Answer]):
+class GroupAct(Protocol[Ask, Answer]):
     """What is done for many at once: one answer for each ask, in the same order."""
 
     def __call__(self, tx: Tx, asks: Sequence[Ask], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
@@ -73,7 +73,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
     def __init__(
         self,
         database: Database,
-        act: Act[_Ask, _Answer],
+        act: GroupAct[_Ask, _Answer],
         *,
         patience_seconds: float,
         lanes: int = 1,
@@ -272,7 +272,7 @@ class GroupCommits:
     def group(
         self,
         name: str,
-        act: Act[_Ask, _Answer],
+        act: GroupAct[_Ask, _Answer],
         *,
         lanes: int = 1,
         most: int = MOST_CALLERS,

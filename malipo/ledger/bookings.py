@@ -6,21 +6,21 @@ from enum import StrEnum
 
 from malipo import ids, money
 from malipo.db import Tx
-from malipo.errors import Conflict, Refusal
+from malipo.errors import Code, Conflict, Refusal
 from malipo.ledger.accounts import Account, Move, Posting, Step, Wallet
 from malipo.ledger.store import wallets as store
 
 ID_PREFIX = "bok_"
 
 
-class Kind(StrEnum):
+class BookingKind(StrEnum):
     TOP_UP = "top_up"  # the merchant's money arrived at the bank
     SETTLEMENT = "settlement"  # we sent the merchant their money from the bank
 
 
 _BETWEEN = {
-    Kind.TOP_UP: (Account.BANK, Account.WALLET),
-    Kind.SETTLEMENT: (Account.WALLET, Account.BANK),
+    BookingKind.TOP_UP: (Account.BANK, Account.WALLET),
+    BookingKind.SETTLEMENT: (Account.WALLET, Account.BANK),
 }
 
 
@@ -28,7 +28,7 @@ _BETWEEN = {
 class Booking:
     """A transfer at the bank. It is identified by its kind and its bank reference."""
 
-    kind: Kind
+    kind: BookingKind
     merchant_id: str
     amount: int
     bank_reference: str
@@ -43,15 +43,24 @@ class Booking:
         return [Move(source, target, self.amount)]
 
 
+class BookingRefusal(Code):
+    PROPOSED = "reference_proposed"
+    PROPOSED_OTHERWISE = "reference_proposed_otherwise"
+    BOOKED_OTHERWISE = "reference_booked_otherwise"
+    BOOKED_WITHOUT_PROPOSAL = "reference_booked_without_proposal"
+    WALLET_TOO_LOW = "wallet_too_low"
+    WALLET_OWES = "wallet_owes"
+
+
 class ReferenceReused(Conflict):
-    code = "reference_reused"
+    """The bank's reference is that of another booking."""
 
 
 class WalletTooLow(Refusal):
-    code = "insufficient_balance"
+    """The wallet does not hold enough."""
 
 
-async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
+async def book(tx: Tx, kind: BookingKind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
     """Whether it was booked now. False: it was booked before, and nothing has changed.
 
     It is booked at once, whatever the amount. Operators use `malipo/approvals/booking_approval.py`.
@@ -59,16 +68,14 @@ async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: 
     booking = Booking(kind, merchant_id, amount, reference)
     await store.lock_booking(tx, kind, reference)
     if await store.is_booking_proposed(tx, kind, reference):
-        raise ReferenceReused(f"The reference {reference!r} is proposed, and waits for another operator.")
+        raise ReferenceReused(code=BookingRefusal.PROPOSED, reference=reference)
     return await _book(tx, ids.mint(ID_PREFIX, now), booking, now=now)
 
 
 async def book_proposed(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> None:
     """Book what another operator has approved, under the proposal's own id."""
     if not await _book(tx, booking_id, booking, now=now):
-        raise Conflict(
-            f"The reference {booking.bank_reference!r} was booked without its proposal, which can be rejected."
-        )
+        raise Conflict(code=BookingRefusal.BOOKED_WITHOUT_PROPOSAL, reference=booking.bank_reference)
 
 
 async def is_booked(tx: Tx, booking: Booking) -> bool:
@@ -76,9 +83,7 @@ async def is_booked(tx: Tx, booking: Booking) -> bool:
     if (booked := await store.find_booking(tx, booking.kind, booking.bank_reference)) is None:
         return False
     if booked != (booking.merchant_id, booking.amount):
-        raise ReferenceReused(
-            f"The reference {booking.bank_reference!r} was already booked for another merchant or amount."
-        )
+        raise ReferenceReused(code=BookingRefusal.BOOKED_OTHERWISE, reference=booking.bank_reference)
     return True
 
 
@@ -107,11 +112,13 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
 async def _lock_wallet(tx: Tx, booking: Booking) -> dict[str, Wallet]:
     """The wallet, if it can pay the booking. What it owes after corrections cannot be settled to the merchant."""
     wallets = await store.lock(tx, [booking.merchant_id])
-    if booking.kind is Kind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
-        raise WalletTooLow(_too_low(wallets[booking.merchant_id]))
+    if booking.kind is BookingKind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
+        raise _too_low(wallets[booking.merchant_id])
     return wallets
 
 
-def _too_low(wallet: Wallet) -> str:
-    held = f"The wallet holds only {money.display(wallet.available)}"
-    return f"{held}, of which {money.display(wallet.owed)} is owed." if wallet.owed else f"{held}."
+def _too_low(wallet: Wallet) -> WalletTooLow:
+    held = money.display(wallet.available)
+    if wallet.owed:
+        return WalletTooLow(code=BookingRefusal.WALLET_OWES, held=held, owed=money.display(wallet.owed))
+    return WalletTooLow(code=BookingRefusal.WALLET_TOO_LOW, held=held)

@@ -15,8 +15,9 @@ from enum import StrEnum
 import msgspec
 
 from malipo import ids, money
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Code, Conflict, Missing
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.store import house_bookings as store
 from malipo.ledger.store.closed_days import first_open_day as find_first_open_day
@@ -24,7 +25,7 @@ from malipo.ledger.store.closed_days import first_open_day as find_first_open_da
 ID_PREFIX = "hbk_"
 
 
-class Kind(StrEnum):
+class HouseBookingKind(StrEnum):
     BANK_TRANSFER = "bank_transfer"  # between a network and the bank, by an operator
     NETWORK_FEE = "network_fee"  # what the network took for itself
     SWEEP = "sweep"  # between accounts at the network
@@ -35,16 +36,16 @@ class Kind(StrEnum):
 
 _ACCOUNTS = frozenset(Account) - {Account.WALLET, Account.IN_FLIGHT}
 _OTHER_END = {
-    Kind.BANK_TRANSFER: Account.BANK,
-    Kind.NETWORK_FEE: Account.NETWORK_FEES,
-    Kind.SWEEP: Account.SUSPENSE,
-    Kind.ROUNDING: Account.ROUNDING,
+    HouseBookingKind.BANK_TRANSFER: Account.BANK,
+    HouseBookingKind.NETWORK_FEE: Account.NETWORK_FEES,
+    HouseBookingKind.SWEEP: Account.SUSPENSE,
+    HouseBookingKind.ROUNDING: Account.ROUNDING,
 }
 
 
 class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    kind: Kind
+    kind: HouseBookingKind
     channel: str
     account: str = ""  # of several at that network
     source: Account
@@ -78,8 +79,19 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
         return -self.move.change_of(Account.FLOAT)
 
 
+class HouseBookingRefusal(Code):
+    NO_SUCH = "booking_unknown"
+    UNDONE = "booking_undone"
+    IS_UNDO = "booking_is_undo"
+    IS_ROUNDING = "booking_is_rounding"
+    DAY_CLOSED = "booking_day_closed"
+
+
 class AlreadyUndone(Conflict):
     """Another booking has undone it."""
+
+    def __init__(self, booking_id: str) -> None:
+        super().__init__(code=HouseBookingRefusal.UNDONE, booking=booking_id)
 
 
 class DayClosed(Conflict):
@@ -88,7 +100,7 @@ class DayClosed(Conflict):
 
 class NotBooked(Missing):
     def __init__(self, booking_id: str) -> None:
-        super().__init__(f"There is no booking {booking_id!r}.")
+        super().__init__(code=HouseBookingRefusal.NO_SUCH, name=booking_id)
 
 
 def ends_of(change: int, other: Account) -> tuple[Account, Account]:
@@ -121,7 +133,7 @@ async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> li
 
     of a bank reference, of a line, or of the fees or sweeps of a file on a day there is one that is not undone.
     """
-    assert all(each.kind not in (Kind.UNDO, Kind.ROUNDING) for each in bookings)
+    assert all(each.kind not in (HouseBookingKind.UNDO, HouseBookingKind.ROUNDING) for each in bookings)
     await _require_open(tx, bookings)
     inserted = await store.insert(tx, [msgspec.structs.replace(each, booked_at=now) for each in bookings])
     booked = [each for each in bookings if each.id in inserted]
@@ -143,14 +155,14 @@ async def undo(
     booking = await find(tx, booking_id)
     if booking is None:
         raise NotBooked(booking_id)
-    if booking.kind is Kind.UNDO:
-        raise Conflict("What undid another booking cannot be undone: book that one again.")
-    if booking.kind is Kind.ROUNDING:
-        raise Conflict("A rounding follows from other bookings: undo those.")
+    if booking.kind is HouseBookingKind.UNDO:
+        raise Conflict(code=HouseBookingRefusal.IS_UNDO)
+    if booking.kind is HouseBookingKind.ROUNDING:
+        raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
     reverse = msgspec.structs.replace(
         booking,
         id=ids.mint(ID_PREFIX, now),
-        kind=Kind.UNDO,
+        kind=HouseBookingKind.UNDO,
         source=booking.target,
         target=booking.source,
         cents=-booking.cents,
@@ -163,7 +175,7 @@ async def undo(
     )
     await _require_open(tx, [reverse])
     if not await store.insert(tx, [reverse]):
-        raise AlreadyUndone(f"The booking {booking_id} was undone before.")
+        raise AlreadyUndone(booking_id)
     await _round(tx, [reverse], now=now)
     return reverse
 
@@ -181,7 +193,7 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
             continue
         rounding = HouseBooking(
             id=ids.mint(ID_PREFIX, now),
-            kind=Kind.ROUNDING,
+            kind=HouseBookingKind.ROUNDING,
             channel=channel,
             account=account,
             source=move.source,
@@ -190,7 +202,7 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
             cents=100 * move.change_of(Account.FLOAT),
             value_date=day,
             evidence="The cents of the statements",
-            booked_by="malipo",
+            booked_by=SYSTEM_NAME,
             booked_at=now,
         )
         await store.insert(tx, [rounding])
@@ -200,7 +212,7 @@ async def _require_open(tx: Tx, bookings: Sequence[HouseBooking]) -> None:
     """Also of callers who did not ask which day is open: a closed day does not change."""
     opened = await find_first_open_day(tx)
     if opened is not None and any(each.value_date < opened for each in bookings):
-        raise DayClosed(f"Days before {opened} are closed: nothing is booked into them.")
+        raise DayClosed(code=HouseBookingRefusal.DAY_CLOSED, day=opened)
 
 
 async def find(tx: Tx, booking_id: str) -> HouseBooking | None:

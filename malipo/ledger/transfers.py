@@ -9,13 +9,13 @@ from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
-from malipo.ledger.bookings import ReferenceReused
+from malipo.ledger.bookings import BookingRefusal, ReferenceReused
 from malipo.ledger.house_bookings import ID_PREFIX, HouseBooking
 from malipo.ledger.store import house_bookings as store
 from malipo.ledger.store.closed_days import first_open_day
 
 
-class Kind(StrEnum):
+class TransferKind(StrEnum):
     TO_BANK = "to_bank"  # the network paid out to our bank account
     FROM_BANK = "from_bank"  # we paid from the bank into our account at the network
 
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 class Transfer:
     """It is identified by its channel and its bank reference."""
 
-    kind: Kind
+    kind: TransferKind
     channel: str
     account: str  # of several at that network
     amount: int
@@ -34,7 +34,7 @@ class Transfer:
     @property
     def change(self) -> int:
         """Of the network's account."""
-        return self.amount if self.kind is Kind.FROM_BANK else -self.amount
+        return self.amount if self.kind is TransferKind.FROM_BANK else -self.amount
 
 
 async def is_booked(tx: Tx, transfer: Transfer) -> bool:
@@ -44,7 +44,7 @@ async def is_booked(tx: Tx, transfer: Transfer) -> bool:
         for row in await store.find_transfers(tx, transfer.channel, transfer.bank_reference)
     ]
     if found and [(each.change, each.account) for each in found] != [(transfer.change, transfer.account)]:
-        raise ReferenceReused(f"The reference {transfer.bank_reference!r} was already booked for another transfer.")
+        raise ReferenceReused(code=BookingRefusal.BOOKED_OTHERWISE, reference=transfer.bank_reference)
     return bool(found)
 
 
@@ -55,7 +55,7 @@ async def book(
     source, target = house_bookings.ends_of(transfer.change, Account.BANK)
     booking = HouseBooking(
         id=booking_id or ids.mint(ID_PREFIX, now),
-        kind=house_bookings.Kind.BANK_TRANSFER,
+        kind=house_bookings.HouseBookingKind.BANK_TRANSFER,
         channel=transfer.channel,
         account=transfer.account,
         source=source,
@@ -75,6 +75,4 @@ async def book_proposed(
 ) -> None:
     """Book what another operator, or the only one, has approved, under the proposal's own id."""
     if not await book(tx, transfer, booked_by=requested_by, approved_by=approved_by, booking_id=booking_id, now=now):
-        raise Conflict(
-            f"The reference {transfer.bank_reference!r} was booked without its proposal, which can be rejected."
-        )
+        raise Conflict(code=BookingRefusal.BOOKED_WITHOUT_PROPOSAL, reference=transfer.bank_reference)

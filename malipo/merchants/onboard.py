@@ -6,20 +6,26 @@ from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Invalid, Missing, Refusal
+from malipo.errors import Code, Invalid, Missing, Refusal
 from malipo.ledger.store import wallets as ledger
 from malipo.merchants.store import merchants, sessions
 
 _MOST_NAME = 100
 
 
+class MerchantRefusal(Code):
+    NAME = "merchant_name"
+    NO_SUCH = "merchant_unknown"
+    SEVERAL = "merchant_several"
+
+
 class Ambiguous(Refusal):
-    code = "ambiguous"
+    """Several merchants have the name."""
 
 
 async def create_merchant(tx: Tx, name: str, *, actor: Actor, now: datetime) -> str:
     if not 1 <= len(name) <= _MOST_NAME or not name.isprintable():
-        raise Invalid(f"A merchant's name is 1 to {_MOST_NAME} printable characters.")
+        raise Invalid(code=MerchantRefusal.NAME, most=_MOST_NAME)
     merchant_id = ids.mint("mer_", now)
     await merchants.insert(tx, merchant_id, name, now=now)
     await ledger.open_wallet(tx, merchant_id, now=now)
@@ -35,9 +41,9 @@ async def find_merchant(tx: Tx, id_or_name: str) -> str:
         case [merchant_id]:
             return merchant_id
         case []:
-            raise Missing(f"There is no merchant {id_or_name!r}.")
+            raise Missing(code=MerchantRefusal.NO_SUCH, name=id_or_name)
         case several:
-            raise Ambiguous(f"Several merchants are called {id_or_name!r}: {', '.join(several)}. Give the id.")
+            raise Ambiguous(code=MerchantRefusal.SEVERAL, name=id_or_name, ids=several)
 
 
 async def set_active(tx: Tx, merchant_id: str, *, is_active: bool, actor: Actor, now: datetime) -> None:

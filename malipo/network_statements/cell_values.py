@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from malipo.errors import Code, Problem
 from malipo.table_files.rows import Cell
 
 # What nearly every amount is. A file has millions of them, and the exact patterns take twice as long.
@@ -58,8 +59,30 @@ _MOST_QUOTED = 60
 _SERIAL = re.compile(r"\d{5}(?:[.,]\d+)?", re.ASCII)
 
 
+class CellProblem(Code):
+    """Why a cell cannot be read. The sentence begins with the name of its column, `column`, which the reader adds."""
+
+    DATE = "cell_date"
+    NO_AMOUNT = "cell_no_amount"
+    OTHER_MARK = "cell_other_mark"  # it would be an amount with the other mark before the cents
+    AMBIGUOUS = "cell_ambiguous_mark"
+    PARTS_OF_A_CENT = "cell_parts_of_a_cent"
+    TOO_MUCH = "cell_too_much"
+    NO_TIME = "cell_no_time"
+    NO_SUCH_TIME = "cell_no_such_time"
+    YEAR = "cell_year"
+
+
 class Unreadable(ValueError):  # noqa: N818
-    """Why a cell cannot be read, as the end of a sentence that begins with its column."""
+    """Why a cell or a line cannot be read."""
+
+    def __init__(self, code: Code, /, **values: object) -> None:
+        super().__init__(code)
+        self.problem = Problem(code, **values)
+
+    def of(self, column: Code) -> "Unreadable":
+        """The same, of a column with this name."""
+        return Unreadable(self.problem.code, column=Problem(column), **self.problem.values)
 
 
 def text_of(cell: Cell) -> str:
@@ -85,13 +108,13 @@ def cents_of(cell: Cell, decimal_mark: str = ".") -> int | None:
     if cell is None:
         return None
     if isinstance(cell, datetime):
-        raise Unreadable("is a date, not an amount")
+        raise Unreadable(CellProblem.DATE)
     if abs(cell) >= 10**_MOST_DIGITS:
-        raise Unreadable(f"is {cell}, which is more than any account holds")
+        raise Unreadable(CellProblem.TOO_MUCH, cell=str(cell))
     cents = round(cell * 100)
     # A spreadsheet program computes in binary fractions: 59.4 may be 59.400000000000006.
     if abs(cell * 100 - cents) > 1e-4:
-        raise Unreadable(f"is {cell}, which has parts of a cent")
+        raise Unreadable(CellProblem.PARTS_OF_A_CENT, cell=str(cell))
     return cents
 
 
@@ -102,20 +125,19 @@ def _cents_of_text(cell: str, decimal_mark: str) -> int | None:
     is_negative = text.startswith("(") and text.endswith(")")
     match = _NUMBERS[decimal_mark].fullmatch(text[1:-1].strip() if is_negative else text)
     if match is None:
-        raise Unreadable(f"is {_quoted(text)}, which is not an amount{_hint(text, decimal_mark)}")
+        if _has_other_mark(text, decimal_mark):
+            raise Unreadable(CellProblem.OTHER_MARK, cell=_quoted(text), mark=decimal_mark)
+        raise Unreadable(CellProblem.NO_AMOUNT, cell=_quoted(text))
     before, after, whole, fraction = match.groups()
     if before and after:
-        raise Unreadable(f"is {_quoted(text)}, which is not an amount")
+        raise Unreadable(CellProblem.NO_AMOUNT, cell=_quoted(text))
     if fraction is not None and _AMBIGUOUS[decimal_mark].fullmatch(f"{whole}{decimal_mark}{fraction}"):
-        raise Unreadable(
-            f"is {_quoted(text)}, which is a thousand times as much for another program: write amounts such as 1000 or "
-            "1000.00 in the file, or take a layout that says which mark is before the cents"
-        )
+        raise Unreadable(CellProblem.AMBIGUOUS, cell=_quoted(text))
     if fraction is not None and fraction[2:].strip("0"):
-        raise Unreadable(f"is {_quoted(text)}, which has parts of a cent")
+        raise Unreadable(CellProblem.PARTS_OF_A_CENT, cell=_quoted(text))
     digits = re.sub(r"\D", "", whole).lstrip("0")
     if len(digits) > _MOST_DIGITS:
-        raise Unreadable(f"is {_quoted(text)}, which is more than any account holds")
+        raise Unreadable(CellProblem.TOO_MUCH, cell=_quoted(text))
     cents = int(digits or 0) * 100 + int(f"{fraction or ''}00"[:2])
     return -cents if is_negative or "-" in (before, after) else cents
 
@@ -125,12 +147,10 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…")
 
 
-def _hint(text: str, decimal_mark: str) -> str:
-    """What may help, if the other mark would read it."""
+def _has_other_mark(text: str, decimal_mark: str) -> bool:
+    """Whether it would be an amount with the other mark before the cents."""
     other = next(each for each in DECIMAL_MARKS if each != decimal_mark)
-    if _NUMBERS[other].fullmatch(text) is None:
-        return ""
-    return f": the layout says that {decimal_mark!r} is the mark before the cents"
+    return _NUMBERS[other].fullmatch(text) is not None
 
 
 def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
@@ -154,7 +174,7 @@ def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
         if (local := _of_serial(text)) is not None:
             return _in_utc(local.replace(tzinfo=there), text)
         example = f"{datetime(2026, 1, 31, 14, 5):{'%Y-%m-%d %H:%M:%S' if formats[0] == 'iso' else formats[0]}}"
-        raise Unreadable(f"is {_quoted(text)}, which is not a time such as {example}")
+        raise Unreadable(CellProblem.NO_TIME, cell=_quoted(text), example=example)
 
     return time_of
 
@@ -209,12 +229,12 @@ def _datetime(parts: dict[str, str | None], there: ZoneInfo, text: str) -> datet
     except Unreadable:
         raise
     except ValueError:
-        raise Unreadable(f"is {_quoted(text)}, and there is no such time") from None
+        raise Unreadable(CellProblem.NO_SUCH_TIME, cell=_quoted(text)) from None
     return _in_utc(local, text)
 
 
 def _in_utc(moment: datetime, text: str) -> datetime:
     """A day after the year 9999 is no time for Python; and a file must not cover all the years to come."""
     if moment.year not in YEARS:
-        raise Unreadable(f"is {_quoted(text)}, and no statement is of that year")
+        raise Unreadable(CellProblem.YEAR, cell=_quoted(text))
     return moment.astimezone(UTC)

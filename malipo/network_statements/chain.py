@@ -8,8 +8,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from malipo import clock, money
+from malipo.errors import Code, Problem
 from malipo.network_statements.heading import Heading
 from malipo.network_statements.statement_line import Line
+
+
+class ChainProblem(Code):
+    """Why a statement does not add up. The values are text, as they are stored with the file."""
+
+    BALANCE = "statement_balance"
+    OPENING = "statement_opening"
+    CLOSING = "statement_closing"
+    SUM = "statement_sum"
+    OUTSIDE = "statement_lines_outside"  # of the time that the heading says
+    BEFORE = "statement_lines_before"  # the heading says only when it begins
+    AFTER = "statement_lines_after"  # or only when it ends
 
 
 @dataclass(frozen=True)
@@ -21,10 +34,13 @@ class Break:
     expected: int
 
     @property
-    def words(self) -> str:
-        return (
-            f"Row {self.row} says that the balance is {_exact(self.balance)}; with the line before it, it would be "
-            f"{_exact(self.expected)}: {_exact(abs(self.balance - self.expected))} are missing or too many."
+    def problem(self) -> Problem:
+        return Problem(
+            ChainProblem.BALANCE,
+            row=str(self.row),
+            balance=_exact(self.balance),
+            expected=_exact(self.expected),
+            missing=_exact(abs(self.balance - self.expected)),
         )
 
 
@@ -121,29 +137,33 @@ class Chain:
     def first_break(self) -> Break | None:
         return (self._up if self.is_newest_first else self._down).first if self.lines else None
 
-    def problems(self, heading: Heading) -> list[str]:
-        """What does not add up, in sentences. A file with any of these is not matched with anything."""
+    def problems(self, heading: Heading) -> list[Problem]:
+        """What does not add up. A file with any of these is not matched with anything."""
         found = []
         if self.has_balances and self.first_break is not None:
-            found.append(self.first_break.words)
-        for name, said, computed in (
-            ("opens with", heading.opening, self.opening),
-            ("closes with", heading.closing, self.closing),
+            found.append(self.first_break.problem)
+        for code, said, computed in (
+            (ChainProblem.OPENING, heading.opening, self.opening),
+            (ChainProblem.CLOSING, heading.closing, self.closing),
         ):
             if said is not None and computed is not None and said != computed:
-                found.append(f"The heading {name} {_exact(said)}, the lines with {_exact(computed)}.")
+                found.append(Problem(code, said=_exact(said), computed=_exact(computed)))
         if heading.opening is not None and heading.closing is not None:
             missing = heading.closing - heading.opening - self.total
             if missing and not found:
                 found.append(
-                    f"Opening {_exact(heading.opening)} and the lines "
-                    f"({'+' if self.total > 0 else ''}{_exact(self.total)}) make "
-                    f"{_exact(heading.opening + self.total)}, not the closing {_exact(heading.closing)}: "
-                    f"{_exact(abs(missing))} differ."
+                    Problem(
+                        ChainProblem.SUM,
+                        opening=_exact(heading.opening),
+                        total=f"{'+' if self.total > 0 else ''}{_exact(self.total)}",
+                        sum=_exact(heading.opening + self.total),
+                        closing=_exact(heading.closing),
+                        missing=_exact(abs(missing)),
+                    )
                 )
         return found
 
-    def outside_of(self, heading: Heading) -> str | None:
+    def outside_of(self, heading: Heading) -> Problem | None:
         """Why a file does not have the time that its heading says, or one end of it; None if all lines are in it."""
         if self.begins is None or self.ends is None:
             return None
@@ -153,10 +173,12 @@ class Chain:
         last = ends + timedelta(seconds=59) if ends.minute == 59 and ends.second == 0 else ends
         if begins <= self.begins and self.ends <= last:
             return None
-        said = [f"from {_moment(heading.begins)}"] if heading.begins else []
-        said += [f"to {_moment(ends)}"] if heading.ends else []
-        lines = f"from {_moment(self.begins)} to {_moment(self.ends)}"
-        return f"It says that it is {' '.join(said)}, and its lines are {lines}."
+        lines = {"begins": _moment(self.begins), "ends": _moment(self.ends)}
+        if heading.ends is None:
+            return Problem(ChainProblem.BEFORE, first=_moment(begins), **lines)
+        if heading.begins is None:
+            return Problem(ChainProblem.AFTER, last=_moment(ends), **lines)
+        return Problem(ChainProblem.OUTSIDE, first=_moment(begins), last=_moment(ends), **lines)
 
 
 def _moment(at: datetime) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from malipo.errors import Code
 from malipo.network_statements.cell_values import TIME_FORMATS, Unreadable, cents_of, is_day, text_of, times
 from malipo.network_statements.profile import Labels, Profile, folded
 from malipo.table_files.rows import Cell
@@ -30,6 +31,10 @@ _PERIODS = ("Period", "Statement Period", "Time Period", "Date Range", "Kipindi"
 _Reader = Callable[[Cell], datetime]
 _LABELLED = re.compile(r"([^:=]{1,40}?)\s*[:=]\s*(.+)", re.DOTALL)
 _FROM_TO = re.compile(r"(?:.*\b(?:from|kuanzia|between)\s+)?(.+?)\s+(?:to|until|and|hadi|[-–])\s+(.+)", re.IGNORECASE)
+
+
+class HeadingValue(Code):
+    ANY = "value_above_header"
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +81,7 @@ def read_heading(rows: list[list[Cell]], profile: Profile) -> Heading:
             ends_on_a_day=is_day(ends),
         )
     except Unreadable as error:
-        raise Unreadable(f"A value above the header {error}.") from None
+        raise error.of(HeadingValue.ANY) from None
 
 
 def _find(values: dict[str, Cell], names: Iterable[str]) -> Cell:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from malipo import money
-from malipo.errors import Refusal
+from malipo.errors import Code, Refusal
 from malipo.network_statements.cell_values import Unreadable, cents_of, text_of, times
 from malipo.network_statements.heading import Heading, balances_in, read_heading
 from malipo.network_statements.profile import Field, Profile, SignRule
@@ -24,6 +24,29 @@ Read = TypeVar("Read")
 _MOST_RECEIPT = 200  # An index has it, and takes no long text.
 # A header that did not come by then is not in the file.
 MOST_ROWS_BEFORE_HEADER = 60
+
+
+class LayoutRefusal(Code):
+    NO_HEADER = "layout_no_header"
+    HEADING = "layout_heading"
+
+
+class ColumnName(Code):
+    """Of the cells that may be unreadable."""
+
+    AMOUNT = "column_amount"
+    PAID_IN = "column_paid_in"
+    WITHDRAWN = "column_withdrawn"
+    BALANCE = "column_balance"
+    TIME = "column_time"
+
+
+class RowProblem(Code):
+    NO_RECEIPT = "row_no_receipt"
+    LONG_RECEIPT = "row_long_receipt"
+    NO_AMOUNT = "row_no_amount"
+    IN_AND_OUT = "row_in_and_out"
+    DIRECTION = "row_direction"
 
 
 class UnknownLayout(Refusal):
@@ -50,7 +73,7 @@ def read_statement(path: Path, profile: Profile) -> Statement:
             try:
                 heading = read_heading(before, profile)
             except Unreadable as error:
-                raise UnknownLayout(str(error)) from None
+                raise UnknownLayout(code=LayoutRefusal.HEADING, name=path.name, why=error.problem) from None
             statement = Statement(profile, heading, [text_of(cell) for cell in row], Statuses(profile))
             statement.lines = _lines(statement, rows, where, first_row=len(before) + 2)
             return statement
@@ -58,7 +81,7 @@ def read_statement(path: Path, profile: Profile) -> Statement:
         if len(before) > MOST_ROWS_BEFORE_HEADER:
             break
     wanted = ", ".join(profile.columns[field][0] for field in profile.needed)
-    raise UnknownLayout(f"{path.name} has no row with the columns {wanted}: it is not a statement of {profile.name!r}.")
+    raise UnknownLayout(code=LayoutRefusal.NO_HEADER, name=path.name, columns=wanted, profile=profile.name)
 
 
 def _lines(
@@ -86,7 +109,7 @@ def _lines(
             yield msgspec.structs.replace(line, word=word) if is_said(word) else line
         except Unreadable as error:
             if any(text_of(cell) for cell in row):
-                yield BadLine(number, str(error))
+                yield BadLine(number, error.problem)
 
 
 def _note_balances(statement: Statement, row: list[Cell], cells: "_Cells") -> bool:
@@ -143,18 +166,18 @@ def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
         amount, cents = money.split_movement(amount_in(cells))
         receipt = text_of(cells.receipt)
         if not receipt:
-            raise Unreadable("The receipt is missing.")
+            raise Unreadable(RowProblem.NO_RECEIPT)
         if len(receipt) > _MOST_RECEIPT:
-            raise Unreadable(f"The receipt has more than {_MOST_RECEIPT} characters.")
+            raise Unreadable(RowProblem.LONG_RECEIPT, most=_MOST_RECEIPT)
         kind = kind_of(reason, details)
         linked = text_of(cells.linked) or (find_linked(details) if kind is LineKind.REVERSAL else "")
         phone = find_phone(text_of(cells.party) or details)
-        exact_balance = _named("The balance", read_amount, cells.balance)
+        exact_balance = _named(ColumnName.BALANCE, read_amount, cells.balance)
         balance, balance_cents = (None, 0) if exact_balance is None else money.split(exact_balance)
         return Line(
             row=number,
             receipt=receipt,
-            at=_named("The time", time_of, cells.at),
+            at=_named(ColumnName.TIME, time_of, cells.at),
             amount=amount,
             kind=kind,
             details=details or reason,
@@ -202,11 +225,11 @@ def _two_columns(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
     """Some exports write what was withdrawn with a minus, some without: it always went out."""
 
     def amount_in(cells: _Cells) -> int:
-        paid_in = _named("What was paid in", read, cells.paid_in) or 0
-        withdrawn = _named("What was withdrawn", read, cells.withdrawn) or 0
+        paid_in = _named(ColumnName.PAID_IN, read, cells.paid_in) or 0
+        withdrawn = _named(ColumnName.WITHDRAWN, read, cells.withdrawn) or 0
         if paid_in and withdrawn:
             came, went = money.exact(0, paid_in), money.exact(0, withdrawn)
-            raise Unreadable(f"Money came in ({came}) and went out ({went}) in one line.")
+            raise Unreadable(RowProblem.IN_AND_OUT, came=came, went=went)
         return paid_in or -abs(withdrawn)
 
     return amount_in
@@ -226,15 +249,15 @@ def _by_direction(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
             return amount
         if word in money_out:
             return -abs(amount)
-        raise Unreadable(f"The direction is {word!r}: not one of {', '.join(profile.money_in + profile.money_out)}.")
+        raise Unreadable(RowProblem.DIRECTION, word=word, known=profile.money_in + profile.money_out)
 
     return amount_in
 
 
 def _required_amount(cells: _Cells, read: _Amount) -> int:
-    amount = _named("The amount", read, cells.amount)
+    amount = _named(ColumnName.AMOUNT, read, cells.amount)
     if amount is None:
-        raise Unreadable("The amount is missing.")
+        raise Unreadable(RowProblem.NO_AMOUNT)
     return amount
 
 
@@ -245,8 +268,8 @@ _SIGNS = {
 }
 
 
-def _named(name: str, read: Callable[[Cell], Read], cell: Cell) -> Read:
+def _named(column: ColumnName, read: Callable[[Cell], Read], cell: Cell) -> Read:
     try:
         return read(cell)
     except Unreadable as error:
-        raise Unreadable(f"{name} {error}.") from None
+        raise error.of(column) from None

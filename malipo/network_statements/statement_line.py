@@ -5,6 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
+from malipo.errors import Problem
+
 
 class LineKind(StrEnum):
     """What kind of movement a line is."""
@@ -37,4 +39,4 @@ class BadLine(msgspec.Struct, frozen=True, gc=False):
     """A line that cannot be read. The file is refused, and says why for each."""
 
     row: int
-    why: str
+    why: Problem

@@ -4,9 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from malipo.errors import Code, Problem
 from malipo.network_statements.profile import Profile
 
 _FIRST_ROWS = 5  # are told of a word that is not known
+
+
+class StatusProblem(Code):
+    UNKNOWN = "status_unknown"
+    EMPTY = "status_empty"
 
 
 @dataclass
@@ -18,11 +24,11 @@ class UnknownWord:
     rows: list[int] = field(default_factory=list)  # the first ones
 
     @property
-    def sentence(self) -> str:
-        name = repr(self.word) if self.word else "an empty cell"
+    def problem(self) -> Problem:
         rows = ", ".join(str(row) for row in self.rows) + (", …" if self.count > len(self.rows) else "")
-        noun = "row" if self.count == 1 else "rows"
-        return f"The status {name} is in {self.count:,} {noun} ({rows}): the layout does not say whether money moved."
+        if not self.word:
+            return Problem(StatusProblem.EMPTY, count=self.count, rows=rows)
+        return Problem(StatusProblem.UNKNOWN, word=self.word, count=self.count, rows=rows)
 
 
 @dataclass

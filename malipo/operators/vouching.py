@@ -14,7 +14,7 @@ from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Forbidden
+from malipo.errors import Code, Conflict, Forbidden
 from malipo.operators.store import Operator
 
 __all__ = [
@@ -29,13 +29,12 @@ __all__ = [
     "vouch",
 ]
 
-SAME = "Whoever proposed it cannot approve it: it takes two operators."
-NOT_VOUCHED_FOR = (
-    "Another operator has set the password or reset the second factor of one of the two. Until a third operator "
-    "vouches for it, or for 72 hours, that one counts for no decision that takes two."
-)
-NOT_THIRD = "Only a third operator vouches for it: not who did it, not whose it is, and nobody who waits for the same."
-NOTHING_OPEN = "Nothing that was reset waits for that, or something else does by now."
+
+class VouchingRefusal(Code):
+    SAME = "operators_same"
+    NOT_VOUCHED_FOR = "operators_not_vouched_for"
+    NOT_THIRD = "vouching_not_third"
+    NOTHING_OPEN = "vouching_nothing_open"
 
 
 async def note_reset(tx: Tx, operator: Operator, credential: str, *, actor: Actor, now: datetime) -> bool:
@@ -50,9 +49,9 @@ async def note_reset(tx: Tx, operator: Operator, credential: str, *, actor: Acto
 async def require_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetime) -> None:
     """That the one who proposes and the one who approves are two people, as far as it can be told."""
     if proposed_by == approver.name:
-        raise Forbidden(SAME)
+        raise Forbidden(code=VouchingRefusal.SAME)
     if not vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name):
-        raise Forbidden(NOT_VOUCHED_FOR)
+        raise Forbidden(code=VouchingRefusal.NOT_VOUCHED_FOR)
 
 
 async def are_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetime) -> bool:
@@ -64,9 +63,9 @@ async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: st
     found = await find_open(tx, now=now)
     own = vouching.open_of(found, _actor_name(name), last_seen)
     if not own:
-        raise Conflict(NOTHING_OPEN)
+        raise Conflict(code=VouchingRefusal.NOTHING_OPEN)
     if not may_vouch(found, name, actor, await credential_resets.find_all(tx)):
-        raise Forbidden(NOT_THIRD)
+        raise Forbidden(code=VouchingRefusal.NOT_THIRD)
     by = await vouching.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(tx, actor, "operator.vouched_for", now=now, name=name, resets_by=by)
 

@@ -9,8 +9,8 @@ from malipo.clock import Clock
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.payments import status_writer
-from malipo.payments.cases.resolution import may_have_been_sent
-from malipo.payments.status_writer import Change, Outcome
+from malipo.payments.cases.resolution import CaseRefusal, may_have_been_sent
+from malipo.payments.status_writer import StatusChange, StatusOutcome
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
@@ -39,7 +39,7 @@ class Cancel:
 
     async def __call__(
         self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
-    ) -> list[Outcome | Refusal | Closed]:
+    ) -> list[StatusOutcome | Refusal | Closed]:
         if (closed := await installation.why_not_cancel(tx)) is not None:
             return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
@@ -48,7 +48,7 @@ class Cancel:
         await transactions.lock(tx, set(keys))
         held = await dispatches.find_asked_first(tx, keys)
         changes = [
-            Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
+            StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys
             if (merchant_id, id_) not in held
         ]
@@ -56,7 +56,7 @@ class Cancel:
         moved = iter(await status_writer.advance(tx, changes, now=now))
         outcomes = [_AskedFirst() if key in held else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
-            if each.actor is not None and isinstance(outcome, Outcome) and outcome.has_moved:
+            if each.actor is not None and isinstance(outcome, StatusOutcome) and outcome.has_moved:
                 transaction = outcome.transaction
                 await audit_log.append(
                     tx,
@@ -78,7 +78,7 @@ class _AskedFirst(Conflict):
         )
 
 
-def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:
+def _answer(outcome: StatusOutcome | Refusal | None) -> StatusOutcome | Refusal:
     if outcome is None:
         return NoSuchTransaction()
     if isinstance(outcome, Refusal):
@@ -92,9 +92,6 @@ def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:
 # Which PENDING payouts operators may cancel, and whether that takes two of them.
 
 
-ITS_MERCHANT_CAN = "Its merchant is active, and can cancel it."
-
-
 async def find_served(connection: Conn, case: Case) -> Served:
     """Whether a worker carries its channel, by what workers report. The settings of the caller may be others."""
     route = route_of(case.transaction.channel, case.transaction.type)
@@ -106,11 +103,8 @@ async def require_cancellable(tx: Tx, case: Case) -> None:
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed
     if case.is_merchant_active and await find_served(tx, case) is Served.YES:
-        raise Forbidden(ITS_MERCHANT_CAN)
+        raise Forbidden(code=CaseRefusal.MERCHANT_CAN_CANCEL)
     if case.transaction.status is not Status.PENDING:
-        raise Conflict(f"Only a PENDING payment can be cancelled; this one is {case.transaction.status}.")
+        raise Conflict(code=CaseRefusal.NOT_PENDING, status=case.transaction.status)
     if may_have_been_sent(case):
-        raise Conflict(
-            "Its network is being asked whether it was sent before the service was restored. "
-            "If the network cannot say, propose what became of it."
-        )
+        raise Conflict(code=CaseRefusal.ASKED_FIRST)

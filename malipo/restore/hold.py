@@ -6,15 +6,20 @@ from datetime import datetime
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Code, Conflict, Invalid
 from malipo.restore.store import installation
 
 Pairs = Sequence[tuple[str, str]]  # channels and types; none: everything
 
 
+class HoldRefusal(Code):
+    REASON = "hold_reason"
+    NOT_HELD = "hold_not_held"
+
+
 async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime) -> None:
     if not 3 <= len(reason) <= 500 or not reason.isprintable():
-        raise Invalid("Say why, in 3 to 500 characters.")
+        raise Invalid(code=HoldRefusal.REASON)
     await installation.lock(tx)
     if pairs:
         await installation.add_channel_holds(tx, pairs, held_by=actor.name, reason=reason)
@@ -26,7 +31,7 @@ async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime
 async def end(tx: Tx, pairs: Pairs, *, actor: Actor, now: datetime) -> None:
     await installation.lock(tx)
     if not (await installation.end_channel_holds(tx, pairs) if pairs else await installation.end_hold(tx)):
-        raise Conflict("Nothing of that is held.")
+        raise Conflict(code=HoldRefusal.NOT_HELD)
     await audit_log.append(tx, actor, "installation.hold_ended", now=now, scope=_words(pairs))
 
 

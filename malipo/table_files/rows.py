@@ -17,8 +17,8 @@ from typing import IO
 
 import msgspec
 
-from malipo.errors import Refusal
-from malipo.table_files.limits import STATEMENT, Limits
+from malipo.errors import Code, Refusal
+from malipo.table_files.limits import STATEMENT, ReadingLimits
 from malipo.table_files.readers import Reader, start_reader
 
 Cell = str | int | float | datetime | None
@@ -31,15 +31,29 @@ _LARGE_BYTES = 10 * _MEGABYTE  # Pages take no such file: only the command line 
 DELIMITERS = ",;\t|"
 
 
+class TableRefusal(Code):
+    EMPTY = "table_empty"
+    NO_TABLE = "table_none"
+    DAMAGED = "table_damaged"
+    MEMORY = "table_memory"
+    SECONDS = "table_seconds"
+    SECONDS_OF_A_PAGE = "table_seconds_of_a_page"
+    UNPACKED = "table_unpacked"
+    ROWS = "table_rows"
+    COLUMNS = "table_columns"
+    CELLS = "table_cells"
+    CHARACTERS = "table_characters"
+
+
 class NotATable(Refusal):
     """The file is neither CSV nor XLSX, or it is damaged, or larger than what is read."""
 
 
 class LimitMet(NotATable):
-    """Reading was ended by a limit, or would have been. `limit` is its name in `Limits`."""
+    """Reading was ended by a limit, or would have been. `limit` is its name in `ReadingLimits`."""
 
-    def __init__(self, name: str, limit: str, sentence: str) -> None:
-        super().__init__(f"{name} {sentence}")
+    def __init__(self, limit: str, code: TableRefusal, *, most: int, name: str = "") -> None:
+        super().__init__(code=code, most=most, name=name)
         self.limit = limit
 
 
@@ -95,18 +109,18 @@ _decode = msgspec.json.Decoder(_Piece).decode
 
 
 def rows_of(
-    path: Path, limits: Limits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
+    path: Path, limits: ReadingLimits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
 ) -> Iterator[list[Cell]]:
     """`choose_delimiter` looks at the beginning of a CSV file."""
     with path.open("rb") as file:
         beginning = file.read(_SAMPLE_BYTES)
     if not beginning.strip():
-        raise NotATable(f"{path.name} is empty.")
+        raise NotATable(code=TableRefusal.EMPTY, name=path.name)
     if beginning.startswith(b"PK\x03\x04"):
         return _read(path, limits, is_workbook=True)
     encoding = _wide_encoding(beginning)
     if beginning.startswith((b"\xd0\xcf\x11\xe0", b"<", b"%PDF")) or (b"\x00" in beginning and encoding is None):
-        raise NotATable(f"{path.name} is not CSV or XLSX. Open it in a spreadsheet, and save it as one of these.")
+        raise NotATable(code=TableRefusal.NO_TABLE, name=path.name)
     sample = beginning.decode(encoding or _encoding_of_sample(beginning), "replace")
     return _read(path, limits, encoding=encoding, delimiter=(choose_delimiter or _delimiter)(sample))
 
@@ -157,7 +171,7 @@ def _delimiter(sample: str) -> str:
 
 
 def _read(
-    path: Path, limits: Limits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
+    path: Path, limits: ReadingLimits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
 ) -> Iterator[list[Cell]]:
     # What grows with the file may take longer; what grows inside a small one may not.
     size = path.stat().st_size
@@ -218,17 +232,17 @@ def _cause_of_death(reader: Reader) -> str:
     return "seconds" if -code in (signal.SIGXCPU, signal.SIGKILL) else "memory"
 
 
-def _refusal(name: str, why: str, detail: str, limits: Limits, seconds: int, *, is_workbook: bool) -> NotATable:
+def _refusal(name: str, why: str, detail: str, limits: ReadingLimits, seconds: int, *, is_workbook: bool) -> NotATable:
     if why == "damaged":
-        return NotATable(f"{name} cannot be read as {'XLSX' if is_workbook else 'CSV'}: {detail}.")
-    megabytes = f"{limits.memory_bytes // _MEGABYTE} MB"
-    what = {
-        "memory": f"needs more than {megabytes} of memory to be read.",
-        "seconds": f"takes longer than {seconds} seconds to be read.",
-        "unpacked_bytes": f"is larger than {limits.unpacked_bytes // _MEGABYTE} MB when it is unpacked.",
-        "rows": f"has more than {limits.rows:,} rows.",
-        "columns": f"has more than {limits.columns:,} columns.",
-        "cells": f"has more than {limits.cells:,} cells.",
-        "characters": f"has more than {limits.characters:,} characters.",
+        kind = "XLSX" if is_workbook else "CSV"
+        return NotATable(code=TableRefusal.DAMAGED, name=name, kind=kind, detail=detail)
+    code, most = {
+        "memory": (TableRefusal.MEMORY, limits.memory_bytes // _MEGABYTE),
+        "seconds": (TableRefusal.SECONDS, seconds),
+        "unpacked_bytes": (TableRefusal.UNPACKED, limits.unpacked_bytes // _MEGABYTE),
+        "rows": (TableRefusal.ROWS, limits.rows),
+        "columns": (TableRefusal.COLUMNS, limits.columns),
+        "cells": (TableRefusal.CELLS, limits.cells),
+        "characters": (TableRefusal.CHARACTERS, limits.characters),
     }[why]
-    return LimitMet(name, why, f"{what} Keep only the sheet with the lines, and save it as CSV.")
+    return LimitMet(why, code, name=name, most=most)

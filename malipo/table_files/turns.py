@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from malipo.errors import TooMany, Unavailable
-from malipo.table_files.rows import CURRENT_STOP, LimitMet, Stop
+from malipo.table_files.rows import CURRENT_STOP, LimitMet, Stop, TableRefusal
 
 Read = TypeVar("Read")
 
@@ -56,9 +56,7 @@ class ReadingTurns:
                 async with asyncio.timeout(_READ_SECONDS):
                     return await asyncio.shield(reading)
             except TimeoutError:
-                raise LimitMet(
-                    "The file", "seconds", f"takes longer than {_READ_SECONDS:.0f} seconds to be read."
-                ) from None
+                raise LimitMet("seconds", TableRefusal.SECONDS_OF_A_PAGE, most=round(_READ_SECONDS)) from None
             finally:
                 if not reading.done():
                     stop.set()

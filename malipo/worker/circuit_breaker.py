@@ -13,7 +13,7 @@ from malipo.db import Tx
 from malipo.db.queries import Queries
 from malipo.metrics import Metrics
 from malipo.networks import circuit_store
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Answer, Connector
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import LOOK_SECONDS, run_forever
@@ -28,11 +28,11 @@ class OpenCircuits:
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
-        self._found: Mapping[str, Down] = {}
+        self._found: Mapping[str, Outage] = {}
         self._good_until = 0.0
         self._reading = asyncio.Lock()
 
-    async def find(self, connector: str) -> Down | None:
+    async def find(self, connector: str) -> Outage | None:
         loop = asyncio.get_running_loop()
         async with self._reading:
             if loop.time() >= self._good_until:

@@ -2,7 +2,7 @@
 
 A notification tells of new work. What is due by its time (a status query, a payment that is sent again, the lease of a
 worker that died), and what nobody was told of because a notification was lost, is found here. If each loop looked for
-itself, a worker with six networks would run eighty statements a second without any work (decision 48).
+itself, a worker with six networks would run eighty statements a second without any work (decision 51).
 """
 
 from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ from malipo import ids, log, tracing
 from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.metrics import Metrics
-from malipo.networks.connector import Answer, Connector, Order, Type, Verdict, cannot_query
+from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict, cannot_query
 from malipo.networks.routing import Networks
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.network_work import NetworkWork
@@ -26,7 +26,7 @@ START_SECONDS = 15.0
 _MARGIN_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
 # How long the reply that a customer is being asked may wait for others, to be written with them. For many the callback
-# comes first, and then it changes nothing any more (decision 48).
+# comes first, and then it changes nothing any more (decision 51).
 _TOGETHER_SECONDS = 1.0
 
 
@@ -100,7 +100,7 @@ class NetworkCalls:
         await asyncio.gather(*under_way, return_exceptions=True)
 
     async def call(
-        self, source: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
+        self, source: AnswerSource, call: Callable[[NetworkOrder], Awaitable[Answer]], transaction: Transaction
     ) -> Answer:
         began = clocks.monotonic()
         if tracing.active is not None:
@@ -156,7 +156,7 @@ class NetworkCalls:
             ),
             asked_at=asked_at,
         )
-        if _may_be_written_later(transaction, source, answer) and not self._is_ending:
+        if may_be_written_later(transaction, source, answer) and not self._is_ending:
             await self._until_others_are_written()
         self.mark("recording")
         while True:
@@ -186,7 +186,7 @@ class NetworkCalls:
             self._together = None
 
 
-def _may_be_written_later(transaction: Transaction, source: AnswerSource, answer: Answer) -> bool:
+def may_be_written_later(transaction: Transaction, source: AnswerSource, answer: Answer) -> bool:
     """Whether it only says that the customer is being asked. If this worker dies before it is written, the payment is
     queried when the lease ends, as if the reply had been lost.
 
@@ -201,8 +201,8 @@ def _may_be_written_later(transaction: Transaction, source: AnswerSource, answer
     )
 
 
-def _order_of(transaction: Transaction) -> Order:
-    return Order(
+def _order_of(transaction: Transaction) -> NetworkOrder:
+    return NetworkOrder(
         key=transaction.network_key,
         type=transaction.type,
         phone=transaction.phone,

@@ -16,7 +16,7 @@ Step = Callable[[], Coroutine[Any, Any, bool]]
 LOOK_SECONDS = 1.0
 # Of a loop that is also woken when something is due (`due_work.py`).
 RARE_LOOK_SECONDS = 15.0
-# Between steps that are notified of all the time (decision 48).
+# Between steps that are notified of all the time (decision 51).
 PAUSE_SECONDS = 0.05
 # A step without a timeout of its own: longer than it ever takes.
 _UNLIMITED_SECONDS = 300.0

@@ -25,6 +25,7 @@ from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from malipo.settings import Settings
+from malipo.words.say import say
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
@@ -86,7 +87,9 @@ class StatementFetcher:
         try:
             done = await self._import(account, day, now)
         except Refusal as error:
-            log.warning("statement_fetch.failed", reason=str(error), details=error.details, **where)
+            log.warning(
+                "statement_fetch.failed", reason=say(error), details=[say(each) for each in error.problems], **where
+            )
             return False
         log.info("statement_fetch.imported", lines=done.file.line_count, new=done.file.new_count, **where)
         if (other := done.elsewhere) is not None:

@@ -7,7 +7,6 @@ What they do next they read from the database, so that a lost connection or a lo
 import asyncio
 import math
 import random
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.transaction import Transaction
+from malipo.reconciliation.exceptions.refusals import AdoptRefusal, MatchRefusal
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.matching.exception import Action, ExceptionKind, ExceptionState, ReconciliationException
@@ -44,9 +44,15 @@ _WITH_KEY = 0.5
 _MOST_REFUSALS = 8
 _PATIENCE_SECONDS = 3.0  # after a refusal: its network may tell meanwhile how a payment ended
 # A refusal that names the payment with which the line is to be matched.
-_NAMED = re.compile(r"(\S+) (?:has the same number and amount|has this key\.|has this receipt|was made with that)")
+_NAMED = (
+    MatchRefusal.ANOTHER_LIKE_IT,
+    MatchRefusal.ANOTHER_HAS_KEY,
+    MatchRefusal.ANOTHER_HAS_RECEIPT,
+    AdoptRefusal.LIKE_IT,
+    AdoptRefusal.KEY_USED,
+)
 # A refusal after which the line stays open: its payment is lost, and what has its key is of another amount.
-_OF_ANOTHER_AMOUNT = re.compile(r"\S+ (?:has this key, and another amount|is a refund of)")
+_OF_ANOTHER_AMOUNT = (AdoptRefusal.KEY_OF_OTHER_AMOUNT, MatchRefusal.REFUND_AMOUNT)
 _WRONGLY = 0.2  # A file is given to another account.
 _WITHDRAWALS = (0, 0, 1, 1, 2)
 
@@ -63,6 +69,7 @@ class _Line:
     undo_after: float
     refusals: int = 0
     last_refusal: str = ""
+    is_of_another_amount: bool = False
     is_to_be_matched: bool = False
     named: str | None = None  # by the last refusal: the reference of a payment
     names_collection: bool = True
@@ -290,9 +297,10 @@ class Adoptions:
                 line.is_to_be_matched = True
                 line.names_collection = False
                 line.propose_at = self._time + _PATIENCE_SECONDS
-                named = _NAMED.match(str(error))
-                line.named = named[1] if named else None
-                if "in a batch of merchant" in str(error):
+                code = error.code if isinstance(error, Refusal) else ""
+                line.named = str(error.values["payment"]) if isinstance(error, Refusal) and code in _NAMED else None
+                line.is_of_another_amount = code in _OF_ANOTHER_AMOUNT
+                if code == AdoptRefusal.OF_BATCH:
                     line.is_mistaken = False  # They were told whose it is.
             return False
         return True
@@ -345,7 +353,7 @@ class Adoptions:
         return {
             receipt: line.last_refusal
             for receipt, line in self._lines.items()
-            if line.refusals >= _MOST_REFUSALS and not _OF_ANOTHER_AMOUNT.match(line.last_refusal)
+            if line.refusals >= _MOST_REFUSALS and not line.is_of_another_amount
         }
 
     def _note(self, what: str) -> None:

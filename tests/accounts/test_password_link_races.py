@@ -16,6 +16,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import password_links as store
 from tests.accounts.test_password_changes import ADDRESS, NEW, OLD, OTHER
+from tests.accounts.test_password_changes import person as person
 from tests.conftest import NOBODY, Merchant
 from tests.journeys.full_stack import until
 

@@ -139,7 +139,7 @@ async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -
     text = await desk.told("cancel", pending.reference, by="asha")
 
     assert active == "Its merchant is active, and can cancel it."
-    assert nobody.startswith("This takes an operator")
+    assert nobody.startswith("Only an operator who is logged in")
     assert too_late == "Only a PENDING payment can be cancelled; this one is PROCESSING."
     closed = "its merchant is closed, so nobody sends it: it can be cancelled"
     assert [(row["payment"], row["why"]) for row in rows] == [(pending.id, closed)]

@@ -21,7 +21,7 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     payout = await desk.steps.processing(PAYOUT, 250_000)
     say = ("resolve", payout.id, "--completed", "--evidence", EVIDENCE)
 
-    assert await desk.refused(*say) == "This takes an operator who is logged in: malipo operators login"
+    assert await desk.refused(*say) == "Only an operator who is logged in can do this: malipo operators login"
     assert await desk.deeds() == []
 
     proposed = await desk.told(*say, "--provider-reference", "QK12AB", by="asha")

@@ -51,7 +51,7 @@ async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str,
     path = str(FILES / "mpesa-account.csv")
     doubted = run_command("statements", "import", path, "--channel", "MPESA", **asha)
     assert (doubted.returncode, doubted.stdout) == (2, "")
-    assert doubted.stderr.endswith("Then add: --new-account\n")
+    assert doubted.stderr.endswith("say so: --new-account\n")
     done = run_command("statements", "import", path, "--channel", "MPESA", "--new-account", **asha)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
@@ -127,7 +127,7 @@ async def test_an_import_is_withdrawn_and_a_booking_undone_by_two(asha: dict[str
     ("arguments", "told"),
     [
         (["nowhere.csv", "--channel", "MPESA"], "There is no file 'nowhere.csv'."),
-        ([str(FILES / "generic.csv"), "--channel", "MPESA", "--profile", "visa"], "There is no profile 'visa'"),
+        ([str(FILES / "generic.csv"), "--channel", "MPESA", "--profile", "visa"], "There is no layout 'visa'"),
         ([str(FILES / "clickpesa.csv"), "--channel", "VISA"], "invalid choice"),
         ([str(FILES / "generic.csv"), "--channel", "MPESA", "--account", "x" * 61], "--account must be up to 60"),
         ([str(FILES / "generic.csv"), "--channel", "MPESA", "--profile", "clickpesa"], "no row with the columns"),
@@ -216,7 +216,7 @@ async def test_a_word_of_the_status_column_that_nobody_explained_imports_nothing
     answers = ["yes", "halo-portal", "azampay", "yes", "no"]  # the lines, its name, an aggregator's, and the two words
     said, code = _at_a_terminal(asha, str(path), answers=answers)
     assert code == 0, said
-    assert "The status 'Imerudishwa' is in 1 row (3): the layout does not say whether money moved." in said
+    assert "whether money moved if the status is 'Imerudishwa'. Rows with it: 1 (3)." in said
     assert "1 line, 1 of them new, read as halo-portal" in said
     assert "Rows that moved no money, and were passed over: Failed 1, Imerudishwa 1." in said
     path.write_text(STATUSES + "A4,01/11/2026 13:00,-400,Inasubiri,x\n")
@@ -224,7 +224,7 @@ async def test_a_word_of_the_status_column_that_nobody_explained_imports_nothing
     command = ("statements", "import", str(path), "--channel", "HALOPESA", *period)
     refused = run_command(*command, **asha)
     assert "malipo statements layout halo-portal --moved WORD" in refused.stderr
-    assert "'Inasubiri' is in 1 row (5)" in refused.stderr
+    assert "'Inasubiri'. Rows with it: 1 (5)." in refused.stderr
     told = run_command("statements", "layout", "halo-portal", "--moved", "Inasubiri", "--json", **asha)
     assert told.stderr == ""
     layout = msgspec.json.decode(told.stdout)

@@ -15,6 +15,7 @@ from malipo.network_statements.heading import Heading
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import Statement, read_statement
 from malipo.network_statements.statement_line import BadLine, Line
+from malipo.words.say import say
 
 GOLDEN = Path(__file__).parent / "golden" / "mpesa-account.csv"
 PROFILE = built_in()["mpesa-account"]
@@ -141,7 +142,7 @@ def test_a_line_outside_of_the_files_own_time_is_told(tmp_path: Path, heading: s
     assert (told is not None) == problem
     if problem:
         assert told is not None
-        assert told.endswith("its lines are from 2026-11-01 10:00:00 to 2026-11-02 00:10:00.")
+        assert say(told).endswith("its lines are from 2026-11-01 10:00:00 to 2026-11-02 00:10:00.")
 
 
 def test_a_day_without_a_time_covers_only_as_far_as_its_lines_go() -> None:

@@ -91,7 +91,7 @@ async def test_a_proposal_of_a_payment_that_its_network_has_ended_is_not_left_fo
     before = await steps.balances()
     assert before["suspense"] == 1000
 
-    with pytest.raises(Missing, match="Nobody has proposed"):
+    with pytest.raises(Missing, match="case_nothing_proposed"):
         await approve(steps, payout.id)
 
     assert await steps.balances() == before
@@ -108,7 +108,7 @@ async def test_a_proposal_that_its_network_has_overtaken_can_still_be_taken_back
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await steps.hear(payout, Verdict.CONFIRMED)
     await reject(steps, payout.reference, actor=ASHA)
-    with pytest.raises(Missing, match="Nobody has proposed"):
+    with pytest.raises(Missing, match="case_nothing_proposed"):
         await reject(steps, payout.reference)
     assert await steps.status(payout) is Status.COMPLETED
 

@@ -33,7 +33,7 @@ async def test_a_line_whose_adoption_was_undone_is_adopted_again_after_its_file_
     await lost.statements.match()
     [found] = await lost.statements.open_exceptions()
     await lost.adopt(found, merchant="Soko")
-    with pytest.raises(Conflict, match="Undo that first"):
+    with pytest.raises(Conflict, match="withdraw_decided"):
         await withdraw(lost.statements, file.id)
     await lost.desk.undo(found)
     await lost.desk.approve(found)

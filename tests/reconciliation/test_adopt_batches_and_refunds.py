@@ -9,7 +9,7 @@ from malipo import clock
 from malipo.errors import Conflict, Invalid
 from malipo.networks.connector import Verdict
 from malipo.payments import network_keys
-from malipo.payments.batches.approve import Approval, Approved
+from malipo.payments.batches.approve import Approval, ApprovedBatch
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.cases.resolution import ResolvedOutcome
@@ -65,7 +65,7 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
 
 async def _approve_once(batches: BatchSteps, batch: Batch) -> Batch:
     approved = await batches.service.batches._approve(Approval(batches.merchant_id, batch.id, JUMA))
-    assert isinstance(approved, Approved)
+    assert isinstance(approved, ApprovedBatch)
     return approved.batch
 
 
@@ -127,7 +127,7 @@ async def test_an_adoption_that_comes_after_the_approval_of_its_batch_is_refused
         adopting = asyncio.ensure_future(desk.approve(found))
         await _until_wait(statements, 2)
     running = await approving
-    with pytest.raises(Conflict, match="has this key"):
+    with pytest.raises(Conflict, match="match_another_has_key"):
         await adopting
 
     shown = await batches.lines(running)
@@ -168,7 +168,7 @@ async def test_a_line_of_a_batch_is_adopted_only_for_its_merchant_and_amount(
     for found in await statements.open_exceptions():
         lost = Lost(statements, desk, Type.DISBURSEMENT)
         terms = {"merchant": "Soko"} if found.receipt == "QK1" else {}
-        with pytest.raises(Invalid, match="batch"):
+        with pytest.raises(Invalid, match="adopt_of_batch"):
             await lost.propose(found, **terms)
 
 
@@ -266,10 +266,10 @@ async def test_the_line_of_a_lost_refund_is_recognized_when_its_collection_was_a
     ("status", "amount", "named", "unnamed"),
     [
         (Status.COMPLETED, 5_000, "refund", "refund"),
-        (Status.COMPLETED, 5_001, "Less than this is left", "payout"),
-        (Status.FAILED, 5_000, "was not paid", "payout"),
-        (Status.CANCELLED, 5_000, "was not paid", "payout"),
-        (Status.PROCESSING, 5_000, "has not ended", "has not ended"),
+        (Status.COMPLETED, 5_001, "adopt_collection_used_up", "payout"),
+        (Status.FAILED, 5_000, "adopt_collection_not_paid", "payout"),
+        (Status.CANCELLED, 5_000, "adopt_collection_not_paid", "payout"),
+        (Status.PROCESSING, 5_000, "adopt_collection_open", "adopt_collection_open"),
     ],
 )
 @pytest.mark.parametrize("is_named", [True, False])
@@ -331,7 +331,7 @@ async def test_the_line_of_a_lost_refund_is_not_matched_with_one_of_another_amou
     line = Entry("QK1", -2_000, clock.now(), key=key if shows_key else "", phone=PHONE)
     await statements.take(Entry("QK0", 5_000, clock.now(), key=collection.network_key), line)
     [found] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
-    with pytest.raises(Conflict, match="another refund"):
+    with pytest.raises(Conflict, match="match_refund_amount"):
         await desk.propose(found, Action.MATCH, {"payment": whole.reference})
     assert await statements.status(whole) is Status.PROCESSING
     await statements.check_ledger()
@@ -368,7 +368,7 @@ async def test_a_lost_refund_whose_key_another_one_was_given_meanwhile_is_not_ad
     lost = Lost(statements, desk, Type.DISBURSEMENT, amount=2_000)
     await lost.propose(found, phone=collection.phone)
     await refunds.ask(collection, 5_000, key="once-1")
-    with pytest.raises(Conflict, match="this key, and another amount, TZS 5,000"):
+    with pytest.raises(Conflict, match=r"adopt_key_of_other_amount .* amount=5000"):
         await desk.approve(found)
 
 

@@ -10,7 +10,7 @@ from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import Initiated
+from malipo.payments.initiate import InitiatedPayment
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 from malipo.reconciliation.matching.exception import Action, ExceptionState
@@ -78,7 +78,7 @@ async def test_the_line_of_a_repeat_is_not_matched_with_another_payment_that_was
     found = await lost.on_statement()
     other = await lost.statements.steps.ended(lost.type, Status.COMPLETED, lost.amount)
     repeated = (await lost.repeat()).transaction
-    with pytest.raises(Conflict, match=f"{repeated.reference} has this key"):
+    with pytest.raises(Conflict, match=f"match_another_has_key payment='{repeated.reference}'"):
         await lost.desk.propose(found, Action.MATCH, {"payment": other.id})
 
 
@@ -123,7 +123,7 @@ async def test_a_line_without_a_key_is_adopted_by_the_merchants_idempotency_key(
 
 async def test_an_idempotency_key_that_does_not_give_the_lines_key_is_refused(lost: Lost) -> None:
     found = await lost.on_statement()
-    with pytest.raises(Invalid, match="Idempotency-Key"):
+    with pytest.raises(Invalid, match="adopt_other_key"):
         await lost.propose(found, idempotency_key="order-1002")
     await lost.adopt(found, idempotency_key=lost.key)
     assert (await lost.repeat()).is_replay
@@ -160,7 +160,7 @@ async def test_payouts_like_an_adopted_one_without_a_known_key_wait_for_operator
     async with lost.statements.database.read() as connection:
         suggested = {each.transaction_id for each in await suggest_payments(connection, found)}
     assert {repeat.id, another.id} & suggested == {another.id}
-    with pytest.raises(Conflict, match="never sent"):
+    with pytest.raises(Conflict, match="match_never_sent"):
         await lost.desk.propose(found, Action.MATCH, {"payment": repeat.reference})
     await lost.desk.propose(found, Action.MATCH, {"payment": another.reference})
     assert await lost.held() == paid - 2 * lost.amount, "what was a repeat is given back"
@@ -176,7 +176,7 @@ async def test_only_a_payout_that_waits_for_that_reason_can_be_let_go(lost_payou
 async def test_a_phone_is_whole_and_fits_the_line(lost: Lost) -> None:
     found = await lost.on_statement(phone="255754***001")
     for phone in ("", "0754000002", "255755000001", "+255754", "nobody"):
-        with pytest.raises(Invalid, match="phone"):
+        with pytest.raises(Invalid, match=r"adopt_.*phone"):
             await lost.propose(found, phone=phone)
     await lost.adopt(found, phone="0754 000 001")
     async with lost.statements.database.read() as connection:
@@ -289,11 +289,11 @@ async def test_a_phone_that_operators_mistook_is_not_told_as_not_created(lost: L
 async def test_a_channel_that_operators_mistook_pays_nobody_twice(lost: Lost) -> None:
     """The line is in the account of an aggregator, which serves several channels."""
     found = await lost.on_statement()
-    with pytest.raises(Invalid, match="alone"):
+    with pytest.raises(Invalid, match="adopt_one_channel"):
         await lost.propose(found, channel="AIRTEL_MONEY")
     async with lost.statements.database.begin() as tx:
         await tx.execute("UPDATE statement_files SET profile = 'clickpesa'")
-    with pytest.raises(Invalid, match="several channels"):
+    with pytest.raises(Invalid, match="adopt_which_channel"):
         await lost.propose(found)
     await lost.adopt(found, channel="AIRTEL_MONEY")
     with pytest.raises(OutcomeUnknown):
@@ -345,7 +345,7 @@ async def test_an_approval_and_a_repeat_at_the_same_moment_make_one_payment(lost
         [found] = [each for each in await lost.statements.open_exceptions() if each.receipt == entry.receipt]
         await lost.propose(found)
         approved, repeated = await asyncio.gather(lost.desk.approve(found), lost.repeat(), return_exceptions=True)
-        assert isinstance(repeated, Initiated), "the merchant always gets a payment"
+        assert isinstance(repeated, InitiatedPayment), "the merchant always gets a payment"
         assert repeated.is_replay != isinstance(approved, Conflict), "whoever comes second finds the first"
         assert await lost.payments() == number + 1
     await lost.statements.check_ledger()
@@ -363,7 +363,7 @@ async def test_an_undone_adoption_is_not_called_paid_by_a_decision_about_a_case(
     await lost.desk.undo(found)
     await lost.desk.approve(found)
     finding = Finding(ResolvedOutcome.COMPLETED, "The statement has its receipt")
-    with pytest.raises(Conflict, match="Adopt the line again"):
+    with pytest.raises(Conflict, match="adoption_undone"):
         async with lost.statements.database.begin() as tx:
             await propose_case(
                 tx, adopted["reference"], finding, actor=ASHA, approval_amount=1_000_000, now=clock.now()

@@ -15,6 +15,7 @@ from malipo.reconciliation.matching.carriers import aggregators, carrier_of
 from malipo.reconciliation.statements.choose_profile import encode
 from malipo.reconciliation.statements.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.stored_problems import problem_of
 from tests.payments.payment_steps import steps
 from tests.payments.resolving import propose
 from tests.reconciliation.statement_days import Entry, Statements, line_of, statements
@@ -61,7 +62,7 @@ def hours(spans: list[Span]) -> list[tuple[float, float]]:
         ([a_file(0, 23, 0, 7), a_file(25, 48, 7, 9)], [(0, 48)]),
         ([a_file(0, 24, 0, 7), a_file(48, 72, 9, 9)], [(0, 24), (48, 72)]),
         ([a_file(0, 48, 0, 7), a_file(6, 12, 3, 4), a_file(48, 72, 7, 9)], [(0, 72)]),
-        ([a_file(0, 24, problems=("It does not add up.",))], []),
+        ([a_file(0, 24, problems=(problem_of("It does not add up."),))], []),
         ([a_file(0, 24, None, None)], []),
         ([a_file(0, 24, begins_at=None)], []),
     ],

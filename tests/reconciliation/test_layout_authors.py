@@ -247,9 +247,9 @@ async def test_who_approves_is_shown_who_said_how_the_file_is_read(desk: Desk) -
 @pytest.mark.parametrize(
     ("moved", "not_moved", "why"),
     [
-        (("Failed",), ("Failed",), "not both: failed"),
-        (("Failed ",), (" FAILED",), "not both: failed"),
-        ((), (*built_in()["generic"].completed,), "every row counts"),
+        (("Failed",), ("Failed",), "profile_word_means_both both=.*failed"),
+        (("Failed ",), (" FAILED",), "profile_word_means_both both=.*failed"),
+        ((), (*built_in()["generic"].completed,), "profile_no_word_moved"),
     ],
 )
 async def test_no_word_means_both_and_one_word_means_that_money_moved(

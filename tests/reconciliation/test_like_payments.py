@@ -30,7 +30,7 @@ async def test_a_line_is_not_matched_with_a_payment_whose_receipt_is_on_another(
     statements: Statements, desk: Desk
 ) -> None:
     payout, other = await _paid_with_first_of_two(statements)
-    with pytest.raises(Conflict, match="which is on another line"):
+    with pytest.raises(Conflict, match="match_receipt_elsewhere"):
         await desk.propose(other, Action.MATCH, {"payment": payout.id})
 
 
@@ -52,7 +52,7 @@ async def test_a_line_is_not_matched_with_a_paid_payment_while_another_has_its_r
     others = await statements.steps.ended(Type.DISBURSEMENT, Status.COMPLETED, 500)
     payout, other = await _paid_with_first_of_two(statements)
     [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
-    with pytest.raises(Conflict, match=f"{payout.reference} has this receipt"):
+    with pytest.raises(Conflict, match=f"match_another_has_receipt payment='{payout.reference}'"):
         await desk.propose(line, Action.MATCH, {"payment": others.id})
     await desk.propose(line, Action.MATCH, {"payment": payout.id})
     await desk.propose(other, Action.MATCH, {"payment": others.id})
@@ -72,7 +72,7 @@ async def test_a_match_that_waits_is_refused_when_another_payment_has_got_the_re
     [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
     await desk.propose(line, Action.MATCH, {"payment": others.id})
     payout = (await statements.steps.hear(payouts[1], Verdict.CONFIRMED, provider_reference="QK1")).transaction
-    with pytest.raises(Conflict, match=f"{payout.reference} has this receipt"):
+    with pytest.raises(Conflict, match=f"match_another_has_receipt payment='{payout.reference}'"):
         await desk.approve(line)
 
 
@@ -86,7 +86,7 @@ async def test_a_receipt_that_operators_typed_blocks_no_match_for_ever(statement
     ).transaction
     await statements.take(Entry("QK1", 900, clock.now(), key=right.network_key))
     [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
-    with pytest.raises(Conflict, match=f"{right.reference} has this key"):
+    with pytest.raises(Conflict, match=f"match_another_has_key payment='{right.reference}'"):
         await desk.propose(line, Action.MATCH, {"payment": wrong.reference})
     await desk.propose(line, Action.MATCH, {"payment": right.reference})
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.cli.hints import say_with_hint
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.imports.doubt_statement import Disagrees, ImportedElsewhere, NothingKnown
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp, Imported
+from malipo.words.say import say
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, reversal_of, statements
 
@@ -114,10 +116,10 @@ async def test_a_file_is_imported_into_one_account_also_if_two_do_it_at_once(sta
     [file] = [each.file for each in done if isinstance(each, Imported)]
     refused = [each for each in done if isinstance(each, ImportedElsewhere)]
     assert len(refused) == 2
-    assert f"account {file.account}." in str(refused[0])
-    assert str(refused[0]).endswith(f"malipo statements withdraw {file.id}")
+    assert f"account {file.account}." in say(refused[0])
+    assert say_with_hint(refused[0]).endswith(f"malipo statements withdraw {file.id}")
     # The same lines in other bytes are refused too, unless hardly any of them is known there.
-    with pytest.raises(ImportedElsewhere, match=r"Most lines"):
+    with pytest.raises(ImportedElsewhere, match="statement_most_lines"):
         await statements.load(without_seconds(path), account="till 9")
     assert (await statements.load(path, account=f" {file.account.upper()}")).is_repeat
     statements.channel = Channel.TIGO_PESA
@@ -183,7 +185,7 @@ async def test_a_file_that_contradicts_another_of_the_account_is_refused(stateme
     for what, (corrected, opening) in wrong.items():
         with pytest.raises(Disagrees, match=first.id) as refused:
             await statements.load(statements.write(*corrected, opening=opening, **A_DAY), accepts_problems=True)
-        assert refused.value.details is not None, what
+        assert refused.value.problems, what
     # A part of it that says the same is welcome, and so is a file of an unfinished day that grows.
     part = statements.write(*lines[4:8], opening=OPENING + 1000 + 1001 - 14, **A_DAY | {"begins": lines[4].at})
     text = part.read_text().replace(f"{A_DAY['ends'].astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}", "")
@@ -213,7 +215,8 @@ async def test_two_files_that_overlap_without_a_common_line_agree_in_the_balance
     await statements.load(late[9_000] if is_late_first else early)
     with pytest.raises(Disagrees) as refused:
         await statements.load(early if is_late_first else late[9_000])
-    assert refused.value.details == {"file": ["9000.csv opens with 9,000; early.csv has 5,100 at that moment."]}
+    [problem] = refused.value.problems
+    assert say(problem) == "9000.csv opens with 9,000; early.csv has 5,100 at that moment."
     if not is_late_first:
         await statements.load(late[5_100])
 
@@ -231,7 +234,7 @@ async def test_a_file_closes_with_what_the_next_one_opens_with_whichever_comes_f
     await statements.load(first)
     with pytest.raises(DoesNotAddUp) as refused:
         await statements.load(second)
-    assert "3,900 differ" in str(refused.value.details)
+    assert "3,900 differ" in say(refused.value.problems[0])
     accepted = await statements.load(second, accepts_problems=True)
     assert not accepted.file.is_whole
 
@@ -241,7 +244,7 @@ async def test_a_file_of_which_nothing_is_known_is_doubted_before_anything_is_bo
     path = statements.write(*entries(), opening=-1_041_977, **A_DAY)
     with pytest.raises(NothingKnown) as refused:
         await statements.load(path, is_new_account=False)
-    assert "MPESA" in str(refused.value.details)
+    assert "MPESA" in say(refused.value.problems[0])
     async with statements.database.read() as connection:
         for table in ("statement_files", "statement_lines", "float_readings", "house_bookings"):
             assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0

@@ -131,9 +131,9 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
     await statements.steps.hear(repeated, Verdict.CONFIRMED, source, provider_reference=receipt)
     assert await lost.held() == credited, "one line, one credit"
     await _is_shown(statements, repeated)
-    with pytest.raises(Conflict, match="match its line with it"):
+    with pytest.raises(Conflict, match="case_held_for_adopted"):
         await lost.decide(repeated, ResolvedOutcome.COMPLETED)
-    with pytest.raises(Conflict, match="can be sent by a decision"):
+    with pytest.raises(Conflict, match="case_not_sent_by_decision"):
         await lost.decide(repeated, ResolvedOutcome.SEND)
     await lost.decide(repeated, ResolvedOutcome.FAILED)
     assert await lost.held() == credited
@@ -153,7 +153,7 @@ async def test_operators_do_not_complete_the_repeat_of_an_adopted_collection(
     repeated = (await lost.repeat()).transaction
     await statements.steps.claim()
     await statements.steps.hear(repeated, Verdict.UNKNOWN, AnswerSource.SEND)
-    with pytest.raises(Conflict, match="was adopted from the statement"):
+    with pytest.raises(Conflict, match="case_resembles_adopted"):
         await lost.decide(repeated, ResolvedOutcome.COMPLETED)
     assert await lost.held() == credited
     assert await statements.status(repeated) is Status.PROCESSING
@@ -191,7 +191,7 @@ async def test_a_repeat_that_comes_while_the_adoption_waits_for_the_wallet_is_se
         adopting = asyncio.ensure_future(desk.approve(found))
         await _until_wait(statements, 1)
         await lost.repeat()
-    with pytest.raises(Conflict, match="It may be this payment, or a repeat"):
+    with pytest.raises(Conflict, match="adopt_like_it"):
         await adopting
 
 
@@ -235,7 +235,7 @@ async def test_a_repeat_without_an_idempotency_key_waits_whichever_comes_first(
         assert await to_send(statements, Type.DISBURSEMENT) == []
     else:
         await lost.repeat(key=None)
-        with pytest.raises(Conflict, match="It may be this payment, or a repeat"):
+        with pytest.raises(Conflict, match="adopt_like_it"):
             await lost.adopt(found)
 
 

@@ -319,7 +319,7 @@ async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Stat
     async with statements.database.begin() as tx:
         sql = "UPDATE reconciliation_exceptions SET state = 'resolved', resolved_by = 'malipo', resolved_at = now()"
         await tx.execute(f"{sql}, why_resolved = 'Gone.'")
-    with pytest.raises(Conflict, match="cause has gone"):
+    with pytest.raises(Conflict, match="exception_cause_gone"):
         await desk.approve(found)
     await statements.match()
     async with statements.database.read() as connection:

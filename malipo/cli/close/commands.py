@@ -9,13 +9,15 @@ import msgspec
 
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.close.differences import sentences_of
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
+from malipo.cli.hints import say_with_hint
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.seen import add_seen
 from malipo.db import Database, Tx
 from malipo.encryption import Encryption
-from malipo.errors import Missing
+from malipo.errors import Missing, Refusal
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day, files_to_verify
 from malipo.reconciliation.close.business_day import parse_day
@@ -32,6 +34,10 @@ from malipo.settings import Settings
 from malipo.settings.environment import require
 
 _MOST_DAYS = 100
+
+
+class NotClosed(Refusal):
+    """The day does not add up; the details say where, in shillings."""
 
 
 def add_commands(commands: Any) -> None:
@@ -106,7 +112,10 @@ def _close(arguments: argparse.Namespace, settings: Settings) -> int:
             accepts_difference=arguments.accept_difference,
         )
 
-    done = write(arguments, settings, act)
+    try:
+        done = write(arguments, settings, act)
+    except close_day.DayDoesNotAddUp as refusal:
+        raise NotClosed(say_with_hint(refusal), details={"day": sentences_of(refusal.close)}) from None
     if isinstance(done, ProposedClose):
         sentence = f"Proposed. {day} does not add up: another operator must approve it, at /operator/close."
         return tell(arguments, proposal_as_json(done), sentence)
@@ -175,7 +184,7 @@ def _key(arguments: argparse.Namespace, settings: Settings) -> int:
     keys = {key_id: files_to_verify.pem_of(each) for key_id, each in with_database(settings, act).items()}
     if arguments.id is not None:
         if arguments.id not in keys:
-            raise Missing(f"There is no key {arguments.id!r}.")
+            raise Missing(code=files_to_verify.KeyRefusal.NO_SUCH, name=arguments.id)
         return tell(arguments, {arguments.id: keys[arguments.id]}, keys[arguments.id].rstrip())
     told = "\n".join(f"{key_id}\n{pem}".rstrip() for key_id, pem in keys.items())
     return tell(arguments, keys, told or "No day is closed yet: the key is made with the first close.")

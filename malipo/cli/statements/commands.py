@@ -18,7 +18,7 @@ from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
 from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
-from malipo.reconciliation.imports.doubt_statement import NothingKnown, refuse_same_elsewhere
+from malipo.reconciliation.imports.doubt_statement import refuse_same_elsewhere
 from malipo.reconciliation.imports.import_statement import (
     Imported,
     UnknownStatuses,
@@ -118,15 +118,11 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
             return write(arguments, settings, act)
 
     try:
-        try:
-            done, actor = run(layout.SaidWords())
-        except UnknownStatuses as unknown:
-            if not sys.stdin.isatty():
-                raise
-            done, actor = run(layout.ask_for_words(unknown.words))
-    except NothingKnown as refusal:
-        told = [*(refusal.details or {}).get("file", ()), "Then add: --new-account"]
-        raise NothingKnown(refusal.message, details={"file": told}) from None
+        done, actor = run(layout.SaidWords())
+    except UnknownStatuses as unknown:
+        if not sys.stdin.isatty():
+            raise
+        done, actor = run(layout.ask_for_words(unknown.words))
     return tell_both(arguments, done, profile.name, match_now(settings, actor))
 
 

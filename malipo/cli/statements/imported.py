@@ -6,6 +6,7 @@ from typing import Any
 from malipo.cli.output import printable, tell
 from malipo.cli.statements import matched
 from malipo.reconciliation.imports.import_statement import Imported
+from malipo.words.say import say
 
 
 def tell_both(arguments: argparse.Namespace, done: Imported, profile: str, found: matched.Found) -> int:
@@ -26,8 +27,8 @@ def as_json(done: Imported) -> dict[str, Any]:
         "closing": done.file.closing,
         "begins": done.file.begins_at,
         "ends": done.file.ends_at,
-        "problems": done.file.problems,
-        "uncovered": done.uncovered,
+        "problems": [say(each) for each in done.file.problems],
+        "uncovered": None if done.uncovered is None else say(done.uncovered),
         "passedOver": dict(done.passed_over),
     }
 
@@ -43,7 +44,7 @@ def in_words(done: Imported, profile: str) -> str:
     if done.passed_over:
         words = ", ".join(f"{word} {count:,}" for word, count in sorted(done.passed_over.items()))
         lines.append(f"Rows that moved no money, and were passed over: {words}.")
-    lines += [f"Accepted although: {each}" for each in file.problems]
+    lines += [f"Accepted although: {say(each)}" for each in file.problems]
     if done.uncovered is not None:
-        lines.append(done.uncovered)
+        lines.append(say(done.uncovered))
     return "\n".join(printable(each) for each in lines)

@@ -20,6 +20,7 @@ from malipo.reconciliation.matching.carriers import aggregators
 from malipo.reconciliation.matching.set_carrier import set_carrier
 from malipo.reconciliation.statements.choose_profile import find_profile, save_status_words
 from malipo.settings import Settings
+from malipo.words.say import say
 
 _NONE = "none"
 _YES, _NO = ("yes", "y", "ndiyo"), ("no", "n", "hapana")
@@ -88,7 +89,7 @@ def ask_for_words(words: Sequence[UnknownWord]) -> SaidWords:
     """Ask what words mean that the layout does not know. About an empty cell nothing can be said."""
     said = SaidWords()
     for unknown in words:
-        print(printable(unknown.sentence), file=sys.stderr)
+        print(printable(say(unknown.problem)), file=sys.stderr)
         if not unknown.word:
             continue
         answer = terminal.ask(f"Did the money of rows with {unknown.word!r} move (yes, no)").strip().lower()

@@ -18,6 +18,7 @@ from malipo.network_statements.statement_line import Line
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.carriers import aggregators, carrier_named
 from malipo.reconciliation.statements.choose_profile import NoProfileFits, first_rows
+from malipo.words.say import say
 
 _SHOWN_LINES = 10
 _NAMES = {
@@ -86,9 +87,9 @@ def _show(path: Path, profile: Profile) -> None:
             at = line.at.astimezone(clock.ZONE)  # as the file has it
             _print(f"  {at:%Y-%m-%d %H:%M}  {way} {amount:>12}  {line.kind:<8} {line.receipt}")
         else:
-            _print(f"  row {line.row}: {line.why}")
+            _print(f"  row {line.row}: {say(line.why)}")
     for unknown in statement.statuses.unknown:
-        _print(f"  {unknown.sentence}")
+        _print(f"  {say(unknown.problem)}")
     if not shown and not statement.statuses.unknown:
         raise NoProfileFits("Read like this, the file has no line. Nothing was imported.")
 

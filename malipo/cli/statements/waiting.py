@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from malipo import money
-from malipo.approvals import decide
-from malipo.approvals.acts import Act
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
@@ -89,7 +87,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     require_here(arguments, f"/operator/statements/{arguments.file}")
 
     async def find(tx: Tx) -> Proposal:
-        return await decide.lock_open(tx, [Act.IMPORT], arguments.file, import_approval.NOTHING_WAITS)
+        return await import_approval.lock_open(tx, arguments.file)
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[int, Actor]:
         limited = await with_limits(tx, settings)

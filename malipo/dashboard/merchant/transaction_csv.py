@@ -31,7 +31,8 @@ COLUMNS = (
     "createdAt",
     "endedAt",
     "id",
-    "orderReference",  # the latest comes last: spreadsheets of before keep their columns
+    "orderReference",  # the latest come last: spreadsheets of before keep their columns
+    "refundOf",
 )
 
 
@@ -70,4 +71,5 @@ def row_of(transaction: Transaction) -> tuple[str | int, ...]:
         clock.iso(transaction.ended_at) if transaction.ended_at else "",
         transaction.id,
         transaction.order_reference or "",
+        transaction.refund_of or "",
     )

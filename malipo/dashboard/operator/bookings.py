@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from malipo.approvals import booking_approval, moved_alone
+from malipo.approvals import booking_approval
 from malipo.approvals.booking_approval import NotOpen, NotProposed, ProposedBooking
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.proposal_pages import is_alone
@@ -21,13 +21,10 @@ from malipo.db import Conn
 from malipo.errors import Refusal
 from malipo.merchants.store import merchants
 from malipo.operators import store as operators
-from malipo.operators import vouching
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
 _ID = re.compile(f"({'|'.join(booking_approval.ID_PREFIXES)})[0-9A-Za-z]+")
-
-SENTENCES = [form_errors.CHANGED, moved_alone.NOT_ALONE, vouching.SAME, vouching.NOT_VOUCHED_FOR]
 
 
 class Row(NamedTuple):

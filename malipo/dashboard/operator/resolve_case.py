@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import decide, moved_alone
+from malipo.approvals import moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import cases as pages
@@ -20,13 +20,11 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.networks.routing import unconnected_routes
-from malipo.operators import vouching
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.cases import cancel_unsent, resolve
 from malipo.payments.cases.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
-from malipo.payments.transaction import Status
 from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.restore.state import Closed
 
@@ -43,32 +41,7 @@ _WAITING = (
 )
 _EVIDENCE = "Say how you know it, in 10 to 1,000 characters."
 
-# What resolving refuses, in its own words: those that a page can bring about.
-SENTENCES = [
-    form_errors.CHANGED,
-    decide.CHANGED,
-    moved_alone.NOT_ALONE,
-    moved_alone.ALWAYS_TWO,
-    _OUTCOME,
-    _WAITING,
-    _EVIDENCE,
-    vouching.SAME,
-    vouching.NOT_VOUCHED_FOR,
-    "Nobody has proposed what became of it.",
-    "A request for it is on its way to the network right now. Try again in a minute or two.",
-    "It is PENDING: nothing was sent. It can be cancelled.",
-    "Nothing is owed of this payment, so nothing can be waived.",
-    "Its merchant is active, and can cancel it.",
-    "It was adopted from a line of a statement, and that was undone. Adopt the line again.",
-    "Only a payment that waits because it resembles an adopted one can be sent by a decision.",
-    "A payment from the same number, with the same amount, was adopted from the statement. If this one is its repeat, "
-    "it has failed. If the customer has paid twice, the statement has another line: match that with it.",
-    "Its network is being asked whether it was sent before the service was restored. "
-    "If the network cannot say, propose what became of it.",
-    *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),
-    *(f"It is already proposed as {outcome}; approve that, or reject it." for outcome in ResolvedOutcome),
-    *(f"It is {status}, and nothing contradicts that." for status in ("COMPLETED", "FAILED", "CANCELLED")),
-]
+SENTENCES = [_OUTCOME, _WAITING, _EVIDENCE]
 
 
 async def propose(request: OperatorRequest) -> Response:

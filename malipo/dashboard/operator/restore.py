@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
 from malipo.dashboard import form_errors, render
@@ -20,7 +19,6 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Refusal
 from malipo.networks.connector import Channel, Type
 from malipo.operators import store as operators
-from malipo.operators import vouching
 from malipo.payments.after_restore import release, status
 from malipo.payments.after_restore.release import ProposedRelease, Released, Scope
 from malipo.payments.after_restore.status import Status
@@ -31,21 +29,7 @@ _PATH = "/operator/restore"
 _EVERYTHING = "everything"
 _SCOPE = "Choose what is held."
 
-# What the rules refuse, in their own words: those that a page can bring about.
-SENTENCES = [
-    form_errors.CHANGED,
-    _SCOPE,
-    "The evidence says what you have looked at, in 10 to 1,000 characters.",
-    "The installation is not fenced: there is nothing to release.",
-    "The installation was never restored: there is nothing to release.",
-    decide.CHANGED,
-    moved_alone.NOT_ALONE,
-    vouching.SAME,
-    vouching.NOT_VOUCHED_FOR,
-    "Say why, in 3 to 500 characters.",
-    "Nobody has proposed that sending begins.",
-    "Nothing of that is held.",
-]
+SENTENCES = [_SCOPE]
 
 
 class Waiting(NamedTuple):

@@ -7,8 +7,6 @@ from malipo.operators import login, vouching
 
 PATH = "/operator/vouch"
 
-SENTENCES = [vouching.NOT_THIRD, vouching.NOTHING_OPEN]
-
 
 async def vouch(request: OperatorRequest) -> Response:
     form = await request.form()

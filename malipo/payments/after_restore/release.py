@@ -19,7 +19,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Code, Conflict, Invalid
 from malipo.payments.after_restore import status
 from malipo.payments.after_restore.status import Status
 from malipo.payments.store import dispatches
@@ -27,6 +27,13 @@ from malipo.restore.state import Installation
 from malipo.restore.store import installation
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
+
+
+class ReleaseRefusal(Code):
+    EVIDENCE = "release_evidence"
+    NOTHING_PROPOSED = "release_nothing_proposed"
+    NOT_FENCED = "release_not_fenced"
+    NEVER_RESTORED = "release_never_restored"
 
 
 class ReleaseTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +74,7 @@ async def release(
 ) -> Released:
     """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
-        raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
+        raise Invalid(code=ReleaseRefusal.EVIDENCE)
     standing = await installation.lock(tx)
     _require_something(standing, scope)
     if is_single_operator:
@@ -80,9 +87,15 @@ async def release(
         if not is_single_operator:
             return Released(False, standing.epoch)
         seen = None  # They have just proposed it.
-    decided = await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
-    if seen is not None:
-        decide.require_seen(seen, code_of(proposed, await status.find(tx)))
+    decided = await decide.approve(
+        tx,
+        proposed,
+        actor=actor,
+        now=now,
+        seen=seen,
+        shown=lambda: _find_code(tx, proposed),
+        is_single_operator=is_single_operator,
+    )
     details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": decided.is_single_operator}
     await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
@@ -104,6 +117,10 @@ def code_of(proposal: Proposal, found: Status) -> str:
     return decide.code_of(proposal, standing.is_fenced, standing.fence_reason, sorted(doubted), sorted(held))
 
 
+async def _find_code(tx: Tx, proposal: Proposal) -> str:
+    return code_of(proposal, await status.find(tx))
+
+
 def sums_of(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
     """How many payments of a channel wait, and their amount."""
     rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
@@ -115,7 +132,7 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
     standing = await installation.lock(tx)
     proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:
-        raise NothingProposed("Nobody has proposed that sending begins.")
+        raise NothingProposed(code=ReleaseRefusal.NOTHING_PROPOSED)
     details = _details(proposed, proposed.reason)
     await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
     return Released(False, standing.epoch)
@@ -123,9 +140,9 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
 
 def _require_something(standing: Installation, scope: Scope) -> None:
     if scope is None and not standing.is_fenced:
-        raise Conflict("The installation is not fenced: there is nothing to release.")
+        raise Conflict(code=ReleaseRefusal.NOT_FENCED)
     if scope is not None and standing.epoch == 1:
-        raise Conflict("The installation was never restored: there is nothing to release.")
+        raise Conflict(code=ReleaseRefusal.NEVER_RESTORED)
 
 
 async def _propose(tx: Tx, terms: ReleaseTerms, evidence: str, *, actor: Actor, now: datetime) -> Proposal:

@@ -13,10 +13,10 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.networks.connector import Channel, Type
-from malipo.payments.cancel import ITS_MERCHANT_CAN, find_served, require_cancellable
+from malipo.payments.cancel import find_served, require_cancellable
 from malipo.payments.cases import resolve
 from malipo.payments.cases.case_reason import is_unconnected
-from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import CaseRefusal, Finding, Resolved, ResolvedOutcome
 from malipo.payments.cases.resolve import withdraw
 from malipo.restore.store import installation
 from malipo.restore.worker_reports import Served
@@ -40,7 +40,7 @@ async def cancel(
     await moved_alone.lock(tx, actor.name)
     case = await resolve.lock_case(tx, id_or_reference)
     if case.is_merchant_active and not is_unconnected(case, unconnected):
-        raise Forbidden(ITS_MERCHANT_CAN)
+        raise Forbidden(code=CaseRefusal.MERCHANT_CAN_CANCEL)
     await require_cancellable(tx, case)
     if case.is_merchant_active and await find_served(tx, case) is Served.UNKNOWN:
         return await resolve.propose(

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from malipo.approvals.acts import Act
-from malipo.errors import Conflict, Invalid, Missing
+from malipo.errors import Code, Conflict, Invalid, Missing
 from malipo.networks.connector import Verdict
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import ReviewReason
@@ -71,9 +71,34 @@ class Effect(NamedTuple):
     owed: int
 
 
+class CaseRefusal(Code):
+    """What operators are refused about a payment that needs them."""
+
+    NO_SUCH = "case_unknown"
+    EVIDENCE = "case_evidence"
+    WAITING = "case_network_waits"
+    NOTHING_OWED = "case_nothing_owed"
+    NOTHING_PROPOSED = "case_nothing_proposed"
+    PROPOSED_COMPLETED = "case_proposed_completed"
+    PROPOSED_FAILED = "case_proposed_failed"
+    PROPOSED_SEND = "case_proposed_send"
+    PROPOSED_CANCEL = "case_proposed_cancel"
+    RESEMBLES_ADOPTED = "case_resembles_adopted"
+    SENDING = "case_sending"
+    PENDING = "case_pending"
+    NOT_SENT_BY_DECISION = "case_not_sent_by_decision"
+    HELD_FOR_ADOPTED = "case_held_for_adopted"
+    ADOPTION_UNDONE = "case_adoption_undone"
+    NOT_CONTRADICTED = "case_not_contradicted"
+    WALLET_EMPTY = "case_wallet_empty"
+    MERCHANT_CAN_CANCEL = "case_merchant_can_cancel"
+    NOT_PENDING = "case_not_pending"
+    ASKED_FIRST = "case_asked_first"
+
+
 class NoSuchCase(Missing):
     def __init__(self, name: str) -> None:
-        super().__init__(f"There is no payment {name!r} that is open or contradicted. Others are found by reference.")
+        super().__init__(code=CaseRefusal.NO_SUCH, name=name)
 
 
 def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
@@ -116,7 +141,7 @@ def is_doubted(case: Case) -> bool:
 
 def require_evidence(finding: Finding) -> None:
     if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
-        raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
+        raise Invalid(code=CaseRefusal.EVIDENCE)
 
 
 def require_patience(case: Case, finding: Finding) -> None:
@@ -124,15 +149,12 @@ def require_patience(case: Case, finding: Finding) -> None:
     is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
     is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
     if is_payout and is_waiting and finding.outcome is ResolvedOutcome.FAILED and not finding.is_despite_waiting:
-        raise Conflict(
-            "Its network has it and has not decided, so it may still be paid. If you know for certain that it will not "
-            "be, say so (--despite-waiting); the second operator is shown that."
-        )
+        raise Conflict(code=CaseRefusal.WAITING)
 
 
 def require_debt(case: Case, finding: Finding) -> None:
     if finding.is_waived and (case.correction is None or not case.correction.owed):
-        raise Conflict("Nothing is owed of this payment, so nothing can be waived.")
+        raise Conflict(code=CaseRefusal.NOTHING_OWED)
 
 
 def act_of(case: Case, outcome: ResolvedOutcome) -> Act:

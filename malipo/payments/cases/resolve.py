@@ -26,6 +26,7 @@ from malipo.networks.connector import FailureCode
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.cancel import require_cancellable
 from malipo.payments.cases.resolution import (
+    CaseRefusal,
     Finding,
     NoSuchCase,
     Resolved,
@@ -45,14 +46,13 @@ from malipo.payments.cases.resolution import (
 )
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.restore.store import installation
 
 FOLLOW_UP_SECONDS = 600.0
-_NOTHING_PROPOSED = "Nobody has proposed what became of it."
 
 
 async def propose(
@@ -77,7 +77,7 @@ async def propose(
     if earlier is not None:
         proposed = proposed_resolution(earlier)
         if not is_stale(proposed, transaction):
-            raise Conflict(f"It is already proposed as {proposed.outcome}; approve that, or reject it.")
+            raise Conflict(code=CaseRefusal(f"case_proposed_{proposed.outcome}"))
         await decide.end_by_system(tx, earlier, now=now)
     act, amount = act_of(case, finding.outcome), moved_by(case, finding.outcome)
     terms = ResolutionTerms(
@@ -140,11 +140,17 @@ async def approve(
     outcome = None if resolution is None else ResolvedOutcome(resolution.outcome)
     case = await _lock_resolvable(tx, id_or_reference, outcome)
     if proposal is None or resolution is None:
-        raise NothingProposed(_NOTHING_PROPOSED)
+        raise NothingProposed(code=CaseRefusal.NOTHING_PROPOSED)
     decide.require_seen(expected, _fingerprint(resolution))
-    decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-    if seen is not None:
-        decide.require_seen(seen, await find_code(tx, proposal))
+    decided = await decide.approve(
+        tx,
+        proposal,
+        actor=actor,
+        now=now,
+        seen=seen,
+        shown=lambda: find_code(tx, proposal),
+        is_single_operator=is_single_operator,
+    )
     return await apply(
         tx,
         case,
@@ -188,7 +194,9 @@ def _fingerprint(resolution: ProposedResolution) -> str:
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, expected: str | None = None) -> Resolved:
     """Reject another operator's proposal, or withdraw one's own."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
-    proposal = await decide.lock_open(tx, RESOLUTIONS, transaction.id, _NOTHING_PROPOSED)
+    proposal = await decide.lock_open(
+        tx, RESOLUTIONS, transaction.id, NothingProposed(code=CaseRefusal.NOTHING_PROPOSED)
+    )
     resolution = proposed_resolution(proposal)
     decide.require_seen(expected, _fingerprint(resolution))
     details = audit_details(transaction, resolution)
@@ -219,10 +227,7 @@ class ResemblesAdopted(Conflict):
     """A collection that operators would credit, like one that they have adopted."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "A payment from the same number, with the same amount, was adopted from the statement. If this one is its "
-            "repeat, it has failed. If the customer has paid twice, the statement has another line: match that with it."
-        )
+        super().__init__(code=CaseRefusal.RESEMBLES_ADOPTED)
 
 
 async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
@@ -233,26 +238,23 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         await require_cancellable(tx, case)
         return case
     if case.is_sending:
-        raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
+        raise Conflict(code=CaseRefusal.SENDING)
     if transaction.status is Status.PENDING and not may_have_been_sent(case):
-        raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
+        raise Conflict(code=CaseRefusal.PENDING)
     if outcome is ResolvedOutcome.SEND and not may_be_sent(case):
-        raise Conflict("Only a payment that waits because it resembles an adopted one can be sent by a decision.")
+        raise Conflict(code=CaseRefusal.NOT_SENT_BY_DECISION)
     if outcome is ResolvedOutcome.COMPLETED and is_held_for_adopted(case):
-        raise Conflict(
-            "If it is the repeat of the adopted payment, it has failed. If it is another one, and nothing was sent of "
-            "it, it is sent. If the network has paid it too, match its line with it: malipo exceptions propose"
-        )
+        raise Conflict(code=CaseRefusal.HELD_FOR_ADOPTED)
     if outcome is ResolvedOutcome.COMPLETED and not transaction.status.is_final:
         await _require_another_than_adopted(tx, transaction)
     if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):
-        raise Conflict("It was adopted from a line of a statement, and that was undone. Adopt the line again.")
+        raise Conflict(code=CaseRefusal.ADOPTION_UNDONE)
     is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
     if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
         # It was never sent, unless the database was restored and has lost that.
         is_doubtful |= (await installation.get(tx)).epoch > 1
     if transaction.status.is_final and not is_doubtful:
-        raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
+        raise Conflict(code=CaseRefusal.NOT_CONTRADICTED, status=transaction.status)
     return case
 
 
@@ -294,7 +296,7 @@ async def apply(
 
 async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
     """End a payment of which nothing was sent: the wallet gets back what was set aside."""
-    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
+    change = StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
     [outcome] = await status_writer.advance(tx, [change], now=now)
     assert outcome is not None
     return outcome.transaction
@@ -312,7 +314,7 @@ async def _end(
     """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
     is_paid = outcome is ResolvedOutcome.COMPLETED
     failure = None if is_paid else FailureCode.REJECTED
-    change = Change(
+    change = StatusChange(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
         cause=outcome.cause,
@@ -321,7 +323,7 @@ async def _end(
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),
     )
-    submitted = Change(
+    submitted = StatusChange(
         merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
     )
     changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
@@ -344,13 +346,13 @@ async def _correct(
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
     before = case.correction or correction_moves.begin(transaction)
-    corrected: list[Corrected] = []
+    corrected: list[CorrectedTransaction] = []
     after = before
     if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
         received = correction_moves.with_notice(
             correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None), now
         )
-        corrected.append(Corrected(transaction, received, before.owed))
+        corrected.append(CorrectedTransaction(transaction, received, before.owed))
         after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
     decided = correction_moves.decide(
@@ -358,12 +360,9 @@ async def _correct(
     )
     if decided.moves:
         decided = correction_moves.with_notice(decided, now)
-        corrected.append(Corrected(transaction, decided, after.owed))
+        corrected.append(CorrectedTransaction(transaction, decided, after.owed))
     elif not corrected and correction_moves.is_open(transaction, after):
-        held = money.display(wallet.available)
-        raise WalletTooLow(
-            f"The wallet holds {held}, so nothing can be taken from it now. Try again when there is more."
-        )
+        raise WalletTooLow(code=CaseRefusal.WALLET_EMPTY, held=money.display(wallet.available))
     await status_writer.write(tx, {}, [], corrected, now=now)
     change = corrected[-1].change if corrected else None
     await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))

@@ -9,11 +9,11 @@ import msgspec
 from malipo import ids
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import RESOLUTIONS
-from malipo.approvals.decide import SYSTEM
 from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
-from malipo.payments.correction_moves import Change, Correction
+from malipo.payments.correction_moves import Correction, CorrectionChange
 from malipo.payments.dispatch import Dispatch
 from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
@@ -169,7 +169,7 @@ async def insert_resolution(
     tx: Tx,
     transaction: Transaction,
     resolution: ProposedResolution,
-    change: Change | None = None,
+    change: CorrectionChange | None = None,
     *,
     decided_by: str,
     now: datetime,
@@ -201,7 +201,7 @@ async def insert_resolution(
     )
 
 
-async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, now: datetime) -> None:
+async def insert_automatic(tx: Tx, transaction: Transaction, change: CorrectionChange, *, now: datetime) -> None:
     """An automatic resolution is stored beside those of operators."""
     resolution = ProposedResolution(
         id=ids.mint("res_", now),
@@ -209,7 +209,7 @@ async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, 
         outcome="completed",
         is_of_contradiction=True,
         evidence="The network has confirmed it.",
-        requested_by=SYSTEM,
+        requested_by=SYSTEM_NAME,
         requested_at=now,
     )
-    await insert_resolution(tx, transaction, resolution, change, decided_by=SYSTEM, now=now)
+    await insert_resolution(tx, transaction, resolution, change, decided_by=SYSTEM_NAME, now=now)

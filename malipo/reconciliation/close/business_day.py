@@ -3,10 +3,14 @@
 from datetime import UTC, date, datetime, time, timedelta
 
 from malipo import clock
-from malipo.errors import Invalid
+from malipo.errors import Code, Invalid
 
 # A payment that ends a moment before midnight is written a moment after it, and waits while the database is away.
 SETTLING_TIME = timedelta(minutes=15)
+
+
+class DayRefusal(Code):
+    NO_DAY = "day_invalid"
 
 
 def begin_of(day: date) -> datetime:
@@ -25,4 +29,4 @@ def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise Invalid(f"A day is written as 2026-11-15, not {text!r}.") from None
+        raise Invalid(code=DayRefusal.NO_DAY, text=text) from None

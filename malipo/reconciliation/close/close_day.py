@@ -8,20 +8,35 @@ import msgspec
 from malipo import clock, ids
 from malipo.approvals import decide
 from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.encryption import Encryption
-from malipo.errors import Conflict, Invalid, Refusal
+from malipo.errors import Code, Conflict, Invalid, Problem, Refusal
 from malipo.ledger.store import closed_days
 from malipo.reconciliation.close.business_day import can_be_closed_at
 from malipo.reconciliation.close.compute_columns import Computed, compute
-from malipo.reconciliation.close.plain_text import lines_of, sentences_of
+from malipo.reconciliation.close.plain_text import lines_of
 from malipo.reconciliation.close.signature import ClosedDay, find_or_make, signed
 from malipo.reconciliation.close.signed_content import DayClose, encode, hash_of
 from malipo.reconciliation.close.store import closes, open_items
 from malipo.reconciliation.close.store.closes import CloseTerms, ProposedClose, proposed_close
+from malipo.reconciliation.statements.coverage import CoverageProblem
+
+
+class CloseRefusal(Code):
+    NOT_OVER = "close_not_over"
+    OUT_OF_ORDER = "close_out_of_order"
+    CLOSED = "close_closed"
+    NOT_LEFT_OUT = "close_not_left_out"
+    STATEMENTS_MISSING = "close_statements_missing"
+    DOES_NOT_ADD_UP = "close_does_not_add_up"
+    CHANGED = "close_changed"
+    NOTHING_PROPOSED = "close_nothing_proposed"
+    NEEDS_REASON = "close_needs_reason"
+    LONG_REASON = "close_long_reason"
 
 
 class NotOver(Refusal):
@@ -41,10 +56,10 @@ class StatementsMissing(Refusal):
 
 
 class DayDoesNotAddUp(Refusal):
-    """Says in shillings where."""
+    """The close says where, in shillings."""
 
     def __init__(self, close: DayClose) -> None:
-        super().__init__(f"{close.day} does not add up.", details={"day": sentences_of(close)})
+        super().__init__(code=CloseRefusal.DOES_NOT_ADD_UP, day=close.day)
         self.close = close
 
 
@@ -78,13 +93,10 @@ async def approve(
     before = await _lock_next(tx, day, now=now)
     proposal = await lock_open(tx, day)
     proposed = proposed_close(proposal)
-    await decide.approve(tx, proposal, actor=actor, now=now)
-    decide.require_seen(seen, decide.code_of(proposal))
+    await decide.approve(tx, proposal, actor=actor, now=now, seen=seen)
     computed = await _compute(tx, day, before, proposed.without)
     decide.require_seen(
-        proposed.hash,
-        _hash(computed.close, before).hex(),
-        f"What is known of {day} has changed since it was proposed: reject the proposal, and close the day again.",
+        proposed.hash, _hash(computed.close, before).hex(), Conflict(code=CloseRefusal.CHANGED, day=day)
     )
     return await _store(
         tx,
@@ -116,24 +128,28 @@ async def _lock_next(tx: Tx, day: date, *, now: datetime) -> ClosedDay | None:
     last = await closed_days.lock_for_close(tx)
     _require_next(day, last)
     if now < (when := can_be_closed_at(day)):
-        raise NotOver(f"{day} can be closed from {when.astimezone(clock.ZONE):%Y-%m-%d %H:%M} on, in Dar es Salaam.")
+        raise NotOver(code=CloseRefusal.NOT_OVER, day=day, when=f"{when.astimezone(clock.ZONE):%Y-%m-%d %H:%M}")
     return None if last is None else await closes.find(tx, last)
 
 
 def _require_next(day: date, last: date | None) -> None:
     if last is not None and day <= last:
-        raise AlreadyClosed(f"{day} is closed, and does not change.")
+        raise AlreadyClosed(code=CloseRefusal.CLOSED, day=day)
     if last is not None and day != (following := last + timedelta(days=1)):
-        raise OutOfOrder(f"Days are closed in order: the next one is {following}.")
+        raise OutOfOrder(code=CloseRefusal.OUT_OF_ORDER, following=following)
 
 
 async def _compute(tx: Tx, day: date, before: ClosedDay | None, without: Collection[str]) -> Computed:
     computed = await compute(tx, day, before=before, without=without)
     if needless := sorted(set(without) - computed.missing.keys()):
-        raise Invalid(f"{', '.join(needless)} did not move, or has a whole statement of {day}: it is not left out.")
+        raise Invalid(code=CloseRefusal.NOT_LEFT_OUT, channels=needless, day=day)
     if missing := {channel: why for channel, why in computed.missing.items() if channel not in without}:
-        told = [f"{channel}: {sentence}" for channel, why in missing.items() for sentence in why]
-        raise StatementsMissing(f"Statements of {day} are missing.", details={"day": told})
+        told = [
+            Problem(CoverageProblem.CHANNEL, channel=channel, why=each)
+            for channel, why in missing.items()
+            for each in why
+        ]
+        raise StatementsMissing(code=CloseRefusal.STATEMENTS_MISSING, day=day, problems=told)
     return computed
 
 
@@ -213,8 +229,9 @@ async def _propose(
 
 async def lock_open(tx: Tx, day: date) -> Proposal:
     """The open proposal to close it, held until the commit."""
-    nothing = f"Nobody has proposed to close {day} although it does not add up."
-    return await decide.lock_open(tx, [Act.CLOSE_WITH_DIFFERENCE], day.isoformat(), nothing)
+    return await decide.lock_open(
+        tx, [Act.CLOSE_WITH_DIFFERENCE], day.isoformat(), NothingProposed(code=CloseRefusal.NOTHING_PROPOSED, day=day)
+    )
 
 
 def _hash(close: DayClose, before: ClosedDay | None) -> bytes:
@@ -224,7 +241,7 @@ def _hash(close: DayClose, before: ClosedDay | None) -> bytes:
 def _reason(text: str, *, is_needed: bool) -> str:
     text = text.strip()
     if is_needed and not text:
-        raise Invalid("--reason says why.")
+        raise Invalid(code=CloseRefusal.NEEDS_REASON)
     if len(text) > 500 or not text.isprintable():
-        raise Invalid("The reason must be up to 500 printable characters.")
+        raise Invalid(code=CloseRefusal.LONG_REASON)
     return text

@@ -7,6 +7,7 @@ import msgspec
 
 from malipo import money
 from malipo.db import Tx
+from malipo.errors import Problem
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.signature import ClosedDay
@@ -100,16 +101,16 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, ends: datetime) -> list[str]:
-    """What keeps a channel's statements from covering the day, in sentences."""
+def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, ends: datetime) -> list[Problem]:
+    """What keeps a channel's statements from covering the day."""
     held = {} if earlier is None else earlier.accounts
     accounts = sorted({name for name, each in files.items() if coverage.begins_before(each, ends)} | held.keys())
     if not accounts:
         return coverage.missing([], begins, ends, balance=None)
     return [
-        f"Account {account}: {sentence}" if account else sentence
+        Problem(coverage.CoverageProblem.ACCOUNT, account=account, why=why) if account else why
         for account in accounts
-        for sentence in coverage.missing(files.get(account, []), begins, ends, balance=held.get(account))
+        for why in coverage.missing(files.get(account, []), begins, ends, balance=held.get(account))
     ]
 
 
@@ -138,12 +139,12 @@ _TRANSFER_WITHIN = timedelta(days=3)
 class Computed(msgspec.Struct, frozen=True):
     close: DayClose
     counted: Mapping[str, Counted]
-    missing: Mapping[str, list[str]]  # channels that moved and have no whole statement, and why not
+    missing: Mapping[str, list[Problem]]  # channels that moved and have no whole statement, and why not
 
 
 class _Statements(msgspec.Struct, frozen=True):
     networks: Mapping[str, Network]  # channels whose statements cover the day
-    missing: Mapping[str, list[str]]  # why the others' do not
+    missing: Mapping[str, list[Problem]]  # why the others' do not
     lines: Sequence[LineSum]
     counted: Mapping[str, Counted]
 
@@ -202,7 +203,7 @@ async def _read_statements(
     files = await balances.find_accounts(tx, ends)
     known = earlier.keys() | files.keys() | {name.removeprefix("float ") for name in ledger.after}
     networks: dict[str, Network] = {}
-    missing: dict[str, list[str]] = {}
+    missing: dict[str, list[Problem]] = {}
     for channel in (each for each in Channel if each in known):
         own = files.get(channel, {})
         missing[channel] = find_missing(own, earlier.get(channel), begins, ends)

@@ -7,9 +7,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from malipo.db import Conn
-from malipo.errors import Missing
+from malipo.errors import Code, Missing
 from malipo.reconciliation.close.signature import ClosedDay, message_of
 from malipo.reconciliation.close.store import signing_keys
+
+
+class KeyRefusal(Code):
+    NO_SUCH = "close_key_unknown"
 
 
 def pem_of(public_key: bytes) -> str:
@@ -41,5 +45,5 @@ def command_of(closed: ClosedDay) -> str:
 async def find_public_key(connection: Conn, key_id: str) -> bytes:
     keys = await signing_keys.find_public(connection)
     if key_id not in keys:
-        raise Missing(f"There is no key {key_id!r}.")
+        raise Missing(code=KeyRefusal.NO_SUCH, name=key_id)
     return keys[key_id]

@@ -1,4 +1,4 @@
-"""A close in plain English: where a day does not add up, in sentences; and its figures in lines for the terminal. Pure.
+"""A close in plain English: its figures in lines for the terminal. Pure.
 
 The lines are stored with a proposal to accept a difference: they are what its proposer was shown.
 """
@@ -14,7 +14,7 @@ from malipo.reconciliation.close.sheet import (
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, Item, ItemKind, Reason
 
-_MOST_ITEMS = 10
+MOST_ITEMS = 10
 
 REASONS = {
     Reason.TIMING: "on another day on the other side",
@@ -70,35 +70,6 @@ def verdict_of(closed: ClosedDay, sheet: CloseSheet) -> str:
     return " ".join(found)
 
 
-def sentences_of(close: DayClose) -> list[str]:
-    """Per channel: which kind of change differs, and the biggest things that nothing explains."""
-    sheet = sheet_of(close)
-    differing = [each for each in sheet.channels if each.outcome is Outcome.UNEXPLAINED]
-    told = [sentence for each in differing for sentence in _of_channel(each)]
-    if sheet.trial_balance:
-        told.append(f"The trial balance is {money.display(sheet.trial_balance)}, not zero. See: malipo ledger check")
-    return told
-
-
-def _of_channel(channel: ChannelSection) -> list[str]:
-    name = channel.channel
-    told = [f"{name}: {money.display(channel.unexplained)} between statement and ledger are not explained."]
-    changes = [each for each in channel.rows if not channel.is_edge(each)]
-    told += [
-        f"{name}: The sums of '{each.name}' differ by {money.display(each.difference)}."
-        for each in changes
-        if each.difference
-    ]
-    unexplained = [each for each in channel.items if each.reason is Reason.UNEXPLAINED]
-    told += [f"{name}: {in_words(each)}." for each in unexplained[:_MOST_ITEMS]]
-    [count] = [each.count for each in channel.open if each.reason is Reason.UNEXPLAINED]
-    if (more := count - _MOST_ITEMS) > 0:
-        told.append(f"{name}: and {more:,} more.")
-    if any(each.what in (ItemKind.PAYMENT, ItemKind.LINE) for each in unexplained):
-        told.append(f"{name}: lines and payments are matched by: malipo statements match")
-    return told
-
-
 def in_words(item: Item) -> str:
     """`TZS 5,000 only in the statement: line QK12 of 2026-11-15 (theirs_only exc_…)`."""
     side = "between the two" if item.side == "both" else f"only in the {item.side}"
@@ -120,9 +91,9 @@ def channel_lines(channel: ChannelSection) -> list[str]:
     lines += [_reading_line(each) for each in channel.readings]
     for total in channel.open:
         lines.append(f"  open: {money.display(total.amount)}, {total.count:,} {REASONS[total.reason]}")
-    lines += [f"    {in_words(each)}" for each in channel.items[:_MOST_ITEMS]]
-    if len(channel.items) > _MOST_ITEMS:
-        lines.append("    and more: see the page of the day, or --csv once it is closed")
+    lines += [f"    {in_words(each)}" for each in channel.items[:MOST_ITEMS]]
+    if len(channel.items) > MOST_ITEMS:
+        lines.append("    and more: see the page of the day, or its CSV once it is closed")
     return lines
 
 

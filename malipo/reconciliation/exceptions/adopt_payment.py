@@ -25,11 +25,12 @@ from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.cases.resolve import apply, audit_details, lock_case
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.reconciliation.exceptions.lost_request import LostRequest, find_lost_request, require_new
+from malipo.reconciliation.exceptions.refusals import AdoptRefusal
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.store import payments
 
@@ -52,10 +53,10 @@ async def adopt(
     try:
         await status_writer.open_all(tx, [draft], wallets, now=now)
     except asyncpg.UniqueViolationError:
-        raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.") from None
+        raise Conflict(code=AdoptRefusal.REPEATED) from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
-    submitted = Change(**key, cause=Cause.SUBMITTED)
-    confirmed = Change(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
+    submitted = StatusChange(**key, cause=Cause.SUBMITTED)
+    confirmed = StatusChange(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
     outcome = (await status_writer.advance(tx, [submitted, confirmed], now=now))[-1]
     assert outcome is not None
     assert outcome.transaction.status is Status.COMPLETED
@@ -68,7 +69,7 @@ async def fee_of_lost(tx: Tx, lost: LostRequest) -> int:
     bands = (await tariffs.find(tx, [lost.merchant_id])).get((lost.merchant_id, lost.type, lost.channel), [])
     fee = fee_of(lost.amount, bands)
     if lost.type is Type.COLLECTION and fee >= lost.amount:
-        raise Invalid("The merchant's tariff takes all of it. Book the line instead.")
+        raise Invalid(code=AdoptRefusal.TARIFF)
     return fee
 
 
@@ -116,7 +117,7 @@ async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
     if lent > 0:
         change = correction_moves.with_notice(correction_moves.lend(lent), now)
         completed = replace(draft, status=Status.COMPLETED, processing_at=now, ended_at=now)
-        await status_writer.write(tx, {}, [], [Corrected(completed, change, 0)], now=now)
+        await status_writer.write(tx, {}, [], [CorrectedTransaction(completed, change, 0)], now=now)
         await cases.insert_automatic(tx, completed, change, now=now)
 
 
@@ -130,7 +131,7 @@ async def _note(
     if lost.idempotency_key is not None:
         key = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if not await idempotency_keys.insert(tx, key, idempotency_keys.ADOPTED, payment.id):
-            raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.")
+            raise Conflict(code=AdoptRefusal.REPEATED)
 
 
 # Undoes an adoption: the payment was not that merchant's. It is corrected as one that was not paid after all.

@@ -9,20 +9,20 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.payments import network_keys
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, corrections, transactions
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.exceptions.action_moves import signed_amount
 from malipo.reconciliation.exceptions.adopt_payment import adopt, undo_adoption
+from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import Reported, report
 from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
-_NO_PLACE = "The line has its place already, or the payment has another line."
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
-        raise Conflict(_NO_PLACE)
+        raise Conflict(code=MatchRefusal.NO_PLACE)
     await _let_go_of_keys(tx, decided.exception)
     await matching.match_reversals(tx, now=decided.now)
     await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
@@ -73,7 +73,7 @@ async def book(tx: Tx, decided: Decided) -> str:
     exception = decided.exception
     line_id, lacking = _line(exception), exception.lacking_cents
     if not lacking:
-        raise Conflict("The ledger has all of the line by now: match it with its payment.")
+        raise Conflict(code=BookRefusal.NOTHING_LACKS)
     account = account_of(decided.resolution.terms)
     if not exception.has_followed:
         has_place = await booked_lines.close_line(tx, line_id)
@@ -85,7 +85,7 @@ async def book(tx: Tx, decided: Decided) -> str:
         )
         await evidence.set_reported(tx, [line_id])
     if not has_place:
-        raise Conflict(_NO_PLACE)
+        raise Conflict(code=MatchRefusal.NO_PLACE)
     await _let_go_of_keys(tx, exception)
     await absence.check_again(tx, line_id)
     return await _book(tx, decided, lacking, account)
@@ -102,7 +102,7 @@ async def adopt_line(tx: Tx, decided: Decided, settle: Settle, *, reference_pref
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
-        raise Conflict(_NO_PLACE)
+        raise Conflict(code=MatchRefusal.NO_PLACE)
     await evidence.set_reported(tx, [line_id])
     if reversals:
         await matching.match_reversals(tx, now=decided.now)
@@ -149,18 +149,18 @@ async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
 async def find_payment(tx: Tx, id_or_reference: str) -> Transaction:
     payment = await payments.find(tx, id_or_reference)
     if payment is None:
-        raise Missing(f"There is no payment {id_or_reference!r}.")
+        raise Missing(code=MatchRefusal.NO_PAYMENT, name=id_or_reference)
     return payment
 
 
 async def require_no_line(tx: Tx, payment: Transaction) -> None:
     if await evidence.has_line(tx, payment.merchant_id, payment.id):
-        raise Conflict(_NO_PLACE)
+        raise Conflict(code=MatchRefusal.NO_PLACE)
     adopted = await adopted_payments.find(tx, payment.merchant_id, payment.id)
     if adopted is not None and adopted.is_undone:
-        raise Conflict(f"{payment.reference} was adopted from a line, and that was undone. Adopt the line again.")
+        raise Conflict(code=MatchRefusal.ADOPTION_UNDONE, payment=payment.reference)
     if payment.network_key == payment.id:
-        raise Conflict(f"{payment.reference} was never sent to a network, so the line is that of another payment.")
+        raise Conflict(code=MatchRefusal.NEVER_SENT, payment=payment.reference)
 
 
 def require_own_amount(exception: ReconciliationException, payment: Transaction) -> None:
@@ -168,10 +168,7 @@ def require_own_amount(exception: ReconciliationException, payment: Transaction)
     the collection: that one was not paid by the line."""
     is_another = payment.amount * 100 != abs(exception.moved_cents) and payment.status is not Status.COMPLETED
     if payment.refund_of is not None and is_another:
-        raise Conflict(
-            f"{payment.reference} is a refund of TZS {payment.amount:,}, and the line is of another amount: it is of "
-            "another refund. If that is lost, book the line to suspense, and settle it with the merchant."
-        )
+        raise Conflict(code=MatchRefusal.REFUND_AMOUNT, payment=payment.reference, amount=payment.amount)
 
 
 async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
@@ -183,10 +180,8 @@ async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, p
     assert exception.moved_at is not None
     await _require_no_other_named(tx, exception, payment)
     if await payments.has_other_line(tx, payment, exception.receipt):
-        raise Conflict(
-            f"{payment.reference} has the receipt {payment.provider_reference}, which is on another line: that one is "
-            "its line."
-        )
+        receipt = payment.provider_reference
+        raise Conflict(code=MatchRefusal.RECEIPT_ELSEWHERE, payment=payment.reference, receipt=receipt)
     is_paid = await _is_paid(tx, payment)
     is_named = network_keys.key_in(exception.key or "") == payment.network_key
     if is_named or is_paid or payment.provider_reference == exception.receipt:
@@ -199,10 +194,7 @@ async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, p
         since=exception.moved_at - NEAR,
     )
     if other is not None:
-        raise Conflict(
-            f"{other.reference} has the same number and amount, and no line: the line may be that one's. If it is "
-            "paid, match the line with it; if not, wait until its network has told how it ended, or settle it first."
-        )
+        raise Conflict(code=MatchRefusal.ANOTHER_LIKE_IT, payment=other.reference)
 
 
 async def _is_paid(tx: Tx, payment: Transaction) -> bool:
@@ -219,17 +211,16 @@ async def _require_no_other_named(tx: Tx, exception: ReconciliationException, pa
     key = network_keys.key_in(exception.key or "")
     if key == payment.network_key:
         return  # A receipt may be what somebody has typed.
-    named = {
-        "key": None if key is None else await transactions.find_by_network_key(tx, key),
-        "receipt": await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at),
-    }
-    for word, other in named.items():
+    by_key = None if key is None else await transactions.find_by_network_key(tx, key)
+    by_receipt = await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)
+    named = {MatchRefusal.ANOTHER_HAS_KEY: by_key, MatchRefusal.ANOTHER_HAS_RECEIPT: by_receipt}
+    for code, other in named.items():
         if other is None or other.id == payment.id or signed_amount(other) * 100 != exception.moved_cents:
             continue
-        if word == "receipt" and other.status.is_final and not await _is_paid(tx, other):
+        if code is MatchRefusal.ANOTHER_HAS_RECEIPT and other.status.is_final and not await _is_paid(tx, other):
             continue
         if not await evidence.has_line(tx, other.merchant_id, other.id):
-            raise Conflict(f"{other.reference} has this {word}. If it is this payment, match the line with it.")
+            raise Conflict(code=code, payment=other.reference)
 
 
 async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:
@@ -243,7 +234,7 @@ def require_direction(exception: ReconciliationException, payment: Transaction) 
     """The amount of the payment, signed as in the statement."""
     signed = signed_amount(payment)
     if (signed > 0) != ((exception.line_amount or 0) > 0):
-        raise Invalid("The line went the other way: a collection comes in, a payout goes out.")
+        raise Invalid(code=MatchRefusal.WRONG_WAY)
     return signed
 
 
@@ -251,7 +242,7 @@ def account_of(terms: dict[str, str]) -> Account:
     for account in BOOKED_TO:
         if account == terms.get("account"):
             return account
-    raise Invalid(f"A line is booked to one of {', '.join(BOOKED_TO)}.")
+    raise Invalid(code=BookRefusal.ACCOUNT, accounts=BOOKED_TO)
 
 
 def _line(exception: ReconciliationException) -> int:
@@ -269,7 +260,7 @@ async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
     first_open_day = await open_days.find_first(tx)
     booking = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, decided.now),
-        kind=Kind.LINE,
+        kind=HouseBookingKind.LINE,
         channel=exception.channel,
         account=exception.account,
         source=move.source,
@@ -284,5 +275,5 @@ async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
         approved_by=decided.approved_by,
     )
     if not await house_bookings.book(tx, [booking], now=decided.now):
-        raise Conflict(_NO_PLACE)
+        raise Conflict(code=MatchRefusal.NO_PLACE)
     return booking.id

@@ -20,6 +20,7 @@ from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.exceptions.action_moves import Effect, Facts, effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
+from malipo.reconciliation.exceptions.refusals import ExceptionRefusal, MatchRefusal
 from malipo.reconciliation.exceptions.store import house_balances, resolutions
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.store import matching, payments
@@ -151,7 +152,7 @@ async def _find_undone(connection: Conn, exception: ReconciliationException, ter
     for each in await resolutions.find(connection, exception.id):
         if each.id == terms.get("resolution"):
             return each
-    raise Missing("What was to be undone is not there.")
+    raise Missing(code=ExceptionRefusal.UNDONE_GONE)
 
 
 async def _find_payment(
@@ -170,14 +171,14 @@ async def _find_payment(
         return None
     payment = await payments.find(connection, name)
     if payment is None:
-        raise Missing(f"There is no payment {name!r}.")
+        raise Missing(code=MatchRefusal.NO_PAYMENT, name=name)
     return payment
 
 
 async def _lost_payment(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Transaction:
     """As far as its money goes: with the fee of the merchant's tariff."""
     if not terms.get("merchant"):
-        raise Missing("Nobody has said which merchant.")
+        raise Missing(code=ExceptionRefusal.NEEDS_MERCHANT)
     lost = await find_lost_request(connection, exception, terms)
     return Transaction(
         merchant_id=lost.merchant_id,

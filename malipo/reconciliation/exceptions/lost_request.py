@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from malipo import money, phone
+from malipo import phone
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
@@ -20,8 +20,9 @@ from malipo.payments.batches.store import items
 from malipo.payments.refunds import refund_keys, refundable
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
-from malipo.payments.store.refunds import Refunded
+from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import Transaction, Type
+from malipo.reconciliation.exceptions.refusals import AdoptRefusal, MatchRefusal
 from malipo.reconciliation.matching.carriers import aggregators, carrier_named
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.payment_times import NEAR
@@ -57,9 +58,9 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
     """By the line and what operators say. Refused if a payment of ours may be the line's."""
     # Whatever the words of the line are: customers and merchants write some of them, and two operators decide.
     if exception.line_amount is None:
-        raise Invalid("Only a line can be adopted.")
+        raise Invalid(code=AdoptRefusal.NO_LINE)
     if exception.takes_back:
-        raise Invalid("This line takes another one back: it is no payment. Book it.")
+        raise Invalid(code=AdoptRefusal.TAKES_BACK)
     merchant_id = await onboard.find_merchant(tx, terms["merchant"])
     channel = await _channel(tx, exception, terms.get("channel"))
     type_ = Type.COLLECTION if exception.line_amount > 0 else Type.DISBURSEMENT
@@ -81,7 +82,7 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
         )
         found = await _with_key(tx, lost, terms.get("refund_of"), has_line_key=on_line is not None, exception=exception)
     if not found.phone:
-        raise Invalid("Give the customer's phone number in full: the line does not have it.")
+        raise Invalid(code=AdoptRefusal.NEEDS_PHONE)
     await require_new(tx, exception, found)
     return found
 
@@ -92,10 +93,10 @@ async def _channel(tx: Tx, exception: ReconciliationException, named: str | None
     carrier = ("" if profile is None else profile.carrier) or carrier_named(exception.account)
     if not carrier:
         if named not in (None, exception.channel):
-            raise Invalid(f"This account is one of {exception.channel} alone.")
+            raise Invalid(code=AdoptRefusal.ONE_CHANNEL, channel=exception.channel)
         return exception.channel
     if named not in (served := aggregators()[carrier]):
-        raise Invalid(f"This account serves several channels. Say which: {', '.join(served)}.")
+        raise Invalid(code=AdoptRefusal.WHICH_CHANNEL, channels=served)
     return Channel(named)
 
 
@@ -108,10 +109,7 @@ async def _find_in_batch(
         return None
     owner, item = found
     if (owner, Type.DISBURSEMENT, item.channel, item.amount) != (merchant_id, type_, channel, amount):
-        raise Invalid(
-            f"The key is that of a line in a batch of merchant {owner}: a payout of {money.display(item.amount)} on "
-            f"{item.channel}."
-        )
+        raise Invalid(code=AdoptRefusal.OF_BATCH, merchant=owner, amount=item.amount, channel=item.channel)
     return LostRequest(
         merchant_id=merchant_id,
         type=type_,
@@ -137,10 +135,7 @@ async def _with_key(
         return lost
     derived = network_keys.derive(standing.key_secret, lost.merchant_id, lost.type, lost.idempotency_key)
     if has_line_key and derived != lost.network_key:
-        raise Invalid(
-            f"That {idempotency.HEADER} of this merchant does not give the key on the line, {lost.network_key}: "
-            "another merchant, or another request."
-        )
+        raise Invalid(code=AdoptRefusal.OTHER_KEY, header=idempotency.HEADER, key=lost.network_key)
     return msgspec.structs.replace(lost, network_key=derived, is_repeat_recognized=True)
 
 
@@ -150,7 +145,7 @@ async def _as_refund(
     """With the key, the number and the collection of a refund; None if it is none."""
     if lost.type is Type.COLLECTION:
         if refund_of:
-            raise Invalid("Money came in: this is no refund.")
+            raise Invalid(code=AdoptRefusal.NO_REFUND)
         return None
     named = None if not refund_of else await _named_collection(tx, lost, refund_of)
     assert exception.moved_at is not None
@@ -168,7 +163,7 @@ async def _as_refund(
         if keys.is_key_of(collection, key):
             refunded = (await refunds.find(tx, [of]))[of]
             if not refunded.collection.status.is_final:
-                raise Conflict(f"{collection.reference} has not ended. Adopt its refund when its network has told how.")
+                raise Conflict(code=AdoptRefusal.COLLECTION_OPEN, payment=collection.reference)
             if (refusal := _why_no_refund(refunded, lost.amount)) is not None:
                 if named is None:
                     return None  # A payout: the merchant gave back what they did not have.
@@ -183,32 +178,35 @@ async def _as_refund(
                 is_repeat_recognized=is_recognized,
             )
     if named is not None:
-        raise Invalid(f"The key on the line, {lost.network_key}, is not that of a refund of {named.reference}.")
+        raise Invalid(code=AdoptRefusal.REFUND_KEY, key=lost.network_key, payment=named.reference)
     return None
 
 
-def _why_no_refund(refunded: Refunded, amount: int) -> Conflict | None:
+def _why_no_refund(refunded: RefundedCollection, amount: int) -> Conflict | None:
     collection, correction, known = refunded
     if not refundable.has_the_money(collection, correction):
-        return Conflict(f"{collection.reference} was not paid, or was taken back. Adopt this line as a payout.")
+        return Conflict(code=AdoptRefusal.COLLECTION_NOT_PAID, payment=collection.reference)
     if refundable.left_of(collection, known) < amount:
-        return Conflict(f"Less than this is left of {collection.reference}. Adopt this line as a payout.")
+        return Conflict(code=AdoptRefusal.COLLECTION_USED_UP, payment=collection.reference)
     return None
 
 
 async def _named_collection(tx: Tx, lost: LostRequest, refund_of: str) -> Transaction:
     found = await payments.find(tx, refund_of)
     if found is None or (found.merchant_id, found.type) != (lost.merchant_id, Type.COLLECTION):
-        raise Invalid(f"This merchant has no collection {refund_of!r}.")
+        raise Invalid(code=AdoptRefusal.NO_COLLECTION, name=refund_of)
     if found.channel != lost.channel or (lost.phone and lost.phone != found.phone):
-        raise Invalid(f"A refund of {found.reference} goes to {phone.mask(found.phone)} on {found.channel}.")
+        number = phone.mask(found.phone)
+        raise Invalid(
+            code=AdoptRefusal.REFUND_GOES_ELSEWHERE, payment=found.reference, phone=number, channel=found.channel
+        )
     return found
 
 
 def _idempotency_key(terms: Mapping[str, str]) -> str | None:
     key = terms.get("idempotency_key") or None
-    if key is not None and (problem := idempotency.problem_with(key)):
-        raise Invalid(problem)
+    if key is not None and idempotency.problem_with(key):
+        raise Invalid(code=AdoptRefusal.KEY_INVALID, header=idempotency.HEADER)
     return key
 
 
@@ -217,10 +215,10 @@ def _typed_phone(typed: str, on_line: str) -> str:
     number = phone_of(typed or on_line)
     if not phone.is_valid(number):
         if typed:
-            raise Invalid("That is no phone number: +255, then 6 or 7, then eight digits.")
+            raise Invalid(code=AdoptRefusal.NO_PHONE)
         return ""
     if not fits(number, on_line):
-        raise Invalid(f"That phone number is not the line's, {on_line}.")
+        raise Invalid(code=AdoptRefusal.OTHER_PHONE, on_line=on_line)
     return number
 
 
@@ -235,13 +233,10 @@ def fits(number: str, masked: str) -> bool:
     return any(way.startswith(first) and way.endswith(last) for way in ways)
 
 
-def _why_not_new(known: Transaction, exception: ReconciliationException) -> str:
+def _why_not_new(known: Transaction, exception: ReconciliationException) -> Conflict:
     if known.amount == abs(exception.line_amount or 0):
-        return f"{known.reference} has this key. If it is this payment, match the line with it."
-    return (
-        f"{known.reference} has this key, and another amount, TZS {known.amount:,}. The line is of a payment that was "
-        f"lost, and {known.reference} got its key. Book the line to suspense, and settle it with the merchant."
-    )
+        return Conflict(code=MatchRefusal.ANOTHER_HAS_KEY, payment=known.reference)
+    return Conflict(code=AdoptRefusal.KEY_OF_OTHER_AMOUNT, payment=known.reference, amount=known.amount)
 
 
 async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:
@@ -252,15 +247,15 @@ async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequ
             # The line may have been withdrawn and imported again: its receipt says that it is the same.
             is_of_line = known.provider_reference == exception.receipt
             if adopted is None or not adopted.is_undone or not is_of_line:
-                raise Conflict(_why_not_new(known, exception))
+                raise _why_not_new(known, exception)
     assert exception.moved_at is not None
     assert exception.receipt is not None
     if (known := await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)) is not None:
-        raise Conflict(f"{known.reference} has this receipt. If it is this payment, match the line with it.")
+        raise Conflict(code=MatchRefusal.ANOTHER_HAS_RECEIPT, payment=known.reference)
     if lost.idempotency_key is not None:
         used = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if (record := (await idempotency_keys.find(tx, [used])).get(used)) is not None:
-            raise Conflict(f"{record[1].reference} was made with that {idempotency.HEADER}.")
+            raise Conflict(code=AdoptRefusal.KEY_USED, payment=record[1].reference, header=idempotency.HEADER)
     # A key on the line may be a random one, of a payout that was asked for without an Idempotency-Key.
     may_be_repeated = lost.type is Type.DISBURSEMENT and not lost.is_repeat_recognized and lost.collection_id is None
     if may_be_repeated or network_keys.key_in(exception.key or "") is None:
@@ -277,8 +272,4 @@ async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequ
             or_failed=lost.idempotency_key is None,
         )
         if known is not None:
-            raise Conflict(
-                f"{known.reference} has the same number and amount, and no line. It may be this payment, or a repeat "
-                "of it: match the line with it, or settle it first. If it is another one, give the merchant's "
-                f"{idempotency.HEADER}."
-            )
+            raise Conflict(code=AdoptRefusal.LIKE_IT, payment=known.reference, header=idempotency.HEADER)

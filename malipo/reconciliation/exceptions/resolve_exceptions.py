@@ -34,6 +34,7 @@ from malipo.reconciliation.exceptions.apply_action import Decided
 from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect, find_facts
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
+from malipo.reconciliation.exceptions.refusals import AdoptRefusal, ExceptionRefusal
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.store.resolutions import proposed_resolution
 from malipo.reconciliation.matching import import_approval
@@ -51,12 +52,11 @@ from malipo.reconciliation.matching.store import evidence, exceptions, matching,
 from malipo.settings import Settings
 
 _OF_LINES = (Action.MATCH, Action.ADOPT, Action.BOOK)
-CAUSE_HAS_GONE = "Its cause has gone since this was proposed, which can be rejected."
 
 
 class NoSuchException(Missing):
     def __init__(self, exception_id: str) -> None:
-        super().__init__(f"There is no exception {exception_id!r}. See: malipo exceptions list")
+        super().__init__(code=ExceptionRefusal.NO_SUCH, name=exception_id)
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class ResolveExceptions:
         await _lock(tx, exception_id, actor)
         done = [each for each in await resolutions.find(tx, exception_id) if _is_done(each)]
         if not done:
-            raise Conflict("Operators have done nothing about it that could be undone.")
+            raise Conflict(code=ExceptionRefusal.NOTHING_DONE)
         if done[-1].action is Action.RESOLVE:
-            raise Conflict("What became of a payment is undone by saying the opposite: malipo payments resolve")
+            raise Conflict(code=ExceptionRefusal.PAYMENT_RESOLVED)
         terms = {"resolution": done[-1].id}
         return await self.propose(
             tx,
@@ -166,16 +166,22 @@ class ResolveExceptions:
         exception = await _lock(tx, exception_id, actor)
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
-            raise Conflict(CAUSE_HAS_GONE)
+            raise Conflict(code=ExceptionRefusal.CAUSE_GONE)
         resolution = proposed_resolution(proposal)
         if exception.line_id is not None and resolution.action in _OF_LINES and not is_single_operator:
             is_payment = resolution.action in (Action.MATCH, Action.ADOPT)
             reversals = await matching.find_open_reversals(tx, exception.line_id) if is_payment else []
             for line_id in (exception.line_id, *reversals):
                 await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
-        approved = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-        if seen is not None:
-            decide.require_seen(seen, await self.find_code(tx, proposal))
+        approved = await decide.approve(
+            tx,
+            proposal,
+            actor=actor,
+            now=now,
+            seen=seen,
+            shown=lambda: self.find_code(tx, proposal),
+            is_single_operator=is_single_operator,
+        )
         is_alone = approved.is_single_operator
         return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_alone))
 
@@ -368,19 +374,19 @@ async def _require(
 ) -> None:
     require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
-        raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
+        raise Invalid(code=ExceptionRefusal.REASON)
     if exception.state is ExceptionState.PROPOSED:
-        raise Conflict("Something is proposed about it already; approve that, or reject it.")
+        raise Conflict(code=ExceptionRefusal.PROPOSED)
     if action is Action.UNDO:
         return
     if exception.state is ExceptionState.RESOLVED:
-        raise Conflict(f"It was resolved by {exception.resolved_by}. That can be undone: malipo exceptions undo")
+        raise Conflict(code=ExceptionRefusal.RESOLVED, by=exception.resolved_by)
     if action not in ACTIONS[exception.kind]:
-        allowed = ", ".join(ACTIONS[exception.kind])
-        raise Invalid(f"{exception.kind} cannot be resolved by {action}: only by {allowed}.")
+        allowed = sorted(ACTIONS[exception.kind])
+        raise Invalid(code=ExceptionRefusal.ACTION, kind=exception.kind, action=action, allowed=allowed)
     match action:
         case Action.MATCH:
-            payment = await apply_action.find_payment(tx, _term(terms, "payment"))
+            payment = await apply_action.find_payment(tx, _term(terms, "payment", ExceptionRefusal.NEEDS_PAYMENT))
             apply_action.require_direction(exception, payment)
             apply_action.require_own_amount(exception, payment)
             await apply_action.require_no_line(tx, payment)
@@ -388,17 +394,17 @@ async def _require(
         case Action.BOOK:
             apply_action.account_of(dict(terms))
         case Action.ADOPT if exception.line_cents:
-            raise Invalid("The line has cents, and no payment has: it cannot be adopted as one.")
+            raise Invalid(code=AdoptRefusal.CENTS)
         case Action.ADOPT:
-            _term(terms, "merchant")
+            _term(terms, "merchant", ExceptionRefusal.NEEDS_MERCHANT)
             await fee_of_lost(tx, await find_lost_request(tx, exception, terms))
         case Action.RESOLVE if terms.get("outcome") not in (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED):
-            raise Invalid("The outcome is completed or failed.")
+            raise Invalid(code=ExceptionRefusal.OUTCOME)
 
 
-def _term(terms: Mapping[str, str], name: str) -> str:
+def _term(terms: Mapping[str, str], name: str, code: ExceptionRefusal) -> str:
     if not terms.get(name):
-        raise Invalid(f"This needs a {name}.")
+        raise Invalid(code=code)
     return terms[name]
 
 

@@ -1,11 +1,12 @@
 """Doubts a statement before anything of it is booked: it may be another account's, or contradict one that is there."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NoReturn
 
 from malipo import money
 from malipo.db import Tx
-from malipo.errors import Conflict, Details, Refusal
+from malipo.errors import Code, Conflict, Problem, Refusal
 from malipo.network_statements.profile import Profile
 from malipo.reconciliation.imports.store import file_comparison as store
 from malipo.reconciliation.matching.payment_times import ids_of, payment_times
@@ -13,11 +14,42 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 
+class DoubtRefusal(Code):
+    SAME_FILE = "statement_same_file"
+    SAME_LINES = "statement_same_lines"
+    MOST_LINES = "statement_most_lines"
+    CONTRADICTS = "statement_contradicts"
+    NOTHING_KNOWN = "statement_nothing_known"
+
+
+class Difference(Code):
+    """What two files say differently of the same time."""
+
+    OPENING = "difference_opening"
+    CLOSING = "difference_closing"
+    ONLY_NEW = "difference_only_new"
+    ONLY_OTHER = "difference_only_other"
+    BALANCE_AT = "difference_balance_at"
+    OFFSET = "difference_offset"
+
+
+class Stranger(Code):
+    """Why nothing of a file is known, and what that can mean."""
+
+    NO_PAYMENT = "stranger_no_payment"
+    ANOTHER_ACCOUNT = "stranger_another_account"
+    FIRST = "stranger_first"
+
+
 class AgainstAnother(Conflict):
     """It does not go together with a file that is there."""
 
-    def __init__(self, message: str, other: StatementFile, *, details: Details | None = None) -> None:
-        super().__init__(message, details=details)
+    def __init__(
+        self, code: DoubtRefusal, other: StatementFile, *, name: str, problems: Sequence[Problem] = ()
+    ) -> None:
+        super().__init__(
+            code=code, problems=problems, name=name, other=other.name, other_id=other.id, where=other.named_account
+        )
         self.other = other
 
 
@@ -34,11 +66,7 @@ class NothingKnown(Refusal):
 
 
 def refuse_same_elsewhere(other: StatementFile) -> NoReturn:
-    raise ImportedElsewhere(
-        f"{other.name} is the same file, and was imported as {other.where}. A file is the statement of "
-        f"one account. If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
-        other,
-    )
+    raise ImportedElsewhere(DoubtRefusal.SAME_FILE, other, name=other.name)
 
 
 async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFile | None:
@@ -48,18 +76,9 @@ async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFil
     is_fetched = file.imported_by == FETCHED_BY
     only_by = FETCHED_BY if is_fetched else None
     if other := await store.find_with_a_line_of(tx, file, imported_by=only_by):
-        raise ImportedElsewhere(
-            f"{file.name} has lines that {other.name} has, which was imported as {other.where}: the same receipts, "
-            "amounts and kinds. A line is of one account, so this file is of that account, or one of the two is wrong. "
-            f"If that one is wrong, withdraw it first: malipo statements withdraw {other.id}",
-            other,
-        )
+        raise ImportedElsewhere(DoubtRefusal.SAME_LINES, other, name=file.name)
     if other := await store.find_elsewhere(tx, file, imported_by=only_by):
-        raise ImportedElsewhere(
-            f"Most lines of {file.name} are in {other.name}, of the time of both, which is imported as {other.where}. "
-            f"A line is of one account. If that is wrong, withdraw it first: malipo statements withdraw {other.id}",
-            other,
-        )
+        raise ImportedElsewhere(DoubtRefusal.MOST_LINES, other, name=file.name)
     if not is_fetched:
         return None
     return await store.find_with_a_line_of(tx, file) or await store.find_elsewhere(tx, file)
@@ -70,43 +89,39 @@ async def refuse_contradiction(tx: Tx, file: StatementFile) -> None:
     if file.opening is None or file.closing is None or file.begins_at is None or file.ends_at is None:
         return
     for other in await store.find_overlapping(tx, file):
-        if told := await _differences(tx, file, other):
-            raise Disagrees(
-                f"{file.name} contradicts {other.name}, which covers the same time. Nothing was imported. "
-                "If this one is right, withdraw that one with another operator, then import this one: "
-                f"malipo statements withdraw {other.id}",
-                other,
-                details={"file": told},
-            )
+        if found := await _differences(tx, file, other):
+            raise Disagrees(DoubtRefusal.CONTRADICTS, other, name=file.name, problems=found)
 
 
-async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> list[str]:
+async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> list[Problem]:
     assert file.begins_at is not None
     assert other.begins_at is not None
     found = []
     if file.begins_at == other.begins_at and file.opening != other.opening:
-        found.append(f"It opens with {file.opening_words}; {other.name} opens with {other.opening_words}.")
+        balances = {"opening": file.opening_words, "other": other.opening_words}
+        found.append(Problem(Difference.OPENING, name=other.name, **balances))
     # Without seconds, a file that ends in the minute in which it begins may be one of several of that minute.
     is_of_a_minute = file.begins_at == file.ends_at
     are_complete = _is_complete(file) and _is_complete(other) and not is_of_a_minute
     if are_complete and file.ends_at == other.ends_at and file.closing != other.closing:
-        found.append(f"It closes with {file.closing_words}; {other.name} closes with {other.closing_words}.")
+        balances = {"closing": file.closing_words, "other": other.closing_words}
+        found.append(Problem(Difference.CLOSING, name=other.name, **balances))
     ends = min(await _known_until(tx, file), await _known_until(tx, other))
     difference = await store.compare(tx, file.id, other.id, max(file.begins_at, other.begins_at), ends)
     if file.is_whole and other.is_whole:
         if difference.only_new:
-            amount = f"{difference.only_new_amount:+,}"
-            found.append(f"Lines that {other.name} does not have: {difference.only_new}, together {amount}.")
+            lines = {"count": difference.only_new, "amount": f"{difference.only_new_amount:+,}"}
+            found.append(Problem(Difference.ONLY_NEW, name=other.name, **lines))
         if difference.only_other:
-            amount = f"{difference.only_other_amount:+,}"
-            found.append(f"Lines that only {other.name} has: {difference.only_other}, together {amount}.")
+            lines = {"count": difference.only_other, "amount": f"{difference.only_other_amount:+,}"}
+            found.append(Problem(Difference.ONLY_OTHER, name=other.name, **lines))
         found += await _other_balance(tx, *sorted((file, other), key=_begin))
     if difference.offset:
-        found.append(f"After the same lines its balances are {difference.offset:+,} from those of {other.name}.")
+        found.append(Problem(Difference.OFFSET, amount=f"{difference.offset:+,}", name=other.name))
     return found
 
 
-async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> list[str]:
+async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> list[Problem]:
     """Where the later one begins, the earlier one must have the balance that it opens with, also if no line is in both.
     Files that only meet there are compared when they are read."""
     assert early.ends_at is not None
@@ -117,7 +132,8 @@ async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> l
     balance = await store.find_balance_at(tx, early, moment)
     if balance is None or balance == late.opening * 100 + late.opening_cents:
         return []
-    return [f"{late.name} opens with {late.opening_words}; {early.name} has {money.exact(0, balance)} at that moment."]
+    balances = {"opening": late.opening_words, "balance": money.exact(0, balance)}
+    return [Problem(Difference.BALANCE_AT, late=late.name, early=early.name, **balances)]
 
 
 def _begin(file: StatementFile) -> datetime:
@@ -148,13 +164,11 @@ async def refuse_stranger(tx: Tx, file: StatementFile, profile: Profile) -> None
     if await store.has_payment(tx, file.id, channels=channels, first=first, last=last):
         return
     raise NothingKnown(
-        f"Nothing in {file.name} is known here. Nothing was imported.",
-        details={
-            "file": [
-                f"None of its {file.line_count:,} lines has the receipt or the reference of a payment of {file.where}, "
-                "and it does not continue a statement of that account.",
-                "Is it the statement of another network, or of another account? Then nothing of it may be booked here.",
-                "If it is the first statement of this account, or of a time without payments, say so.",
-            ]
-        },
+        code=DoubtRefusal.NOTHING_KNOWN,
+        name=file.name,
+        problems=[
+            Problem(Stranger.NO_PAYMENT, count=file.line_count, where=file.named_account),
+            Problem(Stranger.ANOTHER_ACCOUNT),
+            Problem(Stranger.FIRST),
+        ],
     )

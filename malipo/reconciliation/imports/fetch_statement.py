@@ -8,7 +8,7 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 from malipo import clock
-from malipo.errors import Invalid
+from malipo.errors import Code, Invalid
 from malipo.network_statements.profile import Profile, built_in
 from malipo.networks.connector import Channel
 from malipo.networks.routing import Networks
@@ -16,6 +16,11 @@ from malipo.networks.statement_source import CannotFetch, FetchedLine, Statement
 from malipo.table_files.csv_export import csv_lines
 
 _HEADER = ("receipt", "moved at", "amount", "service", "reference", "phone", "details")
+
+
+class FetchRefusal(Code):
+    NO_API = "fetch_no_api"
+    NOT_OVER = "fetch_not_over"
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,7 @@ def account_of(networks: Networks, channel: Channel) -> FetchableAccount:
     # The channel's own network is asked before an aggregator that carries one way of it.
     found.sort(key=lambda each: each.channel is not channel)
     if not found:
-        raise CannotFetch(
-            f"No network that carries {channel} gives statements by API. Download its file, and import it."
-        )
+        raise CannotFetch(code=FetchRefusal.NO_API, channel=channel)
     return found[0]
 
 
@@ -64,7 +67,7 @@ def day_bounds(day: date) -> tuple[datetime, datetime]:
 
 def require_over(day: date, now: datetime) -> None:
     if day_bounds(day)[1] > now:
-        raise Invalid(f"{day} is not over yet, in Dar es Salaam.")
+        raise Invalid(code=FetchRefusal.NOT_OVER, day=day)
 
 
 async def fetch_file(account: FetchableAccount, day: date, folder: Path) -> Path:

@@ -16,7 +16,7 @@ from malipo import ids, money
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Refusal
+from malipo.errors import Code, Problem, Refusal
 from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.chain import Chain
@@ -39,12 +39,27 @@ from malipo.reconciliation.statements.statement_file import (
 )
 from malipo.reconciliation.statements.store import statement_lines as lines_store
 from malipo.reconciliation.statements.store import statements as store
+from malipo.reconciliation.statements.stored_problems import stored_text
 
 _MOST_BAD_LINES = 20  # are told; more would not help anybody
 _LINES_A_REPORT = 1000  # Then whoever waits sees how far it is.
 
 
 Period = tuple[datetime, datetime]
+
+
+class ImportRefusal(Code):
+    DOES_NOT_ADD_UP = "statement_does_not_add_up"
+    BAD_LINES = "statement_bad_lines"
+    UNKNOWN_STATUSES = "statement_unknown_statuses"
+    SAYS_ITSELF = "statement_says_itself"
+
+
+class LineProblem(Code):
+    """Lines of a file that cannot be read."""
+
+    ROW = "line_unreadable"
+    MORE = "lines_more_unreadable"
 
 
 class DoesNotAddUp(Refusal):
@@ -60,13 +75,10 @@ class UnknownStatuses(Refusal):
 
     def __init__(self, name: str, profile: str, words: Sequence[UnknownWord]) -> None:
         super().__init__(
-            f"{name} has rows with a status that {profile} does not know. Nothing was imported.",
-            details={
-                "file": [
-                    *(each.sentence for each in words),
-                    f"Say what it means: malipo statements layout {profile} --moved WORD (or --not-moved WORD).",
-                ]
-            },
+            code=ImportRefusal.UNKNOWN_STATUSES,
+            name=name,
+            profile=profile,
+            problems=[each.problem for each in words],
         )
         self.words = words
 
@@ -78,7 +90,7 @@ class SaysItself(Refusal):
 class Imported(msgspec.Struct, frozen=True):
     file: StatementFile
     is_repeat: bool = False  # the same file was imported before: nothing was done
-    uncovered: str | None = None  # the time before it that no statement covers
+    uncovered: Problem | None = None  # the time before it that no statement covers
     passed_over: Mapping[str, int] = {}  # rows that moved nothing, by their status
     elsewhere: StatementFile | None = None  # an operator's file of another account that has most of its lines
 
@@ -133,7 +145,7 @@ async def import_statement(
     if gaps := gaps_beside(file, before, await store.find_after(tx, file)):
         file = msgspec.structs.replace(file, problems=(*file.problems, *gaps))
     if file.problems and not accepts_problems:
-        raise DoesNotAddUp(f"{path.name} does not add up. Nothing was imported.", details={"file": list(file.problems)})
+        raise DoesNotAddUp(code=ImportRefusal.DOES_NOT_ADD_UP, name=path.name, problems=file.problems)
     elsewhere = None
     if same is None:
         elsewhere = await doubt_statement.refuse_content_of_another(tx, file)
@@ -154,7 +166,7 @@ async def import_statement(
         account=account,
         lines=file.line_count,
         new=file.new_count,
-        problems=file.problems,
+        problems=[stored_text(each) for each in file.problems],
         passed_over=passed_over,
         authors=sorted({each.by for each in file.authors}),
         **({} if elsewhere is None else {"elsewhere": elsewhere.id}),
@@ -184,7 +196,7 @@ def with_period(heading: Heading, period: Period | None) -> Heading:
         return heading
     begins, ends = period
     if (heading.begins or begins, heading.ends or ends) != (begins, ends):
-        raise SaysItself("The file says itself from when to when it is, and that is something else.")
+        raise SaysItself(code=ImportRefusal.SAYS_ITSELF)
     return msgspec.structs.replace(heading, begins=begins, ends=ends, ends_on_a_day=False)
 
 
@@ -261,9 +273,9 @@ class _Reading:
 
     def refuse_bad(self) -> None:
         if self._bad:
-            told = [f"Row {each.row}: {each.why}" for each in self._bad[:_MOST_BAD_LINES]]
-            more = ["There are more."] if len(self._bad) > _MOST_BAD_LINES else []
-            raise BadLines("Lines of the file cannot be read. Nothing was imported.", details={"file": [*told, *more]})
+            told = [Problem(LineProblem.ROW, row=str(each.row), why=each.why) for each in self._bad[:_MOST_BAD_LINES]]
+            more = [Problem(LineProblem.MORE)] if len(self._bad) > _MOST_BAD_LINES else []
+            raise BadLines(code=ImportRefusal.BAD_LINES, problems=[*told, *more])
         if unknown := self.statement.statuses.unknown:
             raise UnknownStatuses(self._name, self.statement.profile.name, unknown)
 

@@ -19,14 +19,15 @@ from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS, Act
 from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.errors import Code, Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_effects, withdrawals
 from malipo.reconciliation.imports.store import withdrawal_proposals as proposals
@@ -42,13 +43,21 @@ from malipo.reconciliation.statements.coverage import AFTER_SENDING
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store import statements
 
-_LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
-ANSWERABLE = "You imported this file, or said how it is read: another operator agrees that it is withdrawn."
+_LINE_KINDS = {HouseBookingKind.NETWORK_FEE: "fee", HouseBookingKind.SWEEP: "sweep"}
+
+
+class WithdrawRefusal(Code):
+    NO_SUCH = "withdraw_unknown"
+    ANSWERABLE = "withdraw_by_answerable"
+    DONE = "withdraw_done"
+    NOT_OF_STATEMENT = "withdraw_not_of_statement"
+    DECIDED = "withdraw_decided"
+    PROPOSED = "withdraw_proposed"
 
 
 class NoSuchStatement(Missing):
     def __init__(self, file_id: str) -> None:
-        super().__init__(f"There is no statement {file_id!r}. See: malipo statements list")
+        super().__init__(code=WithdrawRefusal.NO_SUCH, name=file_id)
 
 
 @dataclass(frozen=True)
@@ -118,23 +127,27 @@ class WithdrawStatements:
         await moved_alone.lock(tx, actor.name)
         proposal, file = await _lock_open(tx, subject)
         deciders = None
-        if proposal.requested_by == decide.SYSTEM:
+        if proposal.requested_by == SYSTEM_NAME:
             deciders = await self._deciders(tx, file, actor=actor, now=now, is_single_operator=is_single_operator)
             if deciders is Deciders.TWO:
-                await self._require_seen(tx, proposal, file, seen, now=now)
+                if seen is not None:
+                    decide.require_seen(seen, await self._find_code(tx, proposal, file, now=now))
                 return await _take_over(tx, proposal, file, actor=actor, now=now)
             is_single_operator = False  # It was looked at whether somebody else could agree.
-        decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-        await self._require_seen(tx, proposal, file, seen, now=now)
+        decided = await decide.approve(
+            tx,
+            proposal,
+            actor=actor,
+            now=now,
+            seen=seen,
+            shown=lambda: self._find_code(tx, proposal, file, now=now),
+            is_single_operator=is_single_operator,
+        )
         is_alone = decided.is_single_operator or deciders is Deciders.ONLY
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
-    async def _require_seen(
-        self, tx: Tx, proposal: Proposal, file: StatementFile, seen: str | None, *, now: datetime
-    ) -> None:
-        if seen is not None:
-            effect = await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now)
-            decide.require_seen(seen, code_of(proposal, effect))
+    async def _find_code(self, tx: Tx, proposal: Proposal, file: StatementFile, *, now: datetime) -> str:
+        return code_of(proposal, await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now))
 
     async def _deciders(
         self, tx: Tx, file: StatementFile, *, actor: Actor, now: datetime, is_single_operator: bool
@@ -146,9 +159,9 @@ class WithdrawStatements:
         if is_single_operator:
             await moved_alone.require_single_operator(tx, act)
         elif actor.name in answerable_for(file):
-            raise Forbidden(ANSWERABLE)
+            raise Forbidden(code=WithdrawRefusal.ANSWERABLE)
         else:
-            for by in (decide.SYSTEM, *sorted(answerable_for(file))):
+            for by in (SYSTEM_NAME, *sorted(answerable_for(file))):
                 await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
         return await moved_alone.deciders_of(
             tx,
@@ -174,7 +187,7 @@ async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: da
     amount another one too. Nothing, if it is proposed."""
     if await approvals.lock_open(tx, WITHDRAWALS, file.id):
         return
-    system = Actor(decide.SYSTEM, "worker")
+    system = Actor(SYSTEM_NAME, "worker")
     amount = await _booked(tx, file)
     proposal = _proposal(Act.WITHDRAW_DOUBTED, file, None, amount, reason, actor=system, now=now)
     await approvals.insert(tx, proposal)
@@ -296,7 +309,7 @@ def _proposal(
     now: datetime,
 ) -> Proposal:
     if file.withdrawn_at is not None:
-        raise Conflict("This statement was withdrawn.")
+        raise Conflict(code=WithdrawRefusal.DONE)
     return Proposal(
         id=ids.mint("stp_", now),
         action=act,
@@ -354,12 +367,9 @@ async def _find_booking(tx: Tx, booking_id: str) -> HouseBooking:
     if booking is None:
         raise house_bookings.NotBooked(booking_id)
     if booking.kind not in _LINE_KINDS or booking.file_id is None:
-        raise Invalid(
-            "Only the fees and sweeps of a statement are undone here. What was decided about one line is "
-            "undone by: malipo exceptions undo"
-        )
+        raise Invalid(code=WithdrawRefusal.NOT_OF_STATEMENT)
     if any(each.id == booking_id and each.is_undone for each in await withdrawals.find_bookings(tx, booking.file_id)):
-        raise house_bookings.AlreadyUndone(f"The booking {booking_id} was undone before.")
+        raise house_bookings.AlreadyUndone(booking_id)
     return booking
 
 
@@ -368,18 +378,12 @@ async def _require_undecided(tx: Tx, file: StatementFile) -> None:
     for them."""
     hindrances = await withdrawals.find_hindrances(tx, file)
     if hindrances.decided:
-        raise Conflict(
-            f"Operators have matched, booked or adopted {hindrances.decided} of its lines. Undo that first: malipo "
-            "exceptions undo"
-        )
+        raise Conflict(code=WithdrawRefusal.DECIDED, count=hindrances.decided)
     if hindrances.proposed:
-        raise Conflict(
-            f"{hindrances.proposed} exceptions of its lines, or of payments that it does not have, wait for a second "
-            "operator. Approve or reject them first."
-        )
+        raise Conflict(code=WithdrawRefusal.PROPOSED, count=hindrances.proposed)
 
 
 def _require(reason: str, actor: Actor) -> None:
     require_operator(actor)
     if not 10 <= len(reason) <= 1000 or not reason.isprintable():
-        raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
+        raise Invalid(code=ExceptionRefusal.REASON)

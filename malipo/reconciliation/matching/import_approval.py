@@ -19,14 +19,15 @@ from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
+from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Forbidden
+from malipo.errors import Code, Forbidden
 from malipo.operators import vouching
-from malipo.reconciliation.matching.exception import SYSTEM, ExceptionKind
+from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
 from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
 from malipo.reconciliation.matching.store.booked_lines import LineSum
@@ -35,9 +36,12 @@ from malipo.reconciliation.statements.statement_file import LayoutAuthor
 from malipo.reconciliation.statements.store import statements
 
 _ID_PREFIX = "prp_"
-AUTHOR = "You have said how this file is read, or of which payment it is, so another operator approves it."
-TELLER = "You brought the file that says what this line is, or said how it is read: another operator approves it."
-NOTHING_WAITS = "Nothing of this file waits for a second operator."
+
+
+class ImportApprovalRefusal(Code):
+    AUTHOR = "import_by_author"
+    TELLER = "import_by_teller"
+    NOTHING_WAITS = "import_nothing_waits"
 
 
 class WaitingList(msgspec.Struct, frozen=True):
@@ -66,7 +70,7 @@ class WaitingList(msgspec.Struct, frozen=True):
             found |= {line.imported_by, *line.authors, *line.named_by}
         for booked in self.sums:
             found |= {booked.imported_by, *booked.authors}
-        return (found | {self.imported_by}) - {"", SYSTEM}
+        return (found | {self.imported_by}) - {"", SYSTEM_NAME}
 
 
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
@@ -202,7 +206,9 @@ async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments
         requested_at=now,
     )
     details = _details(proposal, payments)
-    return await decide.propose(tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM, "matching"))
+    return await decide.propose(
+        tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM_NAME, "matching")
+    )
 
 
 async def let_go(tx: Tx, *, now: datetime) -> None:
@@ -244,7 +250,7 @@ async def lock_for_approval(
     proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
     if not is_single_operator:
-        await _require_other(tx, held.answerable, proposal, AUTHOR, actor=actor, now=now)
+        await _require_other(tx, held.answerable, proposal, ImportApprovalRefusal.AUTHOR, actor=actor, now=now)
     decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
     details["authors"] = sorted(held.answerable - {proposal.requested_by})
@@ -256,14 +262,14 @@ async def lock_for_approval(
 async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Who agrees with what is proposed about a line is none of those who told what the proposer has read of it."""
     tellers = tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
-    await _require_other(tx, tellers, proposal, TELLER, actor=actor, now=now)
+    await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
 
 
 async def _require_other(
-    tx: Tx, answerable: set[str], proposal: Proposal, sentence: str, *, actor: Actor, now: datetime
+    tx: Tx, answerable: set[str], proposal: Proposal, code: ImportApprovalRefusal, *, actor: Actor, now: datetime
 ) -> None:
     if actor.name in answerable - {proposal.requested_by}:
-        raise Forbidden(sentence)
+        raise Forbidden(code=code)
     for by in sorted(answerable):
         await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
 
@@ -300,9 +306,13 @@ def code_of(held: WaitingList) -> str:
     return decide.code_of(proposal, held.lines, held.sums, held.authors)
 
 
+async def lock_open(tx: Tx, file_id: str) -> Proposal:
+    return await decide.lock_open(tx, [Act.IMPORT], file_id, NothingProposed(code=ImportApprovalRefusal.NOTHING_WAITS))
+
+
 async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
-    held = await find_held(tx, await decide.lock_open(tx, [Act.IMPORT], file_id, NOTHING_WAITS))
+    held = await find_held(tx, await lock_open(tx, file_id))
     decide.require_seen(seen, code_of(held))
     return held
 

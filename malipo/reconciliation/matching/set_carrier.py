@@ -11,7 +11,7 @@ from malipo.errors import Conflict
 from malipo.network_statements.mapped_profile import with_carrier
 from malipo.network_statements.profile import Profile, built_in
 from malipo.reconciliation.matching.store import absence, matching
-from malipo.reconciliation.statements.choose_profile import encode, find_profile
+from malipo.reconciliation.statements.choose_profile import ProfileRefusal, encode, find_profile
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import SavedLayout
@@ -24,7 +24,7 @@ async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: dat
     await statements.lock_profile(tx, name)
     profile = await find_profile(tx, name)
     if name in built_in():
-        raise Conflict(f"{name} is a layout of malipo's own: only a saved one can be an aggregator's.")
+        raise Conflict(code=ProfileRefusal.OWN_LAYOUT, name=name)
     said_by = replace(profile.said_by, carrier=actor.name)
     profile = replace(with_carrier(profile, carrier), said_by=said_by)
     await statements.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)

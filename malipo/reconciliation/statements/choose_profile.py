@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Invalid, Missing, Refusal
+from malipo.errors import Code, Invalid, Missing, Refusal
 from malipo.network_statements.cell_values import text_of
 from malipo.network_statements.mapped_profile import saved_by, with_current_words, with_status_words
 from malipo.network_statements.profile import Profile, SaidBy, built_in, decode
@@ -21,6 +21,14 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.statements.store import statements as store
 from malipo.reconciliation.statements.store.statements import SavedLayout
 from malipo.table_files.rows import Cell, rows_of
+
+
+class ProfileRefusal(Code):
+    WORD_MEANS_BOTH = "profile_word_means_both"
+    NO_WORD_MOVED = "profile_no_word_moved"
+    OWN_LAYOUT = "profile_own_layout"
+    NO_SUCH = "profile_unknown"
+    NONE_FITS = "profile_none_fits"
 
 
 class NoProfileFits(Refusal):
@@ -68,13 +76,10 @@ async def save_status_words(
     await store.lock_profile(tx, name)
     before = await find_profile(tx, name)
     if both := folded_words(moved) & folded_words(not_moved):
-        raise Invalid(f"A word means that money moved, or that it did not, and not both: {', '.join(sorted(both))}.")
+        raise Invalid(code=ProfileRefusal.WORD_MEANS_BOTH, both=sorted(both))
     profile = with_status_words(before, moved=moved, not_moved=not_moved, by=actor.name)
     if before.completed and not profile.completed:
-        raise Invalid(
-            "No word of the layout would mean that money moved. Then the status is not read, and every row counts, "
-            "also what failed. Say with --moved which word means it."
-        )
+        raise Invalid(code=ProfileRefusal.NO_WORD_MOVED)
     if name in built_in():
         own = built_in()[name]
         said = {
@@ -94,14 +99,14 @@ async def save_status_words(
 async def find_profile(connection: Conn, name: str) -> Profile:
     profiles = await all_profiles(connection)
     if name not in profiles:
-        raise Missing(f"There is no profile {name!r}: there are {', '.join(sorted(profiles))}.")
+        raise Missing(code=ProfileRefusal.NO_SUCH, name=name, known=sorted(profiles))
     return profiles[name]
 
 
 async def choose_profile(connection: Conn, path: Path, channel: Channel) -> Profile:
     found = best_profile(path, channel, (await all_profiles(connection)).values())
     if found is None:
-        raise NoProfileFits(f"No profile for {channel} knows the columns of {path.name}.")
+        raise NoProfileFits(code=ProfileRefusal.NONE_FITS, channel=channel, name=path.name)
     return found
 
 

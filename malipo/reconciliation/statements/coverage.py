@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo import clock
+from malipo.errors import Code, Problem
 from malipo.reconciliation.statements.statement_file import StatementFile
 
 # A network may book a payment some hours after it has reported it. One that is open may still be paid for a while.
@@ -26,6 +27,17 @@ AFTER_SENDING = timedelta(hours=24)
 _CUT_SHORT = timedelta(minutes=1)
 
 Span = tuple[datetime, datetime]
+
+
+class CoverageProblem(Code):
+    """What keeps statements from covering a day."""
+
+    NO_STATEMENT = "coverage_no_statement"
+    NOT_COVERED = "coverage_not_covered"
+    FILE = "coverage_file"  # that does not count
+    UNKNOWN_TIME = "coverage_unknown_time"
+    ACCOUNT = "coverage_account"  # which of several
+    CHANNEL = "coverage_channel"
 
 
 class _Stretch(NamedTuple):
@@ -57,24 +69,25 @@ def covered_by_all(accounts: Iterable[Iterable[Span]]) -> list[Span]:
     return common or []
 
 
-def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *, balance: int | None) -> list[str]:
-    """What keeps these files of an account from covering a day, in sentences.
+def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *, balance: int | None) -> list[Problem]:
+    """What keeps these files of an account from covering a day.
 
     `balance` is what the account held by the last close, in whole shillings. Nothing is missing before the first file
     if that one opens with it.
     """
     if not files:
-        return [f"There is no statement of {_span(begins, ends)}."]
+        return [Problem(CoverageProblem.NO_STATEMENT, first=_moment(begins), last=_moment(ends))]
     found, reached = [], begins
     for each in _stretches(files, apart=_CUT_SHORT):
         if reached >= ends - _CUT_SHORT:
             break
         if each.ends >= begins and each.begins > reached + _CUT_SHORT and each.first.opening != balance:
-            found.append(f"No statement covers {_span(reached, min(each.begins, ends))}.")
+            last = min(each.begins, ends)
+            found.append(Problem(CoverageProblem.NOT_COVERED, first=_moment(reached), last=_moment(last)))
         reached, balance = max(reached, each.ends), None
     if reached < ends - _CUT_SHORT:
-        found.append(f"No statement covers {_span(reached, ends)}.")
-    return found + [_problems(each) for each in files if found and not each.is_whole and _overlaps(each, begins, ends)]
+        found.append(Problem(CoverageProblem.NOT_COVERED, first=_moment(reached), last=_moment(ends)))
+    return found + [_why_not(each) for each in files if found and not each.is_whole and _overlaps(each, begins, ends)]
 
 
 def last_before(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
@@ -138,13 +151,9 @@ def _overlaps(file: StatementFile, begins: datetime, ends: datetime) -> bool:
     return file.begins_at is None or file.ends_at is None or (file.begins_at < ends and file.ends_at > begins)
 
 
-def _problems(file: StatementFile) -> str:
-    why = file.problems[0] if file.problems else "It does not say which time it covers, or has no balances."
-    return f"{file.name} does not count: {why}"
-
-
-def _span(begins: datetime, ends: datetime) -> str:
-    return f"{_moment(begins)} to {_moment(ends)}"
+def _why_not(file: StatementFile) -> Problem:
+    why = file.problems[0] if file.problems else Problem(CoverageProblem.UNKNOWN_TIME)
+    return Problem(CoverageProblem.FILE, name=file.name, why=why)
 
 
 def _moment(moment: datetime) -> str:

@@ -7,13 +7,29 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from malipo import clock, money
-from malipo.errors import Invalid
+from malipo.errors import Code, Invalid, Problem
 from malipo.network_statements.cell_values import YEARS
 from malipo.network_statements.profile import Profile
 from malipo.network_statements.status_words import Statuses
 from malipo.networks.connector import Channel
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+
+
+class FileProblem(Code):
+    """Why a file does not follow the one before it, or the one after it does not follow it. The values are text: those
+    of the first two are stored with the file."""
+
+    GAP_BEFORE = "statement_gap_before"
+    GAP_AFTER = "statement_gap_after"
+    NOT_COVERED = "statement_not_covered"  # the time before it
+    ACCOUNT = "statement_account"  # no problem: the name of an account, in the sentences of others
+    TEXT = "statement_text"  # was stored by another version, and is told as it is
+
+
+class PeriodRefusal(Code):
+    NO_TIMES = "period_invalid"
+    ENDS_FIRST = "period_ends_first"
 
 
 class Said(StrEnum):
@@ -61,7 +77,7 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     closing: int | None
     line_count: int
     new_count: int
-    problems: tuple[str, ...]
+    problems: tuple[Problem, ...]
     imported_by: str
     imported_at: datetime
     opening_cents: int = 0  # beside `opening`: the network wrote opening * 100 + opening_cents
@@ -71,8 +87,15 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str:
-        """The account whose statement it is, for a sentence."""
+        """The account whose statement it is, for the log and for reasons that are stored."""
         return f"{self.channel}, account {self.account}" if self.account else str(self.channel)
+
+    @property
+    def named_account(self) -> Problem | str:
+        """The same, for a sentence in any language."""
+        if not self.account:
+            return str(self.channel)
+        return Problem(FileProblem.ACCOUNT, channel=self.channel, account=self.account)
 
     @property
     def is_whole(self) -> bool:
@@ -89,35 +112,35 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
         return "?" if self.closing is None else money.exact(self.closing, self.closing_cents)
 
 
-def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[str]:
+def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[Problem]:
     """Why the file does not follow the one that ends where it begins, and why the one that begins where it ends does
     not follow it, whichever was imported first. Nothing if neither can say: of files that begin and end in one minute,
     as a layout without seconds has it, none is before the other."""
     before, after = (None if each is None or each.begins_at == each.ends_at else each for each in (before, after))
-    found: list[str] = []
+    found: list[Problem] = []
     if file.begins_at == file.ends_at:
         return found
     if before is not None and before.ends_at == file.begins_at and (change := _change_between(before, file)):
-        found.append(
-            f"It opens with {file.opening_words}, and {before.name}, which ends where it begins, closes with "
-            f"{before.closing_words}: {money.exact(0, abs(change))} differ."
-        )
+        balances = {"opening": file.opening_words, "closing": before.closing_words}
+        missing = money.exact(0, abs(change))
+        found.append(Problem(FileProblem.GAP_BEFORE, name=before.name, missing=missing, **balances))
     if after is not None and after.begins_at == file.ends_at and (change := _change_between(file, after)):
-        found.append(
-            f"It closes with {file.closing_words}, and {after.name}, which begins where it ends, opens with "
-            f"{after.opening_words}: {money.exact(0, abs(change))} differ."
-        )
+        balances = {"closing": file.closing_words, "opening": after.opening_words}
+        missing = money.exact(0, abs(change))
+        found.append(Problem(FileProblem.GAP_AFTER, name=after.name, missing=missing, **balances))
     return found
 
 
-def uncovered_before(file: StatementFile, before: StatementFile | None) -> str | None:
+def uncovered_before(file: StatementFile, before: StatementFile | None) -> Problem | None:
     """What happened between the file and the one before it, which neither shows. Files may come in any order."""
     change = 0 if before is None else _change_between(before, file)
     if before is None or change == 0 or before.ends_at == file.begins_at:
         return None
-    return (
-        f"No statement covers the time from {_moment(before.ends_at)} to {_moment(file.begins_at)}, in which the "
-        f"balance changed by {'+' if change > 0 else ''}{money.exact(0, change)}."
+    return Problem(
+        FileProblem.NOT_COVERED,
+        first=_moment(before.ends_at),
+        last=_moment(file.begins_at),
+        change=f"{'+' if change > 0 else ''}{money.exact(0, change)}",
     )
 
 
@@ -135,9 +158,6 @@ def _moment(at: datetime | None) -> str:
 # The time that a statement covers, as an operator types it: for files that do not say it. Pure.
 
 
-WRONG = "Say from when to when the statement is, both, such as 2026-11-15: a day, or a time such as 2026-11-15 14:00."
-
-
 def period_of(begins: str, ends: str) -> tuple[datetime, datetime] | None:
     """Both, or none. In Dar es Salaam; a day ends at its end, a time is that time."""
     begins, ends = begins.strip(), ends.strip()
@@ -147,12 +167,12 @@ def period_of(begins: str, ends: str) -> tuple[datetime, datetime] | None:
         first = datetime.fromisoformat(begins)
         last = datetime.fromisoformat(ends)
     except ValueError:
-        raise Invalid(WRONG) from None
+        raise Invalid(code=PeriodRefusal.NO_TIMES) from None
     if not {first.year, last.year} <= {*YEARS}:
-        raise Invalid(WRONG)
+        raise Invalid(code=PeriodRefusal.NO_TIMES)
     period = _there(first), _there(last + (timedelta(days=1) if _is_day(ends) else timedelta()))
     if period[0] >= period[1]:
-        raise Invalid("A statement ends after it begins.")
+        raise Invalid(code=PeriodRefusal.ENDS_FIRST)
     return period
 
 

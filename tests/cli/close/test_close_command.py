@@ -54,7 +54,8 @@ async def test_a_day_is_closed_shown_and_verified(books: Books, database_url: st
     assert (refused.code, refused.err.splitlines()[:2]) == (
         2,
         [
-            "malipo: 2026-11-03 does not add up.",
+            "malipo: 2026-11-03 does not add up. Resolve what is open, or accept the difference with another operator: "
+            "--accept-difference --reason WHY",
             "malipo: MPESA: TZS 700 between statement and ledger are not explained.",
         ],
     )

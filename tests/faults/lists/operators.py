@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         "who proposed it approves it",
         "require_two",
-        "if proposed_by == approver.name:\n        raise Forbidden(SAME)\n    if not",
+        "if proposed_by == approver.name:\n        raise Forbidden(code=VouchingRefusal.SAME)\n    if not",
         "if proposed_by != approver.name and not",
         "One operator alone does what takes two.",
         _DECIDE,

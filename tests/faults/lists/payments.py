@@ -315,7 +315,7 @@ FAULTS = (
     ),
     Fault(
         "what is owed is added again with every step of a correction",
-        "Corrected.posting",
+        "CorrectedTransaction.posting",
         "owed=after.owed - self.owed_before",
         "owed=after.owed",
         "A merchant owes more than was ever wrongly credited.",

@@ -14,6 +14,8 @@ from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.signed_content import Reason
 from malipo.reconciliation.statements.coverage import last_before, missing, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.stored_problems import problem_of
+from malipo.words.say import say
 from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at, opened
 
 BEGIN, END = begin_of(MONDAY), end_of(MONDAY)
@@ -33,7 +35,7 @@ def a_file(begins: datetime, ends: datetime, opening: int = 0, closing: int = 0,
         closing=closing,
         line_count=1,
         new_count=1,
-        problems=problems,
+        problems=tuple(map(problem_of, problems)),
         imported_by="asha",
         imported_at=datetime(2026, 11, 20, tzinfo=UTC),
     )
@@ -93,7 +95,7 @@ def test_these_files_cover_the_day(files: list[StatementFile], balance: int | No
     ],
 )
 def test_these_files_do_not(files: list[StatementFile], balance: int | None, told: list[str]) -> None:
-    assert missing(files, BEGIN, END, balance=balance) == told
+    assert [say(each) for each in missing(files, BEGIN, END, balance=balance)] == told
 
 
 def test_of_two_files_the_one_that_goes_nearer_to_a_moment_says_what_was_held() -> None:
@@ -122,7 +124,7 @@ def test_balances_follow_each_other_to_the_cent() -> None:
     other = replace(evening, opening_cents=1)
     assert len(spans_of([morning, other])) == 2
     told = ["No statement covers 2026-11-02 10:00:00 to 2026-11-02 20:00:00."]
-    assert missing([morning, other], BEGIN, END, balance=0) == told
+    assert [say(each) for each in missing([morning, other], BEGIN, END, balance=0)] == told
 
 
 def test_a_file_inside_a_longer_one_does_not_say_with_what_the_next_one_opens() -> None:
@@ -130,7 +132,7 @@ def test_a_file_inside_a_longer_one_does_not_say_with_what_the_next_one_opens() 
     inside = a_file(BEGIN - timedelta(days=1), BEGIN - timedelta(hours=23), 4, 5)
     next_ = a_file(at(MONDAY, "06:00"), END, 5, 5)
     told = ["No statement covers 2026-11-02 00:00:00 to 2026-11-02 06:00:00."]
-    assert missing([longer, inside, next_], BEGIN, END, balance=9) == told
+    assert [say(each) for each in missing([longer, inside, next_], BEGIN, END, balance=9)] == told
     assert missing([longer, inside, replace(next_, opening=9)], BEGIN, END, balance=9) == []
 
 

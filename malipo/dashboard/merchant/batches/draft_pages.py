@@ -31,10 +31,10 @@ from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
-from malipo.payments.batches import warnings
-from malipo.payments.batches.batch import BatchWarning, Item, Requester
+from malipo.payments.batches import pay_again, warnings
+from malipo.payments.batches.batch import BatchItem, BatchWarning, Requester
 from malipo.payments.batches.request import batch_order_of
-from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
+from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, number_of, with_batch, with_columns
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine
 from malipo.payments.batches.store import batches, drafts, items
@@ -56,13 +56,15 @@ class Tab(StrEnum):
     PROBLEMS = "problems"
     WARNINGS = "warnings"
     REPAIRED = "repaired"
+    CHANGED = "changed"
     ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class DraftPreview:
     draft: Draft
     lines: Sequence[SpreadsheetLine]
+    left_out: Sequence[SpreadsheetLine]
     warnings: Mapping[int, Sequence[BatchWarning]]  # by row
     rows: Sequence[int]  # of the lines without problems, by which warnings name each other
     fee: int
@@ -73,10 +75,19 @@ class Preview:
         return sum(each.amount for each in self.lines)
 
     @property
+    def left_out_amount(self) -> int:
+        return sum(each.amount for each in self.left_out)
+
+    @property
     def sum_in_file(self) -> int | None:
-        """What the file says, if its lines make another sum."""
-        total, lines = self.draft.total, self.lines
-        return None if total is None or self.draft.edits.left_out or total == sum(x.amount for x in lines) else total
+        """What the file says, if another sum is to be paid."""
+        total = self.draft.total
+        return None if total == self.amount else total
+
+    @property
+    def is_sum_explained(self) -> bool:
+        """Whether the lines that are left out are all that differs from the file's own sum."""
+        return self.draft.total == self.amount + self.left_out_amount
 
     @property
     def has_problems(self) -> bool:
@@ -84,7 +95,7 @@ class Preview:
 
     @property
     def has_warnings(self) -> bool:
-        return bool(self.of(Tab.WARNINGS)) or self.sum_in_file is not None
+        return bool(self.of(Tab.WARNINGS)) or (self.sum_in_file is not None and not self.is_sum_explained)
 
     @property
     def seen(self) -> str:
@@ -100,15 +111,30 @@ class Preview:
                 return [each for each in self.lines if self._is_warned(each)]
             case Tab.REPAIRED:
                 return [each for each in self.lines if each.is_repaired]
+            case Tab.CHANGED:
+                return [each for each in self.lines if each.is_changed]
             case Tab.ALL:
                 return list(self.lines)
 
     def _is_warned(self, line: SpreadsheetLine) -> bool:
-        return line.row in self.warnings or line.usual_channel is not None or self.has_other_name(line)
+        return (
+            line.row in self.warnings
+            or line.usual_channel is not None
+            or self.has_other_name(line)
+            or self.is_unregistered(line)
+            or self.is_barred(line)
+        )
 
     def name_found(self, line: SpreadsheetLine) -> str | None:
         """Whom the network knows by the number, if it was asked."""
         return self.draft.edits.names.get(number_of(line))
+
+    def is_unregistered(self, line: SpreadsheetLine) -> bool:
+        """Whether the network says that the number has no account there."""
+        return number_of(line) in self.draft.edits.unregistered
+
+    def is_barred(self, line: SpreadsheetLine) -> bool:
+        return number_of(line) in self.draft.edits.barred
 
     def has_other_name(self, line: SpreadsheetLine) -> bool:
         return differs(line.typed["name"], self.name_found(line))
@@ -117,7 +143,13 @@ class Preview:
         return len(self.of(tab))
 
 
-async def look(connection: Conn, draft: Draft, lines: Sequence[SpreadsheetLine], now: datetime) -> Preview:
+async def look(
+    connection: Conn,
+    draft: Draft,
+    lines: Sequence[SpreadsheetLine],
+    left_out: Sequence[SpreadsheetLine],
+    now: datetime,
+) -> DraftPreview:
     right = [each for each in lines if not each.problems]
     items = [item_of(index, each) for index, each in enumerate(right)]
     found: dict[int, list[BatchWarning]] = defaultdict(list)
@@ -125,18 +157,18 @@ async def look(connection: Conn, draft: Draft, lines: Sequence[SpreadsheetLine],
         found[right[warning.index].row].append(warning)
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     fee = await _fee(connection, draft.merchant_id, items)
-    return Preview(draft, lines, found, [each.row for each in right], fee, wallet)
+    return DraftPreview(draft, lines, left_out, found, [each.row for each in right], fee, wallet)
 
 
-async def _fee(connection: Conn, merchant_id: str, items: Sequence[Item]) -> int:
+async def _fee(connection: Conn, merchant_id: str, items: Sequence[BatchItem]) -> int:
     places = {each.channel: (merchant_id, Type.DISBURSEMENT, str(each.channel)) for each in items}
     bands = await tariffs.find_for(connection, set(places.values()))
     return sum(fee_of(each.amount, bands.get(places[each.channel], ())) for each in items)
 
 
-def item_of(index: int, line: SpreadsheetLine) -> Item:
+def item_of(index: int, line: SpreadsheetLine) -> BatchItem:
     """Of a line without problems, as far as warnings and fees need it."""
-    return Item(
+    return BatchItem(
         index=index,
         channel=Channel(str(line.values["channel"])),
         amount=line.amount,
@@ -149,8 +181,10 @@ _INPUT = re.compile(rf"({'|'.join(FIELDS)}|out)-([0-9]{{1,7}})")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _MOST_NAME = 100
 
+_NOT_FAILED = "Some of these are no longer failed payouts: their networks have corrected them. Leave out rows {rows}."
 SENTENCES = {
     "not_looked": "Look at the warnings first, and say that you have.",
+    "not_failed": _NOT_FAILED,
     "problems_left": "Some lines cannot be paid yet. Mend them, or leave them out.",
     "nothing_left": "No line is left.",
     "in_doubt": "We do not know whether this was done. Press once more: it will not be done twice.",
@@ -178,7 +212,9 @@ async def mend(request: MerchantRequest) -> Response:
     await look_up_lines(request, await request.parts.queries.write(act))
     tab = form.text("show")
     return request.go(
-        f"{_path(request)}?{urlencode({'show': tab})}" if tab in (Tab.ALL, Tab.REPAIRED) else _path(request)
+        f"{_path(request)}?{urlencode({'show': tab})}"
+        if tab in (Tab.ALL, Tab.REPAIRED, Tab.CHANGED)
+        else _path(request)
     )
 
 
@@ -200,7 +236,7 @@ def _typed_in(form: Form) -> tuple[dict[int, dict[str, str]], set[int]]:
 
 async def choose_columns(request: MerchantRequest) -> Response:
     form = await request.form()
-    chosen = {each: int(form.text(each)) for each in Column if _NUMBER.fullmatch(form.text(each))}
+    chosen = {each: int(form.text(each)) for each in SheetColumn if _NUMBER.fullmatch(form.text(each))}
     if any(each not in chosen for each in NEEDED) or len(set(chosen.values())) < len(chosen):
         return await _page(request, problem=_say(request, "columns"), chosen=chosen)
 
@@ -229,7 +265,8 @@ async def submit(request: MerchantRequest) -> Response:
     seen = await _look(request)
     if seen.draft.batch_id is not None:
         return request.go(f"{PATH}/{seen.draft.batch_id}", "batch-once")
-    if (problem := _why_not(request, form, seen)) is not None:
+    problem = _why_not(request, form, seen) or await _why_not_again(request, seen)
+    if problem is not None:
         return await _page(request, problem=problem, name=form.text("batchName"), status=HTTPStatus.CONFLICT)
     order = batch_order_of(
         Fields({"name": form.text("batchName") or None, "items": [dict(each.values) for each in seen.lines]}),
@@ -260,7 +297,7 @@ async def submit(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made")
 
 
-def _why_not(request: MerchantRequest, form: Form, seen: Preview) -> str | None:
+def _why_not(request: MerchantRequest, form: Form, seen: DraftPreview) -> str | None:
     if not seen.lines:
         return _say(request, "nothing_left")
     if seen.has_problems:
@@ -272,12 +309,24 @@ def _why_not(request: MerchantRequest, form: Form, seen: Preview) -> str | None:
     return None
 
 
+async def _why_not_again(request: MerchantRequest, seen: DraftPreview) -> str | None:
+    """What failed is paid again only if it still counts as failed."""
+    again = seen.draft.edits.again
+    if again is None:
+        return None
+    failed = await request.parts.queries.read_snapshot(
+        lambda connection: pay_again.find_failed(connection, request.merchant_id, again.batch_id)
+    )
+    rows = {each.row for each in seen.lines} - {each.index + 1 for each in failed}
+    return request.words(_NOT_FAILED, rows=", ".join(map(str, sorted(rows)))) if rows else None
+
+
 async def _page(
     request: MerchantRequest,
     *,
     problem: str | None = None,
     name: str | None = None,
-    chosen: Mapping[Column, int] | None = None,
+    chosen: Mapping[SheetColumn, int] | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> Response:
     seen = await _look(request)
@@ -306,16 +355,23 @@ async def _page(
         newer=_link(request, tab, page - 1) if page > 1 else None,
         older=_link(request, tab, page + 1) if page * per_page < len(found) else None,
         left_out=[each for each in draft.sheet.rows if each.number in draft.edits.left_out],
-        name=PurePath(draft.filename).stem[:_MOST_NAME] if name is None else name,
+        name=_proposed_name(request, draft) if name is None else name,
         columns=draft.sheet.columns if chosen is None else chosen,
         column_names=_column_names(draft),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
+        channel_names={str(channel): profile.name for channel, profile in PROFILES.items()},
         sentence=lambda code, bounds: form_errors.sentence(request.words, code, bounds),
         problem=problem,
     )
 
 
-def _tab(request: MerchantRequest, seen: Preview) -> Tab:
+def _proposed_name(request: MerchantRequest, draft: Draft) -> str:
+    if draft.edits.again is not None:
+        return request.words("{name}, again", name=draft.filename)[:_MOST_NAME]
+    return PurePath(draft.filename).stem[:_MOST_NAME]
+
+
+def _tab(request: MerchantRequest, seen: DraftPreview) -> Tab:
     """Problems first, as long as there are some."""
     asked = request.http.query_params.get("show", "")
     if asked in Tab.__members__.values() and seen.count(Tab(asked)):
@@ -338,7 +394,7 @@ def _path(request: MerchantRequest) -> str:
     return f"{DRAFTS}/{id_in(request)}"
 
 
-async def _look(request: MerchantRequest) -> Preview:
+async def _look(request: MerchantRequest) -> DraftPreview:
     """Lines are checked in a thread, because thousands take a while: payments are answered meanwhile."""
     parts, draft_id = request.parts, id_in(request)
     draft = _found(
@@ -346,8 +402,8 @@ async def _look(request: MerchantRequest) -> Preview:
             lambda connection: drafts.get(connection, request.merchant_id, request.person.email, draft_id)
         )
     )
-    lines = await asyncio.to_thread(draft.lines, parts.payments.terms)
-    seen = await parts.queries.read_snapshot(lambda connection: look(connection, draft, lines, parts.clock()))
+    lines, left_out = await asyncio.to_thread(draft.split_lines, parts.payments.terms)
+    seen = await parts.queries.read_snapshot(lambda connection: look(connection, draft, lines, left_out, parts.clock()))
     # Looked for last: where its own lines await approval, its batch is found.
     made = await parts.queries.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
     return seen if made is None else replace(seen, draft=with_batch(draft, made.batch.id))

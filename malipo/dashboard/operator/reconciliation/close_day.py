@@ -17,9 +17,8 @@ from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn, Tx
-from malipo.errors import Invalid, Missing, Refusal
+from malipo.errors import Invalid, Missing, Problem, Refusal
 from malipo.networks.connector import Channel
-from malipo.operators import vouching
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.business_day import can_be_closed_at
 from malipo.reconciliation.close.files_to_verify import command_of, find_public_key, pem_of
@@ -29,30 +28,18 @@ from malipo.reconciliation.close.signed_content import DayClose
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
+from malipo.restore.hold import HoldRefusal
+from malipo.words.say import SENTENCES as REFUSALS
+from malipo.words.say import say
 
 PATH = "/operator/close"
 _MOST_DAYS = 62
 _MOST_REASON = 500
 Found = TypeVar("Found")
 
-SENTENCES = {
-    "reason": "Say why, in 3 to 500 characters.",
-    "not_over": "The day is not over yet.",
-    "order": "Days are closed in order, one after the other.",
-    "closed": "The day is closed, and does not change.",
-    "missing": "Statements of this day are missing.",
-    "adds_up": "The day does not add up. Resolve what is open, or accept the difference with another operator.",
-    "changed": form_errors.CHANGED,
-    "same": vouching.SAME,
-    "not_vouched": vouching.NOT_VOUCHED_FOR,
-}
-_REFUSALS: dict[type[Refusal], str] = {
-    close_day.NotOver: "not_over",
-    close_day.OutOfOrder: "order",
-    close_day.AlreadyClosed: "closed",
-    close_day.StatementsMissing: "missing",
-    close_day.DayDoesNotAddUp: "adds_up",
-}
+_REASON = REFUSALS[HoldRefusal.REASON]
+# The page of such a day shows nothing: the list says which one is next.
+_NOT_NEXT = (close_day.OutOfOrder, close_day.AlreadyClosed)
 
 
 class Day(NamedTuple):
@@ -61,7 +48,7 @@ class Day(NamedTuple):
     close: DayClose
     closed: ClosedDay | None
     proposal: ProposedClose | None
-    missing: dict[str, list[str]]
+    missing: dict[str, list[Problem]]
 
 
 class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
@@ -137,7 +124,7 @@ async def close(request: OperatorRequest) -> Response:
             request,
             status=HTTPStatus.BAD_REQUEST,
             form=form,
-            errors={"reason": _say(request, "reason")},
+            errors={"reason": request.words(_REASON)},
         )
 
     async def act(tx: Tx) -> ClosedDay | ProposedClose:
@@ -187,8 +174,7 @@ async def _done(request: OperatorRequest, form: Form, act: Callable[[Tx], Awaita
     try:
         done = await _on_own_connection(request, act)
     except Refusal as refusal:
-        sentence = _REFUSALS.get(type(refusal))
-        problem = _say(request, sentence) if sentence else form_errors.of_refusal(request.words, refusal)
+        problem = form_errors.of_refusal(request.words, refusal)
         return await _page(request, status=form_errors.status_of(refusal), form=form, problem=problem)
     notice = "day-closed" if isinstance(done, ClosedDay) else "day-proposed" if done is not None else "day-rejected"
     return request.go(f"{PATH}/{day_in(request)}", notice)
@@ -234,9 +220,7 @@ async def _page(
     without = [] if form is None else [each for each in form.all("without") if each in Channel.__members__.values()]
     try:
         found = await _find(request, without)
-    except Refusal as refusal:
-        if type(refusal) not in _REFUSALS:
-            raise
+    except _NOT_NEXT:
         return request.go(PATH, "day-not-next")
     sheet, now = sheet_of(found.close), request.parts.clock()
     day = sheet.day
@@ -248,6 +232,7 @@ async def _page(
         day=day,
         title=request.words.day(_midday(day)),
         found=found,
+        missing={channel: [say(each, request.words) for each in why] for channel, why in found.missing.items()},
         sheet=sheet,
         closed_day=found.closed,
         command=command_of(found.closed) if found.closed else "",
@@ -278,7 +263,3 @@ def _parsed(text: str) -> date:
     if day.year not in range(2000, 2100):
         raise Missing("There is no such day.")
     return day
-
-
-def _say(request: OperatorRequest, name: str) -> str:
-    return request.words(SENTENCES[name])

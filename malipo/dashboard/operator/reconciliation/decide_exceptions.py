@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.proposal_pages import is_alone
@@ -20,48 +19,24 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.operators import vouching
 from malipo.outbox.event import EVENTS_TOPIC
-from malipo.reconciliation.exceptions.resolve_exceptions import CAUSE_HAS_GONE, NoSuchException, ResolveExceptions
+from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
+from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.store import exceptions, matching
 from malipo.restore.state import Closed
+from malipo.words import say
 
 _CHOICE = "Choose what is to be done."
-_REASON = "Say what you have found out, in 10 to 1,000 characters."
-_PAYMENT = "Say which payment: its reference."
-_MERCHANT = "Say which merchant: the name or the id."
+_REASON, _PAYMENT, _MERCHANT = (
+    say.SENTENCES[code]
+    for code in (ExceptionRefusal.REASON, ExceptionRefusal.NEEDS_PAYMENT, ExceptionRefusal.NEEDS_MERCHANT)
+)
 _MOST_TEXT = 100
 _MOST_KEY = 255
 
-# What the rules refuse, in their own words: those that a page can bring about.
-SENTENCES = [
-    form_errors.CHANGED,
-    decide.CHANGED,
-    moved_alone.NOT_ALONE,
-    moved_alone.ALWAYS_TWO,
-    CAUSE_HAS_GONE,
-    _CHOICE,
-    _REASON,
-    _PAYMENT,
-    _MERCHANT,
-    vouching.SAME,
-    vouching.NOT_VOUCHED_FOR,
-    import_approval.TELLER,
-    "The line went the other way: a collection comes in, a payout goes out.",
-    "The line has its place already, or the payment has another line.",
-    "Something is proposed about it already; approve that, or reject it.",
-    "Operators have done nothing about it that could be undone.",
-    "Nobody has proposed anything about it.",
-    "Nothing is owed of this payment, so nothing can be waived.",
-    "This line takes another one back: it is no payment. Book it.",
-    "Give the customer's phone number in full: the line does not have it.",
-    "That is no phone number: +255, then 6 or 7, then eight digits.",
-    "Money came in: this is no refund.",
-    "The merchant has just repeated the request. Look again: a payment has this key.",
-]
+SENTENCES = [_CHOICE]
 
 
 async def propose(request: OperatorRequest) -> Response:

@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.reconciliation import run_import
@@ -17,18 +16,8 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Refusal
-from malipo.operators import vouching
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.report_evidence import approve_import
-
-SENTENCES = (
-    import_approval.NOTHING_WAITS,
-    import_approval.AUTHOR,
-    decide.CHANGED,
-    moved_alone.NOT_ALONE,
-    vouching.SAME,
-    vouching.NOT_VOUCHED_FOR,
-)
 
 
 async def approve(request: OperatorRequest) -> Response:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.operator.reconciliation import column_mapping, problem_sentences, run_import, statement_preview
+from malipo.dashboard.operator.reconciliation import column_mapping, run_import, statement_preview
 from malipo.dashboard.operator.reconciliation.kept_files import About, KeptFiles, NotKept, safe_name
 from malipo.dashboard.operator.reconciliation.receive_file import MOST_MEGABYTES, FileTooLarge, receive
 from malipo.dashboard.operator.reconciliation.statement_preview import Preview
@@ -34,6 +34,7 @@ from malipo.reconciliation.matching.carriers import carrier_named
 from malipo.reconciliation.statements.choose_profile import all_profiles, save_if_new, save_status_words
 from malipo.reconciliation.statements.statement_file import StatementFile, period_of
 from malipo.table_files.turns import ReadingTurns
+from malipo.words.say import say
 
 NEW = f"{PATH}/new"
 _MOST_ACCOUNT = 60
@@ -46,7 +47,6 @@ SENTENCES = {
     "no_header": "No row of it looks like the header of a statement. Open it in a spreadsheet, and save it as CSV.",
     "period": "Say both, such as 2026-11-15, or with a time: 2026-11-15 14:00. A day ends at its end.",
     "unknown_words": "Say of each word whether money moved.",
-    "bad_lines": "Lines of the file cannot be read. Nothing was imported.",
 }
 
 
@@ -158,7 +158,7 @@ async def _page(
         against = await request.parts.queries.read(
             lambda connection: find_same_elsewhere(connection, path, about.channel, about.account)
         )
-    trouble = seen.trouble
+    trouble = None if seen.trouble is None else form_errors.of_refusal(request.words, seen.trouble)
     if trouble is None and seen.profile is None and seen.mapped is None:
         trouble = _say(request, "no_header")
     return render.page(
@@ -168,6 +168,7 @@ async def _page(
         upload=upload,
         about=about,
         seen=seen,
+        bad=[(each.row, say(each.why, request.words)) for each in seen.bad],
         trouble=trouble,
         problem=problem,
         problems=problems or [],
@@ -276,18 +277,16 @@ async def import_(request: OperatorRequest) -> Response:
 async def _refused(request: OperatorRequest, refusal: Refusal, *, accepted: str) -> Response:
     """What does not add up can be accepted, and so can the first file of an account. Lines that cannot be read cannot,
     nor can a file that is another account's or contradicts one that is there."""
-    told = [each for sentences in (refusal.details or {}).values() for each in sentences]
+    problems = [say(each, request.words) for each in refusal.problems]
     status = HTTPStatus.CONFLICT if isinstance(refusal, Conflict) else HTTPStatus.BAD_REQUEST
     if isinstance(refusal, run_import.DoesNotAddUp):
-        problems = [problem_sentences.told(request.words, each) for each in told]
         return await _page(request, status=status, problems=problems)
     if isinstance(refusal, run_import.NothingKnown):
         return await _page(request, status=status, values={"accept": accepted}, is_stranger=True)
     if isinstance(refusal, Disagrees | ImportedElsewhere):
-        problems = [problem_sentences.told(request.words, each) for each in told]
         return await _page(request, status=status, against=refusal.other, against_problems=problems)
     if isinstance(refusal, run_import.BadLines):
-        problem = " ".join([_say(request, "bad_lines"), *told])
+        problem = " ".join([say(refusal, request.words), *problems])
         return await _page(request, status=status, problem=problem)
     return await _page(request, status=status, problem=form_errors.of_refusal(request.words, refusal))
 

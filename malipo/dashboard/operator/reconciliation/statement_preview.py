@@ -27,7 +27,7 @@ class Preview(NamedTuple):
     heading: Heading = Heading()
     lines: tuple[Line, ...] = ()
     bad: tuple[BadLine, ...] = ()
-    trouble: str | None = None  # why nothing of it can be read
+    trouble: Refusal | None = None  # why nothing of it can be read
     unknown: tuple[UnknownWord, ...] = ()  # words of the status column that the layout does not know
     failed: Mapping[str, int] = {}  # rows that moved nothing, by their status
 
@@ -43,7 +43,7 @@ def preview(path: Path, profiles: Mapping[str, Profile], channel: Channel, name:
         named = profiles.get(name) if name is not None else None
         profile = named or best_profile(path, channel, profiles.values())
     except Refusal as refusal:
-        return Preview(trouble=refusal.message)
+        return Preview(trouble=refusal)
     return preview_mapped(path, channel, {}) if profile is None else _read(path, profile, None)
 
 
@@ -52,7 +52,7 @@ def preview_mapped(path: Path, channel: Channel, values: Mapping[str, str]) -> P
     try:
         found = guess(first_rows(path))
     except Refusal as refusal:
-        return Preview(trouble=refusal.message)
+        return Preview(trouble=refusal)
     if found is None:
         return Preview()
     mapped = column_mapping.corrected(found, values)
@@ -68,7 +68,7 @@ def _read(path: Path, profile: Profile, mapped: Guess | None) -> Preview:
         for _ in islice(statement.lines, _MOST_READ):
             pass
     except Refusal as refusal:
-        return Preview(mapped=mapped, trouble=refusal.message)
+        return Preview(mapped=mapped, trouble=refusal)
     good = tuple(each for each in first if isinstance(each, Line))
     bad = tuple(each for each in first if isinstance(each, BadLine))
     statuses = statement.statuses

@@ -8,14 +8,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from malipo.approvals import decide
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.dashboard import render
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.proposal_pages import may_be_alone
-from malipo.dashboard.operator.reconciliation import problem_sentences
 from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in, key_in
@@ -38,6 +37,7 @@ from malipo.reconciliation.matching.matching_summary import Summary, find_summar
 from malipo.reconciliation.statements.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.statements.store import listing as listing_store
 from malipo.reconciliation.statements.store.listing import KindSum, ListedFile, ListedLine
+from malipo.words.say import say
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
@@ -93,12 +93,12 @@ async def show_all(request: OperatorRequest) -> Response:
     )
 
 
-def _row(words: Words, listed: ListedFile) -> Row:
+def _row(words: Translator, listed: ListedFile) -> Row:
     uncovered = uncovered_before(listed.file, listed.before)
     return Row(
         listed.file,
-        [problem_sentences.told(words, each) for each in listed.file.problems],
-        None if uncovered is None else problem_sentences.told(words, uncovered),
+        [say(each, words) for each in listed.file.problems],
+        None if uncovered is None else say(uncovered, words),
     )
 
 
@@ -165,7 +165,7 @@ async def page(
         "operator/reconciliation/statement.html",
         status=status,
         file=file,
-        problems=[problem_sentences.told(request.words, each) for each in file.problems],
+        problems=[say(each, request.words) for each in file.problems],
         sums=found.sums,
         told=[] if summary is None else _told(request.words, summary),
         others=0 if summary is None else len(summary.files) - 1,
@@ -197,17 +197,17 @@ async def page(
 def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[str]:
     """malipo's own proposals with which this operator cannot agree: they have a part in the file."""
     is_part = myself in answerable_for(file)
-    return {each.id for each in waiting if is_part and each.requested_by == decide.SYSTEM}
+    return {each.id for each in waiting if is_part and each.requested_by == SYSTEM_NAME}
 
 
-def _effects(words: Words, file_id: str, effect: ImportEffect) -> dict[str, Effect]:
+def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, Effect]:
     """What each proposal would change, by what it is about: the file, or one of its bookings."""
     notes = [words(sentence, count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
     undos = {booking_id: Effect("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()}
     return {file_id: Effect("", rows_of(words, effect.withdrawal, {}), notes)} | undos
 
 
-def _authors(words: Words, file: StatementFile) -> list[str]:
+def _authors(words: Translator, file: StatementFile) -> list[str]:
     """Who said how it is read, beside who imported it."""
     found = [effect_words.author_of(each, file.profile) for each in file.authors]
     return [words(sentence, **values) for sentence, values in found]
@@ -221,7 +221,7 @@ class Line(NamedTuple):
     number: str = ""
 
 
-def _told(words: Words, summary: Summary) -> list[Line]:
+def _told(words: Translator, summary: Summary) -> list[Line]:
     """As the command line tells it."""
     return [
         Line(words(matching_summary.SENTENCES[name], **values), kind or "")

@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from malipo.approvals import decide, moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.proposal_pages import is_alone
@@ -20,12 +19,13 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
+from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
 from malipo.reconciliation.imports.store.withdrawal_proposals import StatementProposal
-from malipo.reconciliation.imports.withdraw_statement import ANSWERABLE, WithdrawStatements
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
+from malipo.words import say
 
-_REASON = "Say what you have found out, in 10 to 1,000 characters."
-SENTENCES = (_REASON, form_errors.CHANGED, decide.CHANGED, moved_alone.NOT_ALONE, moved_alone.ALWAYS_TWO, ANSWERABLE)
+_REASON = say.SENTENCES[ExceptionRefusal.REASON]
 _Act = Callable[[Tx, WithdrawStatements], Awaitable[StatementProposal]]
 
 

@@ -1,15 +1,31 @@
-"""A spreadsheet that somebody has sent and not submitted yet, with what they have mended. Pure."""
+"""Payouts that somebody has sent in a spreadsheet and not submitted yet, with what they have mended. Pure.
 
-from collections.abc import Collection, Mapping
+The failed payouts of a batch that are to be paid again are a draft too, so that each is looked at, and approved, like
+any other.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
 
-from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
-from malipo.payments.batches.spreadsheet.read_sheet import Sheet, rechosen, total_of
+from malipo.payments.batches.batch import BatchItem
+from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow, rechosen, total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, lines_of
 from malipo.payments.payment_request import Terms
+
+
+class Again(msgspec.Struct, frozen=True):
+    """Of which batch these are the payouts that failed."""
+
+    batch_id: str
+    attempt: int  # from 1; another one only after the batch of this one was cancelled
+
+    @property
+    def key(self) -> str:
+        return f"dashboard-again-{self.batch_id}-{self.attempt}"
 
 
 class Edits(msgspec.Struct, frozen=True):
@@ -19,6 +35,9 @@ class Edits(msgspec.Struct, frozen=True):
     left_out: frozenset[int] = frozenset()
     # As networks have them, by network and number; None: the network was asked, and said nothing.
     names: dict[str, str | None] = {}
+    unregistered: frozenset[str] = frozenset()  # of these, those that have no account there
+    barred: frozenset[str] = frozenset()  # and those whose account takes no money
+    again: Again | None = None
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,24 +45,32 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: str
     person: str
     filename: str
-    sheet: Sheet
+    sheet: PayoutSheet
     edits: Edits
     created_at: datetime
     batch_id: str | None = None
 
     @property
     def key(self) -> str:
-        """The idempotency key of its batch: however often it is submitted, it is one."""
-        return f"dashboard-{self.id}"
+        """The idempotency key of its batch: however often it is submitted, it is one.
+
+        What failed in a batch is paid again once, whoever submits it, from however many drafts.
+        """
+        return f"dashboard-{self.id}" if self.edits.again is None else self.edits.again.key
 
     @property
-    def missing_columns(self) -> list[Column]:
+    def missing_columns(self) -> list[SheetColumn]:
         """What only a person can say."""
         return [each for each in NEEDED if each not in self.sheet.columns]
 
     def lines(self, terms: Terms) -> list[SpreadsheetLine]:
         """Those that are to be paid."""
-        return [each for each in lines_of(self.sheet, self.edits.typed, terms) if each.row not in self.edits.left_out]
+        return self.split_lines(terms)[0]
+
+    def split_lines(self, terms: Terms) -> tuple[list[SpreadsheetLine], list[SpreadsheetLine]]:
+        """Those that are to be paid, and those that are left out."""
+        lines, left_out = lines_of(self.sheet, self.edits.typed, terms), self.edits.left_out
+        return [each for each in lines if each.row not in left_out], [each for each in lines if each.row in left_out]
 
     @property
     def total(self) -> int | None:
@@ -60,7 +87,7 @@ def mended(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Colle
         if row in rows and known:
             after[row] = after.get(row, {}) | known
     out = draft.edits.left_out | (rows & set(left_out))
-    return replace(draft, edits=Edits(after, out, draft.edits.names))
+    return replace(draft, edits=replace(draft.edits, typed=after, left_out=out))
 
 
 def brought_back(draft: Draft, row: int) -> Draft:
@@ -68,9 +95,11 @@ def brought_back(draft: Draft, row: int) -> Draft:
     return replace(draft, edits=replace(draft.edits, left_out=draft.edits.left_out - {row}))
 
 
-def with_columns(draft: Draft, columns: Mapping[Column, int]) -> Draft:
+def with_columns(draft: Draft, columns: Mapping[SheetColumn, int]) -> Draft:
     """With other columns. What was mended was read from the old ones, so it is dropped."""
-    return replace(draft, sheet=rechosen(draft.sheet, columns), edits=Edits(names=draft.edits.names))
+    return replace(
+        draft, sheet=rechosen(draft.sheet, columns), edits=replace(draft.edits, typed={}, left_out=frozenset())
+    )
 
 
 def number_of(line: SpreadsheetLine) -> str:
@@ -78,8 +107,45 @@ def number_of(line: SpreadsheetLine) -> str:
     return f"{line.values.get('channel')} {line.values.get('recipientPhone')}"
 
 
-def with_names(draft: Draft, names: Mapping[str, str | None]) -> Draft:
-    return replace(draft, edits=replace(draft.edits, names={**draft.edits.names, **names}))
+def with_names(
+    draft: Draft,
+    names: Mapping[str, str | None],
+    *,
+    unregistered: Collection[str] = (),
+    barred: Collection[str] = (),
+) -> Draft:
+    edits = draft.edits
+    return replace(
+        draft,
+        edits=replace(
+            edits,
+            names={**edits.names, **names},
+            unregistered=edits.unregistered | set(unregistered),
+            barred=edits.barred | set(barred),
+        ),
+    )
+
+
+_AGAIN_COLUMNS = {
+    SheetColumn.NAME: "recipientName",
+    SheetColumn.PHONE: "recipientPhone",
+    SheetColumn.CHANNEL: "channel",
+    SheetColumn.AMOUNT: "amount",
+    SheetColumn.DESCRIPTION: "description",
+    SheetColumn.ORDER_REFERENCE: "orderReference",
+}
+
+
+def sheet_of(items: Sequence[BatchItem]) -> PayoutSheet:
+    """Items of a batch as the rows of a sheet; each has the number that it has in its batch."""
+    rows = [
+        SheetRow(
+            item.index + 1,
+            [item.name, item.phone, item.channel, str(item.amount), item.description, item.order_reference or ""],
+        )
+        for item in items
+    ]
+    return PayoutSheet(list(_AGAIN_COLUMNS.values()), rows, {column: at for at, column in enumerate(_AGAIN_COLUMNS)})
 
 
 def with_batch(draft: Draft, batch_id: str) -> Draft:

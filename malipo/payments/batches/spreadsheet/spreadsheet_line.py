@@ -1,6 +1,6 @@
 """The lines of a spreadsheet, each with its values, what is wrong with them and what was repaired. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from malipo.networks.channels import channel_of
@@ -16,8 +16,8 @@ from malipo.payments.batches.spreadsheet.cell_values import (
     clean,
     phone_cell,
 )
-from malipo.payments.batches.spreadsheet.columns import Column
-from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
+from malipo.payments.batches.spreadsheet.columns import SheetColumn
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
@@ -32,7 +32,7 @@ FIELDS = {
 }
 DIGITS_LOST = "digits_lost"
 _NAMES = {request_name: name for name, request_name in FIELDS.items()}
-_NAME_COLUMNS = (Column.NAME, Column.MIDDLE_NAME, Column.LAST_NAME)
+_NAME_COLUMNS = (SheetColumn.NAME, SheetColumn.MIDDLE_NAME, SheetColumn.LAST_NAME)
 
 Typed = Mapping[str, str]
 
@@ -59,12 +59,17 @@ class SpreadsheetLine:
     problems: tuple[Problem, ...]
     repairs: tuple[Repair, ...]
     usual_channel: Channel | None  # of the number, if it is another: only a hint
+    changed: Mapping[str, str]  # the fields that were typed anew with another value → what the file has
 
     @property
     def amount(self) -> int:
         """0 where it cannot be read."""
         amount = self.values.get("amount")
         return amount if isinstance(amount, int) else 0
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.changed)
 
     @property
     def is_repaired(self) -> bool:
@@ -77,16 +82,50 @@ class SpreadsheetLine:
         return next((each for each in self.repairs if each.field == field), None)
 
 
-def lines_of(sheet: Sheet, edits: Mapping[int, Typed], terms: Terms) -> list[SpreadsheetLine]:
+def lines_of(sheet: PayoutSheet, edits: Mapping[int, Typed], terms: Terms) -> list[SpreadsheetLine]:
     """`edits` are what somebody has typed instead, by row. They count as typed: nothing in them is in doubt."""
     return [_line(each, sheet.columns, edits.get(each.number, {}), terms) for each in sheet.rows]
 
 
-def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
-    texts = {**_texts(row, columns), **edited}
+def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
+    in_file = _texts(row, columns)
+    of_file = _read(in_file)
+    read = _read({**in_file, **edited}) if edited else of_file
+    is_by_number = not clean(in_file["channel"]) and read.values.get("channel") == read.suggested is not None
+    changed = {
+        name: in_file[name]
+        for name in edited
+        if read.values.get(FIELDS[name]) != of_file.values.get(FIELDS[name])
+        and not (name == "channel" and is_by_number)
+    }
+    channel = channel_cell(read.texts["channel"])
+    problems = [*_doubts(read.phone, read.amount), *_problems(read.values, terms)]
+    return SpreadsheetLine(
+        row=row.number,
+        typed={**read.texts, **_proposed(read.phone, read.amount), "channel": str(read.values.get("channel", ""))},
+        values=read.values,
+        problems=tuple(problems),
+        repairs=tuple(_repairs(of_file, changed, is_by_number=is_by_number)),
+        usual_channel=read.suggested if channel is not None and read.suggested is not channel else None,
+        changed=changed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The texts of a line, and what they mean."""
+
+    texts: Typed
+    phone: CellValue
+    amount: CellValue
+    suggested: Channel | None  # by the number
+    values: Mapping[str, object]  # as a request has them
+
+
+def _read(texts: Typed) -> _Read:
     phone, amount = phone_cell(texts["phone"]), amount_cell(texts["amount"])
-    channel = channel_cell(texts["channel"])
     suggested = channel_of(str(phone.value)) if phone.quality is not Quality.WRONG else None
+    channel = channel_cell(texts["channel"])
     is_guessed = channel is None and not clean(texts["channel"]) and suggested is not None
     values: dict[str, object] = {
         "recipientPhone": phone.value,
@@ -97,29 +136,21 @@ def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) 
         "orderReference": texts["order_reference"],
     }
     values = {name: value for name, value in values.items() if value != ""}
-    problems = [*_doubts(phone, amount), *_problems(values, terms)]
-    return SpreadsheetLine(
-        row=row.number,
-        typed=texts | _proposed(phone, amount) | {"channel": str(values.get("channel", ""))},
-        values=values,
-        problems=tuple(problems),
-        repairs=tuple(_repairs(phone, amount, texts, is_guessed=is_guessed)),
-        usual_channel=suggested if channel is not None and suggested is not channel else None,
-    )
+    return _Read(texts, phone, amount, suggested, values)
 
 
-def _texts(row: Row, columns: Mapping[Column, int]) -> dict[str, str]:
-    def text(column: Column) -> str:
+def _texts(row: SheetRow, columns: Mapping[SheetColumn, int]) -> dict[str, str]:
+    def text(column: SheetColumn) -> str:
         at = columns.get(column)
         return "" if at is None or at >= len(row.cells) else clean(row.cells[at])
 
     return {
-        "phone": text(Column.PHONE),
-        "amount": text(Column.AMOUNT),
-        "channel": text(Column.CHANNEL),
+        "phone": text(SheetColumn.PHONE),
+        "amount": text(SheetColumn.AMOUNT),
+        "channel": text(SheetColumn.CHANNEL),
         "name": " ".join(part for column in _NAME_COLUMNS if (part := text(column))),
-        "description": text(Column.DESCRIPTION),
-        "order_reference": text(Column.ORDER_REFERENCE),
+        "description": text(SheetColumn.DESCRIPTION),
+        "order_reference": text(SheetColumn.ORDER_REFERENCE),
     }
 
 
@@ -143,9 +174,10 @@ def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[Problem]:
         yield Problem(_NAMES[mistake.field], mistake.code, mistake.bounds)
 
 
-def _repairs(phone: CellValue, amount: CellValue, texts: Typed, *, is_guessed: bool) -> Iterator[Repair]:
-    for field, value in (("phone", phone), ("amount", amount)):
-        if value.repair is not None:
-            yield Repair(field, value.repair, texts[field])
-    if is_guessed:
+def _repairs(of_file: _Read, changed: Collection[str], *, is_by_number: bool) -> Iterator[Repair]:
+    """What was typed anew replaces what the file has, and is no repair of it."""
+    for field, value in (("phone", of_file.phone), ("amount", of_file.amount)):
+        if value.repair is not None and field not in changed:
+            yield Repair(field, value.repair, of_file.texts[field])
+    if is_by_number:
         yield Repair("channel", RepairKind.NETWORK_BY_PREFIX, "")

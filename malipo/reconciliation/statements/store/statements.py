@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.network_statements.profile import SaidBy
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, StatementFile
+from malipo.reconciliation.statements.stored_problems import problem_of, stored_text
 
 FILE = """
     id, channel, account, sha256, name, profile, begins_at, ends_at, opening, closing, line_count, new_count, problems,
@@ -64,7 +66,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
         file.closing,
         file.line_count,
         file.new_count,
-        list(file.problems),
+        [stored_text(each) for each in file.problems],
         file.imported_by,
         file.imported_at,
         file.opening_cents,
@@ -89,7 +91,7 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
         file.closing,
         file.line_count,
         file.new_count,
-        list(file.problems),
+        [stored_text(each) for each in file.problems],
         file.opening_cents,
         file.closing_cents,
         _json(file.authors),
@@ -152,8 +154,7 @@ async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
     return None if row is None else file_of(row)
 
 
-# Who imports what the worker fetches from networks. No operator and no user of a machine has this name.
-FETCHED_BY = "malipo"
+FETCHED_BY = SYSTEM_NAME  # who has imported what the worker fetched from a network
 
 
 async def is_fetched(connection: Conn, channel: Channel, account: str, *, profile: str, begins: datetime) -> bool:
@@ -251,7 +252,7 @@ def _json(value: object) -> str:
 def file_of(row: Row | Mapping[str, Any]) -> StatementFile:
     fields = dict(row)
     fields["channel"] = Channel(fields["channel"])
-    fields["problems"] = tuple(fields["problems"])
+    fields["problems"] = tuple(problem_of(each) for each in fields["problems"])
     fields["authors"] = msgspec.json.decode(fields["authors"], type=tuple[LayoutAuthor, ...])
     return StatementFile(**fields)
 

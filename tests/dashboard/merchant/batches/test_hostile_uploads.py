@@ -142,8 +142,11 @@ async def test_a_hostile_workbook_disturbs_nobody(
             await other.log_in_seconds()
         _check(await asyncio.gather(*uploads), status, words)
     assert watch.more < MOST_MORE_BYTES, f"{watch.more / 2**20:.0f} MB more, with its readers"
-    assert watch.readers == 1, "one at a time for a merchant"
-    assert max(watch.nicenesses) == min(_niceness(str(running.process.pid)) + NICENESS, 19), "log-ins come first"
+    # A reader that meets a limit in its first milliseconds may end before anybody looks. The longest is always seen.
+    assert watch.readers == 1 or (watch.readers == 0 and name != LONGEST), "one at a time for a merchant"
+    low = min(_niceness(str(running.process.pid)) + NICENESS, 19)
+    assert watch.nicenesses <= {_niceness(str(running.process.pid)), low}, "until it has lowered its own"
+    assert low in watch.nicenesses or name != LONGEST, "log-ins come first"
 
 
 @pytest.mark.slow

@@ -180,3 +180,44 @@ async def test_the_form_says_what_stands_in_a_file(office: Office) -> None:
     page = await office.clerk.get(NEW)
     assert "Download a sample" in page.words
     assert 'enctype="multipart/form-data"' in page.text
+
+
+async def test_what_was_typed_stands_beside_what_the_file_has(office: Office) -> None:
+    draft = await office.draft(WRONG)
+    await mend(office.clerk, draft, phone__3="0655 000 102", amount__4="5,000", phone__5="0754000104")
+    page = await office.clerk.get(f"{draft}?show=changed")
+    assert "Typed by you 3" in page.words
+    assert "+255 655 000 102 In the file: 06550001. You typed: 0655 000 102." in page.words
+    assert "In the file: 499. You typed: 5,000." in page.words
+    assert "In the file: 7.54E+08. You typed: 0754000104." in page.words
+    assert page.words.count("You typed") == 3, "what was saved as it was proposed is what the file has"
+
+
+async def test_a_network_that_was_chosen_is_not_said_to_be_by_the_number(office: Office) -> None:
+    draft = await office.draft(b"Name,Phone,Amount\nAsha,0754000101,1000\n")
+    assert "By the number: the file names none" in (await office.clerk.get(draft)).words
+    await mend_row(office, draft, 2, channel="TIGO_PESA")
+    page = await office.clerk.get(draft)
+    assert "Not in the file. You typed: Tigo Pesa (Mixx by Yas)." in page.words
+    assert "By the number" not in page.words
+
+
+async def mend_row(office: Office, draft: str, row: int, **typed: str) -> None:
+    inputs = inputs_in(await office.clerk.get(f"{draft}?show=all&edit={row}"))
+    await office.clerk.post(draft, inputs | {f"{name}-{row}": value for name, value in typed.items()})
+
+
+@pytest.mark.parametrize(
+    ("total", "words", "status"),
+    [
+        (3000, "its sum is TZS 3,000. TZS 1,000 of it is paid, and TZS 2,000 is left out.", 303),
+        (4000, "its sum is TZS 4,000. Its lines make TZS 1,000, and those that are left out TZS 2,000.", 409),
+    ],
+)
+async def test_the_files_own_sum_stays_visible_when_lines_are_left_out(
+    office: Office, total: int, words: str, status: int
+) -> None:
+    draft = await office.draft(RIGHT + f"Total,,,{total}\n".encode())
+    await office.clerk.post(draft, {"out-3": "yes"})
+    assert words in (await office.clerk.get(draft)).words
+    assert (await office.submit(draft)).status == status

@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import aiohttp
 import pytest
 
 from malipo.audit_log import store as audit_log
 from malipo.cli import simulator_setup
 from malipo.merchants.roles import Role
+from malipo.merchants.store import approval_rules
+from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo_simulator.subscriber_names import BARRED_DIGITS, subscriber_of
 from tests.conftest import NO_LIMITS, Running, starting, until_ready
 from tests.dashboard.conftest import OPTIONAL
+from tests.dashboard.merchant.batches.batch_pages import seen_in
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, PaymentForm, numbers
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
@@ -132,7 +136,9 @@ async def test_what_is_unknown_is_not_spoken_of(payment_form: PaymentForm, phone
     assert (asked.status, "has this number" in asked.words) == (200, False)
 
 
-@pytest.mark.parametrize("typed", [{"phone": "0684"}, {"channel": ""}, {"channel": "BANK"}, {"name": "x" * 101}])
+@pytest.mark.parametrize(
+    "typed", [{"phone": "0684"}, {"channel": "", "phone": "0600 000 100"}, {"channel": "BANK"}, {"name": "x" * 101}]
+)
 async def test_what_is_not_typed_to_the_end_is_not_looked_up(payment_form: PaymentForm, typed: dict[str, str]) -> None:
     assert (await _fetch(payment_form, **typed)).status == 204
     assert await _looked_up(payment_form) == []
@@ -164,3 +170,25 @@ async def test_only_who_may_pay_may_look(payment_form: PaymentForm, running: Run
 async def test_in_kiswahili(payment_form: PaymentForm) -> None:
     await payment_form.surfer.post("/dashboard/language", {"language": "sw", "next": PAYOUT})
     assert (await _fetch(payment_form)).words.strip() == f"Airtel Money ina namba hii kwa jina la {NAME}."
+
+
+async def test_a_number_without_an_account_is_marked_on_the_lines_of_a_batch_and_for_who_approves_it(
+    payment_form: PaymentForm,
+) -> None:
+    surfer, says = payment_form.surfer, "Airtel Money says that this number has no account there."
+    await surfer.get("/dashboard/batches/new")
+    content = f"Phone,Network,Amount\n0684 123 101,Airtel,1000\n0684 123 {BARRED_DIGITS},Airtel,1000\n".encode()
+    form = aiohttp.FormData({"token": surfer.token})
+    form.add_field("file", content, filename="wages.csv", content_type="text/csv")
+    sent = surfer.headers | {"Origin": surfer.url, "Sec-Fetch-Site": "same-origin"}
+    async with surfer.http.post(f"{surfer.url}/dashboard/batches/new", data=form, headers=sent) as answer:
+        draft = answer.url.path
+    page = await surfer.get(f"{draft}?show=warnings")
+    assert says in page.words
+    assert "Airtel Money says that this account takes no money at the moment." in page.words
+    fields = {"seen": seen_in(page), "batchName": "Wages"}
+    assert "Look at the warnings first" in (await surfer.post(f"{draft}/submit", fields)).words
+    batch = (await surfer.post(f"{draft}/submit", fields | {"looked": "yes"})).to
+    async with payment_form.database.begin() as tx:
+        await approval_rules.save(tx, payment_form.merchant_id, ApprovalRules(takes_two=False, above=None))
+    assert "1 number has no account, its network says:" in (await surfer.get(f"{batch}/approve")).words

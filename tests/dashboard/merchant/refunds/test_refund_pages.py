@@ -1,5 +1,9 @@
 """A collection is refunded in three clicks, once, and shows what became of it."""
 
+import csv
+import io
+import re
+
 import pytest
 
 from malipo.app.assemble import assemble
@@ -13,6 +17,7 @@ from tests.conftest import NO_LIMITS
 from tests.dashboard.merchant.new_payment.payment_form import PAYOUT, TYPED, PaymentForm, hidden_in, key_in
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
+from tests.dashboard.merchant.transactions.transaction_pages import ROW
 from tests.dashboard.page_client import Seen
 from tests.payments.refunds.refund_steps import RefundSteps
 
@@ -166,3 +171,58 @@ async def test_refunds_and_payouts_of_a_day_count_together(
     another = await steps.collected(5000)
     refunded = await send(payment_form, another, "form-4", "pay", amount="500")
     assert refunded.to.startswith("/dashboard/batches/bat_"), "5,000 have gone"
+
+
+async def test_a_refund_is_called_one_wherever_it_is_shown(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    surfer = payment_form.surfer
+    key = key_in(await surfer.get(f"{path_of(collection)}/refund"))
+    refund = (await send(payment_form, collection, key, "pay", amount="1,000")).to
+    payout = await steps.open(Type.DISBURSEMENT, 2000)
+    await steps.claim()
+    made = await steps.seen_by_id(refund.rsplit("/", 1)[1])
+    await steps.hear(made, Verdict.CONFIRMED)
+
+    shown = await surfer.get(refund)
+    assert "Refund to Asha" in shown.words
+    assert "Customer gets back TZS 1,000" in shown.words
+    assert "Completed. The customer has the money back." in shown.words
+    listed = await surfer.get("/dashboard/transactions")
+    assert re.search(r"Asha \S+ Refund M-Pesa Completed", listed.words)
+    assert "Completed Partly refunded" in listed.words
+    by_kind = {
+        kind: set(ROW.findall((await surfer.get(f"/dashboard/transactions?type={kind}")).text))
+        for kind in ("PAYOUT", "REFUND", "DISBURSEMENT", "COLLECTION")
+    }
+    assert by_kind == {
+        "PAYOUT": {payout.id},
+        "REFUND": {made.id},
+        "DISBURSEMENT": {payout.id, made.id},
+        "COLLECTION": {collection.id},
+    }
+    rows = list(csv.DictReader(io.StringIO((await surfer.get("/dashboard/transactions.csv?type=REFUND")).text)))
+    assert [(row["type"], row["refundOf"]) for row in rows] == [("DISBURSEMENT", collection.id)]
+    statement = (await surfer.get("/dashboard/wallet")).words
+    assert (statement.count("Set aside for a refund"), statement.count("Set aside for a payout")) == (1, 1)
+
+    refunded = (await surfer.get(path_of(collection))).words
+    assert "Completed Partly refunded" in refunded
+    assert "TZS 1,000 of it was refunded, TZS 4,000 was not." in refunded
+    assert "A refund of TZS 1,000 was made. It goes to the customer's number." in refunded
+    assert "TZS 1,000 refunded. The customer has it back." in refunded
+
+
+async def test_a_refund_that_fails_is_told_on_its_collection_which_is_not_called_refunded(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    surfer = payment_form.surfer
+    key = key_in(await surfer.get(f"{path_of(collection)}/refund"))
+    refund = (await send(payment_form, collection, key, "pay")).to
+    await steps.claim()
+    await steps.hear(await steps.seen_by_id(refund.rsplit("/", 1)[1]), Verdict.REFUSED)
+    assert "Failed. The customer did not get the money back." in (await surfer.get(refund)).words
+    shown = (await surfer.get(path_of(collection))).words
+    assert "The refund of TZS 5,000 failed. The customer did not get it." in shown
+    assert "Back from a refund that did not happen" in (await surfer.get("/dashboard/wallet")).words
+    assert "efunded" not in (await surfer.get("/dashboard/transactions?type=COLLECTION")).words

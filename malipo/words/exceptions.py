@@ -1,0 +1,57 @@
+"""What operators are refused about an exception of the reconciliation."""
+
+SENTENCES = {
+    "exception_unknown": "There is no exception {name!r}.",
+    "exception_reason": "Say what you have found out, in 10 to 1,000 characters.",
+    "exception_proposed": "Something is proposed about it already; approve that, or reject it.",
+    "exception_resolved": "It was resolved by {by}. That can be undone.",
+    "exception_action": "{kind} cannot be resolved by {action}: only by {allowed}.",
+    "exception_needs_payment": "Say which payment: its reference.",
+    "exception_needs_merchant": "Say which merchant: the name or the id.",
+    "exception_outcome": "The outcome is completed or failed.",
+    "exception_nothing_done": "Operators have done nothing about it that could be undone.",
+    "exception_payment_resolved": "To undo what was decided about a payment, decide the opposite about that payment.",
+    "exception_cause_gone": "Its cause has gone since this was proposed. Reject the proposal.",
+    "exception_undone_gone": "What was to be undone is no longer there.",
+    "match_no_payment": "There is no payment {name!r}.",
+    "match_no_place": "The line is matched or booked already, or the payment has another line.",
+    "match_wrong_way": "The line went the other way: a collection comes in, a payout goes out.",
+    "match_adoption_undone": "{payment} was adopted from a line, and that was undone. Adopt the line again.",
+    "match_never_sent": "{payment} was never sent to a network, so the line is that of another payment.",
+    "match_refund_amount": "{payment} is a refund of TZS {amount}, and the line has another amount: it is of another "
+    "refund. If that one is lost, book the line to suspense, and settle it with the merchant.",
+    "match_receipt_elsewhere": "{payment} has the receipt {receipt}, which is on another line: that one is its line.",
+    "match_another_like_it": "{payment} has the same number and amount, and no line: this may be its line. If it is "
+    "paid, match the line with it; if not, wait until its network reports how it ended, or settle it first.",
+    "match_another_has_key": "{payment} has this key. If it is this payment, match the line with it.",
+    "match_another_has_receipt": "{payment} has this receipt. If it is this payment, match the line with it.",
+    "book_nothing_lacks": "The ledger has all of the line by now: match it with its payment.",
+    "book_account": "A line is booked to one of {accounts}.",
+    "adopt_no_line": "Only a line can be adopted.",
+    "adopt_cents": "The line has cents, and no payment has: it cannot be adopted as one.",
+    "adopt_takes_back": "This line takes another one back: it is no payment. Book it.",
+    "adopt_tariff": "The merchant's tariff takes all of it. Book the line instead.",
+    "adopt_repeated": "The merchant has just repeated the request. Look again: a payment has this key.",
+    "adopt_needs_phone": "Give the customer's phone number in full: the line does not have it.",
+    "adopt_no_phone": "That is no phone number: +255, then 6 or 7, then eight digits.",
+    "adopt_other_phone": "That phone number is not the one on the line, {on_line}.",
+    "adopt_one_channel": "This account is one of {channel} alone.",
+    "adopt_which_channel": "This account serves several channels. Say which: {channels}.",
+    "adopt_of_batch": "The key is that of a line in a batch of merchant {merchant}: a payout of TZS {amount} on "
+    "{channel}.",
+    "adopt_other_key": "That {header} of this merchant does not give the key on the line, {key}: another merchant, or "
+    "another request.",
+    "adopt_key_invalid": "That is no {header}: it is 1 to 255 printable characters.",
+    "adopt_key_of_other_amount": "{payment} has this key, and another amount, TZS {amount}. The line is of a payment "
+    "that was lost, and {payment} got its key. Book the line to suspense, and settle it with the merchant.",
+    "adopt_key_used": "{payment} was made with that {header}.",
+    "adopt_like_it": "{payment} has the same number and amount, and no line. It may be this payment, or a repeat of "
+    "it: match the line with it, or settle it first. If it is another one, give the merchant's {header}.",
+    "adopt_no_refund": "Money came in: this is no refund.",
+    "adopt_no_collection": "This merchant has no collection {name!r}.",
+    "adopt_refund_goes_elsewhere": "A refund of {payment} goes to {phone} on {channel}.",
+    "adopt_refund_key": "The key on the line, {key}, is not that of a refund of {payment}.",
+    "adopt_collection_open": "{payment} has not ended. Adopt its refund when its network has reported how it ended.",
+    "adopt_collection_not_paid": "{payment} was not paid, or was taken back. Adopt this line as a payout.",
+    "adopt_collection_used_up": "Less than this is left of {payment}. Adopt this line as a payout.",
+}

@@ -1,0 +1,90 @@
+"""What operators are refused elsewhere: approvals, payments that need them, bookings, holds and releases."""
+
+APPROVALS = {
+    "approval_changed": "What waits has changed since you saw it. Look again.",
+    "approval_nothing_proposed": "Nobody has proposed anything about it.",
+    "approval_already_proposed": "{by} has proposed it already: another operator approves or rejects that.",
+    "operators_same": "Whoever proposed it cannot approve it: it takes two operators.",
+    "operators_not_vouched_for": "Another operator has set the password or reset the second factor of one of the two. "
+    "Until a third operator vouches for it, or for 72 hours, that one cannot be one of two approvers.",
+    "operators_not_alone": "There is more than one operator, so it takes two of them.",
+    "operators_always_two": "This always takes two operators.",
+    "operator_logged_in": "Only an operator who is logged in can do this.",
+    "operator_missing": "There is no operator {name!r}.",
+    "operator_unknown": "The name or the password is not right.",
+    "vouching_not_third": "Only a third operator vouches for it: not who did it, not whose it is, and nobody who waits "
+    "for the same.",
+    "vouching_nothing_open": "Nothing that was reset waits for that, or something else does by now.",
+    "key_nothing_waits": "No API key of this merchant waits for a second operator.",
+}
+
+CASES = {
+    "case_unknown": "There is no payment {name!r} that is open or contradicted. Others are found by reference.",
+    "case_evidence": "Say what the network's statement or staff say, in 10 to 1,000 characters.",
+    "case_network_waits": "Its network has it and has not decided, so it may still be paid. If you say that you "
+    "know for certain that it will not be, the second operator is shown that.",
+    "case_nothing_owed": "Nothing is owed of this payment, so nothing can be waived.",
+    "case_nothing_proposed": "Nobody has proposed what became of it.",
+    "case_proposed_completed": "It is already proposed as completed; approve that, or reject it.",
+    "case_proposed_failed": "It is already proposed as failed; approve that, or reject it.",
+    "case_proposed_send": "It is already proposed to send it; approve that, or reject it.",
+    "case_proposed_cancel": "It is already proposed to cancel it; approve that, or reject it.",
+    "case_resembles_adopted": "A payment from the same number, with the same amount, was adopted from the statement. "
+    "If this one is its repeat, it has failed. If the customer has paid twice, the statement has another line: match "
+    "that with it.",
+    "case_sending": "A request for it is on its way to the network right now. Try again in a minute or two.",
+    "case_pending": "It is PENDING: nothing was sent. It can be cancelled.",
+    "case_not_sent_by_decision": "Only a payment that waits because it resembles an adopted one can be sent by a "
+    "decision.",
+    "case_held_for_adopted": "If it is the repeat of the adopted payment, it has failed. If it is another one, and "
+    "nothing was sent of it, it is sent. If the network has paid it too, match its line with it.",
+    "case_adoption_undone": "It was adopted from a line of a statement, and that was undone. Adopt the line again.",
+    "case_not_contradicted": "It is {status}, and nothing contradicts that.",
+    "case_wallet_empty": "The wallet holds {held}, so nothing can be taken from it now. Try again when there is more.",
+    "case_merchant_can_cancel": "Its merchant is active, and can cancel it.",
+    "case_not_pending": "Only a PENDING payment can be cancelled; this one is {status}.",
+    "case_asked_first": "Its network is being asked whether it was sent before the service was restored. If the "
+    "network cannot say, propose what became of it.",
+}
+
+BOOKINGS = {
+    "booking_unknown": "There is no booking {name!r}.",
+    "booking_undone": "The booking {booking} was undone before.",
+    "booking_is_undo": "What undid another booking cannot be undone: book that one again.",
+    "booking_is_rounding": "A rounding follows from other bookings: undo those.",
+    "booking_day_closed": "Days before {day} are closed: nothing is booked into them.",
+    "booking_not_proposed": "Nothing is proposed with the reference or id {name!r}.",
+    "booking_several_proposed": "Several are proposed with the reference {reference!r}: {ids}. Give the id.",
+    "booking_approved": "It was already approved by {by}; nothing has changed.",
+    "booking_rejected": "It was already rejected by {by}; nothing has changed.",
+    "reference_proposed": "The reference {reference!r} is proposed, and waits for another operator.",
+    "reference_proposed_otherwise": "The reference {reference!r} is already proposed for another booking.",
+    "reference_booked_otherwise": "The reference {reference!r} was already booked for another merchant, account or "
+    "amount.",
+    "reference_booked_without_proposal": "The reference {reference!r} was booked without its proposal, which can be "
+    "rejected.",
+    "wallet_too_low": "The wallet holds only {held}.",
+    "wallet_owes": "The wallet holds only {held}, of which {owed} is owed.",
+    "merchant_name": "A merchant's name is 1 to {most} printable characters.",
+    "merchant_unknown": "There is no merchant {name!r}.",
+    "merchant_several": "Several merchants are called {name!r}: {ids}. Give the id.",
+}
+
+TARIFFS = {
+    "tariff_two_bands": "Two bands begin at the same amount.",
+    "tariff_takes_too_much": "The band from {first} has a negative part, or takes more than all.",
+    "tariff_limits_crossed": "The band from {first} has a most that is below its least.",
+    "tariff_takes_all": "The band from {first} takes {fee} of a payment of {amount}: a fee must be less than the "
+    "amount.",
+}
+
+RESTORE = {
+    "hold_reason": "Say why, in 3 to 500 characters.",
+    "hold_not_held": "Nothing of that is held.",
+    "release_evidence": "Say what you have looked at, in 10 to 1,000 characters.",
+    "release_nothing_proposed": "Nobody has proposed that sending begins.",
+    "release_not_fenced": "The installation is not fenced: there is nothing to release.",
+    "release_never_restored": "The installation was never restored: there is nothing to release.",
+}
+
+SENTENCES = {**APPROVALS, **CASES, **BOOKINGS, **TARIFFS, **RESTORE}
