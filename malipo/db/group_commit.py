@@ -1,7 +1,8 @@
 """Group commit: callers who arrive together share one transaction.
 
-There is no timer. Callers that arrive during a commit wait, and share the next one. So a single caller is committed at
-once, and many callers share one flush to disk.
+Callers that arrive during a commit wait, and share the next one. So a single caller is committed at once, and many
+callers share one flush to disk. A group may pause between commits that follow one another, so that more callers share
+each: a commit costs as much processor time as about fifteen of its callers (decision 51).
 
 An act may run more than once for the same callers, so it must be safe to repeat: ids are generated before the first
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
@@ -95,9 +96,12 @@ class GroupCommit(Generic[_Ask, _Answer]):
         most: int = MOST_CALLERS,
         needs_transaction: bool = True,
         at_once: AtOnce[_Ask, _Answer] | None = None,
+        pause_seconds: float = 0.0,
         name: str = "",
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
+        self._pause_seconds = pause_seconds
+        self._may_begin_at = 0.0
         self._begin = database.begin if needs_transaction else database.read
         self._read = database.read
         self._act = act
@@ -154,7 +158,10 @@ class GroupCommit(Generic[_Ask, _Answer]):
         if tracing.active is not None:
             tracing.active.leave_work()
         try:
-            while callers := self._take_batch():
+            while self._waiting:
+                await self._pause()
+                if not (callers := self._take_batch()):
+                    break
                 try:
                     if self._at_once is not None:
                         callers = await self._run_at_once(self._at_once, callers)
@@ -167,6 +174,14 @@ class GroupCommit(Generic[_Ask, _Answer]):
                         raise
         finally:
             self._idle += 1
+
+    async def _pause(self) -> None:
+        """Who comes after a pause waits for nothing, and neither does a full batch."""
+        if self._pause_seconds:
+            loop = asyncio.get_running_loop()
+            if len(self._waiting) < self._most and (left := self._may_begin_at - loop.time()) > 0:
+                await asyncio.sleep(left)
+            self._may_begin_at = loop.time() + self._pause_seconds
 
     def _take_batch(self) -> list[_Caller[_Ask, _Answer]]:
         callers: list[_Caller[_Ask, _Answer]] = []
@@ -343,6 +358,7 @@ class GroupCommits:
         least_patience_seconds: float = 0.0,
         needs_transaction: bool = True,
         at_once: AtOnce[_Ask, _Answer] | None = None,
+        pause_seconds: float = 0.0,
     ) -> GroupCommit[_Ask, _Answer]:
         made = GroupCommit(
             self.database,
@@ -352,6 +368,7 @@ class GroupCommits:
             most=most,
             needs_transaction=needs_transaction,
             at_once=at_once,
+            pause_seconds=pause_seconds,
             name=name,
             observe=self._metrics.observer_of(name),
         )
