@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from malipo.api import auth
 from malipo.api.access_log import LoggedExchange
+from malipo.api.docs import site
 from malipo.api.parts import ApiParts
 from malipo.api.routes import CALLBACK_PATH, PAGES, ROUTES, AnyRoute, PublicRoute, TokenRoute
 from malipo.app.assemble import Service
@@ -47,13 +48,11 @@ class App:
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope.update({"app": self, _EXCHANGE: exchange})
         try:
-            if scope["path"].endswith("\n"):
-                raise HTTPException(404)  # The router would overlook it.
             if route := self._fixed.get(scope["path"], {}).get(scope["method"]) or self._callback_for(scope):
                 response = await self._serve(route, Request(scope, receive))
                 await response(scope, receive, exchange.send)
             else:
-                await self._router(scope, receive, exchange.send)
+                await self._find(scope, receive, exchange)
         except ClientDisconnect:
             pass
         except HTTPException as refusal:
@@ -75,10 +74,23 @@ class App:
         if scope["method"] != "POST" or not path.startswith(_CALLBACKS):
             return None
         route, _, token = path.removeprefix(_CALLBACKS).partition("/")
-        if not route or not token or "/" in token:
+        if not route or not token or "/" in token or token.endswith("\n"):
             return None
         scope["path_params"] = {"route": route, "token": token}
         return self._callback
+
+    async def _find(self, scope: Scope, receive: Receive, exchange: LoggedExchange) -> None:
+        """Answer an address that may be none. Somebody with a browser gets a page there."""
+        try:
+            if scope["path"].endswith("\n"):
+                raise HTTPException(404)  # The router would overlook it.
+            await self._router(scope, receive, exchange.send)
+        except HTTPException as refusal:
+            request = Request(scope, receive)
+            if refusal.status_code != 404 or not site.is_for_browser(request):
+                raise
+            page = await site.lost(self.parts, request)
+            await page(scope, receive, exchange.send)
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:

@@ -21,6 +21,7 @@ from malipo.api.http.protocol import WHOLE_BODY
 from malipo.api.http.writer import Cycle
 from malipo.api.parts import ApiParts
 from malipo.api.payments import created_body
+from malipo.api.responses import replayed
 from malipo.db import DataError
 from malipo.errors import OutcomeUnknown, Refusal
 from malipo.http.client_address import address_of, came_over_tls, is_among, parsed
@@ -34,7 +35,6 @@ from malipo.payments.transaction import Type
 from malipo.rate_limit.sliding_window import RateClass
 
 PATH = "/v1/payments"
-REPLAYED = (b"idempotency-replayed", b"true")
 _JSON = (b"content-type", b"application/json")
 
 
@@ -158,8 +158,9 @@ class _Direct:
 
     def _answer(self, initiated: InitiatedPayment) -> None:
         body = created_body(initiated)
-        replayed = [REPLAYED] if initiated.is_replay else []
-        headers = [*replayed, (b"content-length", b"%d" % len(body)), _JSON, *self._exchange.headers_for(201)]
+        again = replayed(initiated.transaction.status) if initiated.is_replay else {}
+        of_replay = [(name.lower().encode(), value.encode()) for name, value in again.items()]
+        headers = [*of_replay, (b"content-length", b"%d" % len(body)), _JSON, *self._exchange.headers_for(201)]
         if self._cycle.send_at_once(201, headers, body):
             self._end(initiated.transaction.id)
         else:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from malipo.api.auth import header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of, optional_object_of
-from malipo.api.responses import encoded, pagination, success
+from malipo.api.responses import encoded, pagination, replayed, success
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.http.accept_language import Language, preferred
@@ -86,7 +86,7 @@ async def _create(parts: ApiParts, order: PaymentRequest) -> Response:
             note_transaction(order.draft.id)  # It may exist: whoever looks into it must know where.
         raise
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
-    headers = {"Idempotency-Replayed": "true"} if initiated.is_replay else None
+    headers = replayed(initiated.transaction.status) if initiated.is_replay else None
     return Response(created_body(initiated), 201, headers=headers, media_type="application/json")
 
 

@@ -25,5 +25,10 @@ def encoded(fields: dict[str, Any]) -> bytes:
     return _encode({"success": True} | fields)
 
 
+def replayed(status: StrEnum) -> dict[str, str]:
+    """The headers of an answer that is given again. Its body is the first one, so the status of now is said here."""
+    return {"Idempotency-Replayed": "true", "Idempotency-Replayed-Status": status}
+
+
 def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
     return {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}

@@ -37,6 +37,8 @@ class StatusChange:
     provider_reference: str | None = None
     failure_code: str | None = None
     failure_reason: str | None = None
+    failure_detail: str | None = None
+    network_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,8 @@ def after_change(before: Transaction, change: StatusChange, now: datetime) -> Tr
         provider_reference=change.provider_reference or before.provider_reference,
         failure_code=change.failure_code if status is Status.FAILED else None,
         failure_reason=change.failure_reason if status is Status.FAILED else None,
+        failure_detail=change.failure_detail if status is Status.FAILED else None,
+        network_code=change.network_code if status is Status.FAILED else None,
     )
 
 

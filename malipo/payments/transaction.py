@@ -138,6 +138,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     provider_reference: str | None = None
     failure_code: str | None = None
     failure_reason: str | None = None
+    failure_detail: str | None = None  # what the network said beyond the code, if it did
+    network_code: str | None = None  # the network's own, of the answer that ended it as FAILED
     processing_at: datetime | None = None
     ended_at: datetime | None = None
     correction: CorrectionNotice | None = None  # the latest, where it is read for the merchant

@@ -50,7 +50,8 @@ def retrieved(transaction: Transaction, language: Language = Language.ENGLISH) -
 
 def in_full(transaction: Transaction, language: Language = Language.ENGLISH) -> View:
     """One item of the list with `view=full`: the fields of `GET` of one payment, without its log."""
-    reason = in_language(language, transaction.failure_code, transaction.failure_reason)
+    failed = transaction
+    reason = in_language(language, failed.failure_code, failed.failure_detail, failed.failure_reason)
     return in_event(replace(transaction, failure_reason=reason))
 
 
@@ -67,6 +68,10 @@ def in_event(transaction: Transaction) -> View:
         shown["providerReference"] = transaction.provider_reference
     if transaction.status is Status.FAILED:
         shown |= {"failureCode": transaction.failure_code, "failureReason": transaction.failure_reason}
+        if transaction.failure_detail is not None:
+            shown["failureDetail"] = transaction.failure_detail
+        if transaction.network_code is not None:
+            shown["networkCode"] = transaction.network_code
     if transaction.refunds:
         shown["refundedAmount"] = sum(each.amount for each in transaction.refunds if each.is_paid)
         shown["refunds"] = [each.id for each in transaction.refunds]
