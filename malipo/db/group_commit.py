@@ -9,7 +9,7 @@ try, and money moves only for rows that did not exist. `again` says that an earl
 its answer lost (in doubt).
 
 Some of what is asked may need no transaction, because one statement does it all and commits by itself (`at_once`,
-decision 48): that is tried first, and what it did not do goes into a transaction.
+decision 52): that is tried first, and what it did not do goes into a transaction.
 
 While the database is away, each caller waits until its own deadline (`retry.py`). A batch goes on for those who
 still wait; whoever's time is over is answered, and rides no further.
@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from malipo import clock, log, randomness, tracing
-from malipo.db import Conn, ConnectionLost, Contention, Database, Tx, retry
+from malipo.db import Conn, ConnectionLost, Contention, Database, DiskFull, ReadOnly, Tx, retry
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.metrics import Metrics
 
@@ -233,8 +233,9 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 answers = await at_once(connection, [caller.ask for caller in callers])
                 assert len(answers) == len(callers), "an act answers everybody"
         except (ConnectionLost, TimeoutError) as error:
-            # The statement is its own COMMIT.
-            raise ConnectionLost(str(error) or "the database did not answer in time", in_doubt=has_begun) from error
+            # The statement is its own COMMIT. A server that says that it takes no writes, or has no room, did nothing.
+            in_doubt = has_begun and not isinstance(error, ReadOnly | DiskFull)
+            raise ConnectionLost(str(error) or "the database did not answer in time", in_doubt=in_doubt) from error
         if self._observe is not None and (done := sum(answer is not None for answer in answers)):
             self._observe(done, loop.time() - began)
         return answers

@@ -17,12 +17,15 @@ class EvenAtOnce:
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
         self.loses_answer = False
+        self.is_read_only = False
 
     def may(self, ask: int) -> bool:
         return ask % 2 == 0
 
     async def __call__(self, connection: Conn, asks: Sequence[int]) -> list[str | None]:
         self.batches.append(list(asks))
+        if self.is_read_only:
+            await connection.execute("SET default_transaction_read_only = on")
         rows = await connection.fetch(
             "INSERT INTO rides (ask) SELECT * FROM unnest($1::int[]) AS new (ask) WHERE ask >= 10 OR ask < 0 RETURNING ask",
             list(asks),
@@ -96,3 +99,12 @@ async def test_a_statement_whose_answer_is_lost_is_in_doubt_and_is_done_once(
     assert answers == ["answer to 12", "answer to 3"]
     assert recorded_commits.agains == [True], "the transaction looks first for what may be there"
     assert await who_shared(database) == [3, 12]
+
+
+async def test_a_server_that_takes_no_writes_has_done_nothing(
+    group: GroupCommit[int, str], recorded_commits: RecordedCommits, at_once: EvenAtOnce
+) -> None:
+    at_once.is_read_only = True
+
+    assert await group(12) == "answer to 12", "on another connection"
+    assert recorded_commits.agains == [False]
