@@ -252,7 +252,7 @@ async def _has_failed(shop: Shop, order: str) -> Any:
     return found if found["refunds"][-1]["status"] == "FAILED" else None
 
 
-async def _has_ended(shop: Shop, order: str) -> bool:
+async def _has_ended(shop: Shop, order: str) -> Any:
     return (await shop("GET", f"/orders/{order}"))[1]["refunds"][-1]["status"] == "COMPLETED"
 
 
