@@ -252,8 +252,8 @@ async def _has_failed(shop: Shop, order: str) -> Any:
     return found if found["refunds"][-1]["status"] == "FAILED" else None
 
 
-async def _has_ended(shop: Shop, order: str) -> bool:
-    return bool((await shop("GET", f"/orders/{order}"))[1]["refunds"][-1]["status"] == "COMPLETED")
+async def _has_ended(shop: Shop, order: str) -> Any:
+    return (await shop("GET", f"/orders/{order}"))[1]["refunds"][-1]["status"] == "COMPLETED"
 
 
 async def _sent_to(full_stack: FullStack, shop: Shop, phone: str) -> str | None:

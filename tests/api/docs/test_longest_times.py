@@ -1,7 +1,6 @@
 """How long a payment can be open, as the page for merchants says it: computed from the settings and the networks' codes."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -26,7 +25,7 @@ PAGE = (DOCS / "guides" / "payments.md").read_text()
 SETTINGS = Settings()
 NOT_FOUNDS = 3  # answers in a row
 # Each network's name, its connector, and the answers of its query about a collection.
-NETWORKS: Sequence[tuple[str, Any, Mapping[Any, Any]]] = (
+NETWORKS: tuple[tuple[str, Callable[..., Connector], Table], ...] = (
     ("M-Pesa", connect_mpesa, mpesa.QUERIES),
     ("Tigo Pesa", connect_tigo, tigo_pesa.queries(())),
     ("Airtel Money", connect_airtel, airtel_money.ENQUIRIES[Type.COLLECTION]),
