@@ -189,11 +189,11 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     )
 
 
-def insert_dispatches_sql(created: str, derived: str) -> str:
+def insert_dispatches_sql(created: str, is_derived: str) -> str:
     """Queues new payments for sending, as a part of the statement that inserts them.
 
     In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
-    `derived` is a document of the ids of those. Later than that, too, if its key is as old as a batch or a collection
+    `is_derived` is a condition. Later than that, too, if its key is as old as a batch or a collection
     from before the restore: it may be approved, or refunded, after months. A lost collection may have been repeated in
     that week, or adopted later, and its lost refund has the same key. Operators who release a channel have compared
     what waited then: not what is approved, or refunded, later. A payment whose key is on a line of a statement was
@@ -220,9 +220,9 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
             CASE WHEN NOT {installation.is_released("channel", "type")} THEN {installation.LOST_SINCE} END,
             CASE WHEN {created}.batch_id IS NOT NULL THEN {installation.lost_since_if(batch)} END,
             CASE WHEN {created}.refund_of IS NOT NULL THEN {lost_with_collection} END) AS since) lost
-               ON {derived}::jsonb ? id
+               ON {is_derived}
         CROSS JOIN LATERAL (SELECT {adopted_payments.is_like_adopted_sql(created)} AS yes) held
-        CROSS JOIN LATERAL (SELECT CASE WHEN {installation.WAS_RESTORED} AND {derived}::jsonb ? id
+        CROSS JOIN LATERAL (SELECT CASE WHEN {installation.WAS_RESTORED} AND {is_derived}
             THEN {adopted_payments.is_on_open_line_sql(f"{created}.network_key")} ELSE false END AS yes) paid
     """
 
