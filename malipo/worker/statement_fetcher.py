@@ -20,7 +20,7 @@ from malipo.networks.routing import Networks
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.imports.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
@@ -97,7 +97,7 @@ class StatementFetcher:
             log.warning("statement_fetch.also_elsewhere", file=other.id, imported_as=other.where, **where)
         return not done.is_repeat
 
-    async def _import(self, account: FetchableAccount, day: date, now: datetime) -> Imported:
+    async def _import(self, account: FetchableAccount, day: date, now: datetime) -> ImportResult:
         with TemporaryDirectory(prefix="malipo-") as folder:
             path = await fetch_file(account, day, Path(folder))
             async with self._database.begin() as tx:
