@@ -32,12 +32,12 @@ class NetworkQuerier:
         self._to_query = asyncio.Event()
 
     def wake(self, topic: str) -> None:
-        """A notification came."""
+        """Called for a notification: look now."""
         if topic in ("", self._connector.name):
             self._to_query.set()
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled. After an error it is tried again: a querier never ends by itself."""
+        """Run until cancelled. After an error it tries again: a querier never ends by itself."""
         seconds = step_seconds(self._settings)
         await run_forever(
             "ask", self._query_due, self._to_query, seconds=seconds, loops=loops, route=self._connector.name
@@ -47,7 +47,7 @@ class NetworkQuerier:
         await self._calls.finish(seconds=seconds)
 
     async def _query_due(self) -> bool:
-        """Query due payments, as far as the concurrency limit allows. Whether more may be due."""
+        """Query due payments, as far as the concurrency limit allows. Returns whether more may be due."""
         free = self._calls.free
         if self._circuit.is_open or free <= 0:
             return False
