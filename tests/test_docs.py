@@ -298,6 +298,13 @@ def test_every_path_of_the_architecture_exists() -> None:
     assert sorted(path for path in named if not any((root / path).exists() for root in (ROOT / "malipo", ROOT))) == []
 
 
+def test_every_file_in_a_flow_of_the_architecture_exists() -> None:
+    blocks = (ROOT / "ARCHITECTURE.md").read_text().split("```")[1::2]
+    drawn = {path for block in blocks for path in re.findall(r"[\w/]+\.py", block)}
+    assert len(drawn) > 20
+    assert sorted(path for path in drawn if not (ROOT / "malipo" / path).exists()) == []
+
+
 def test_every_layer_of_the_architecture_is_that_of_the_linter() -> None:
     drawn = (ROOT / "ARCHITECTURE.md").read_text().split("```\n")[1].splitlines()
     layers = re.search(r"^layers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)

@@ -49,7 +49,7 @@ def _require_address(parts: ApiParts, access: CallbackAccess, request: Request) 
 async def _take_in(parts: ApiParts, route: str, report: CallbackReport) -> None:
     """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
     access = parts.networks.callback_access[route]
-    heard = Report(
+    to_settle = Report(
         id=ids.mint("hrg_", parts.clock()),
         channels=parts.networks.reach[route],
         key=report.key,
@@ -63,7 +63,7 @@ async def _take_in(parts: ApiParts, route: str, report: CallbackReport) -> None:
             cannot_query=cannot_query(parts.networks.connectors[route]),
         ),
     )
-    settled = await parts.network_work.settle(heard)
+    settled = await parts.network_work.settle(to_settle)
     if settled is None:
         answer = report.answer
         log.warning(

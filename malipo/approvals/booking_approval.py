@@ -129,8 +129,7 @@ async def approve(
 ) -> ProposedBooking:
     """Agree with what another operator has proposed, and book it; `seen` is the code of what they were shown."""
     found = await lock_open(tx, id_or_reference)
-    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
-    decide.require_seen(seen, decide.code_of(found))
+    decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     proposed = proposed_booking(found)
     match proposed.booking:
         case Booking() as booking:

@@ -7,7 +7,7 @@ operator alone may do the same below the amount.
 
 import base64
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 
 import msgspec
@@ -17,13 +17,12 @@ from malipo.approvals.acts import Act
 from malipo.approvals.moved_alone import require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Missing
 from malipo.operators import vouching
 
 _CODE_LENGTH = 10  # 50 bits
-SYSTEM = "malipo"  # who decided, where no operator had to
 
 
 class ApprovalRefusal(Code):
@@ -68,11 +67,22 @@ async def require_none_open(tx: Tx, acts: Collection[Act], subject: str) -> None
 
 
 async def approve(
-    tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime, is_single_operator: bool = False
+    tx: Tx,
+    proposal: Proposal,
+    *,
+    actor: Actor,
+    now: datetime,
+    seen: str | None = None,
+    shown: Callable[[], Awaitable[str]] | None = None,
+    is_single_operator: bool = False,
 ) -> Proposal:
     """Agree with what another operator has proposed, or what one has, as the only operator. The caller has locked the
     proposal, and does it in this transaction. As it is decided, it says whether one has decided alone: not about what
-    an operator has proposed who has left since then."""
+    an operator has proposed who has left since then.
+
+    `seen` is the code of what the approver was shown, if the caller has not compared it. `shown` reads what would be
+    shown now, where an act shows more than the proposal. Nothing is stored before both are the same.
+    """
     require_operator(actor)
     is_alone = False
     if is_single_operator:
@@ -80,6 +90,8 @@ async def approve(
         is_alone = not await vouching.are_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     else:
         await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+    if seen is not None:
+        require_seen(seen, code_of(proposal) if shown is None else await shown())
     return await _end(tx, proposal, actor.name, True, now=now, is_single_operator=is_alone)
 
 
@@ -95,7 +107,7 @@ async def reject(
 
 async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposal:
     """What it is about is gone, or was decided in another way."""
-    return await _end(tx, proposal, SYSTEM, False, now=now)
+    return await _end(tx, proposal, SYSTEM_NAME, False, now=now)
 
 
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str, nothing: NothingProposed | None = None) -> Proposal:

@@ -91,8 +91,7 @@ async def approve(
 ) -> NewKey:
     """Agree with what another operator has proposed, and make it; `seen` is the code of what they were shown."""
     found = await lock_open(tx, merchant_id)
-    decided = await decide.approve(tx, found, actor=actor, now=now, is_single_operator=is_single_operator)
-    decide.require_seen(seen, decide.code_of(found))
+    decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     noted = {"proposed_by": found.requested_by} | audit_log.alone(decided.is_single_operator)
     return await _make(tx, merchant_id, found.terms_as(KeyTerms), noted, actor=actor, now=now)
 
@@ -122,7 +121,7 @@ async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, ac
         subject=merchant_id,
         amount=amount,
         terms=decide.encode(terms),
-        reason=f"An API key that pays out, {money.display(amount)} today: malipo key approve {merchant_id}",
+        reason=f"An API key that pays out, {money.display(amount)} today",
         requested_by=actor.name,
         requested_at=now,
     )

@@ -12,10 +12,9 @@ import msgspec
 
 from malipo import log
 from malipo.approvals import store
-from malipo.approvals.decide import SYSTEM
 from malipo.approvals.store import OperatorLimits
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Database, Tx
 from malipo.db.errors import Contention
@@ -78,7 +77,7 @@ async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bo
 async def note_at_start(database: Database, settings: Settings, schema: SchemaMonitor, *, clock: Clock) -> None:
     """Once, when the process begins: as soon as the database answers, and has a schema that we serve."""
     await schema.until(is_served=True)
-    actor = Actor(SYSTEM, "service")
+    actor = Actor(SYSTEM_NAME, "service")
     while True:
         try:
             async with database.begin() as tx:

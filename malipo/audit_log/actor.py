@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+SYSTEM_NAME = "malipo"  # of what the service does by itself; no operator and no user of a machine has this name
 _OPERATOR = "operator "
 _KEY = "key "
 # An operator, or a user of the machine, may have an email for a name. An email has no space.

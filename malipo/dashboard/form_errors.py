@@ -24,15 +24,10 @@ SENTENCES = {
     "second_person_required": "Somebody else must approve it: you have made it yourself.",
     "second_person_waits": "One of the two was invited or reset by somebody else. Until an owner who had no part in it "
     "vouches for it, or for 72 hours, they do not count as a second person.",
-    "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
     "account_not_vouched_for": "Somebody else has invited you, made a link for your password, or reset your two-step "
     "log-in. Until an owner who had no part in it vouches for you, or for 72 hours, you cannot make a key that pays "
     "out or approves, change roles, or remove or reset an owner; nor pay out or approve, if an operator of the service "
     "did it.",
-    "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
-    "rules_need_another_owner": "Only another owner confirms it: not who asked for it, and nobody who was invited or "
-    "reset by somebody else within 72 hours.",
-    "no_rules_wait": "No rules wait for that, or others do by now.",
     "batch_not_approvable": "It no longer awaits approval.",
     "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
     "text_too_long": "At most {most} characters.",
@@ -70,18 +65,12 @@ SENTENCES = {
     "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
     "too_many_codes": "Too many wrong codes. Wait an hour, use a browser in which you have logged in before, or use a "
     "recovery code.",
-    "second_factor_exists": "Two-step log-in is set up already.",
-    "second_factor_missing": "Two-step log-in is not set up.",
-    "second_factor_own": "Your own is removed in your settings, with a code.",
-    "second_factor_own_first": "Set up your own two-step log-in first.",
-    "enrolment_invalid": "This page is too old. Scan the new picture.",
     "merchant_inactive": "This business is not active. Ask whoever runs this service.",
     "too_many_keys": "There are as many keys as there may be. Revoke one first.",
     "too_many_webhooks": "There are as many endpoints as there may be. Delete one first.",
     "webhook_inactive": "The endpoint is paused. Resume it first.",
     "no_rotation": "The secret is not being changed.",
     "url_invalid": "This address will not do.",
-    "approval_fixed": "Owners always may approve, and viewers never: only staff can be allowed it.",
     "last_owner": "Your business needs an owner. Make somebody else one first.",
     "email_taken": "This email already has an account.",
     "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "

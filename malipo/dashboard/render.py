@@ -9,11 +9,13 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from malipo import money
+from malipo.accounts.second_factor.second_step import SecondStepRefusal
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.language import NAMES, Translator
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http.accept_language import Language
+from malipo.words.say import SENTENCES as REFUSALS
 
 
 @cache
@@ -138,7 +140,7 @@ NOTICES = {
     "recovered-none": "There was nothing to send again: everything since then was taken.",
     "session-ended": "That session has ended.",
     "sessions-ended": "All other sessions have ended.",
-    "login-over": "There were too many wrong codes, or it took too long. Log in again.",
+    "login-over": REFUSALS[SecondStepRefusal.OVER],
     "second-factor-removed": "Two-step log-in is removed. Your other sessions have ended.",
     "second-factor-reset": "It is reset, and they are logged out everywhere.",
     "second-factor-required": "Two-step log-in is required for everybody now.",

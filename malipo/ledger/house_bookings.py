@@ -15,6 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo import ids, money
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Missing
 from malipo.ledger.accounts import Account, Move
@@ -201,7 +202,7 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
             cents=100 * move.change_of(Account.FLOAT),
             value_date=day,
             evidence="The cents of the statements",
-            booked_by="malipo",
+            booked_by=SYSTEM_NAME,
             booked_at=now,
         )
         await store.insert(tx, [rounding])

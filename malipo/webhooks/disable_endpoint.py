@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from malipo import log
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.store import endpoints
@@ -15,7 +15,7 @@ GIVE_UP_AFTER = timedelta(days=5)
 GONE = "The receiver answered 410 Gone."
 GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
 
-_WORKER = Actor("malipo", "worker")
+_WORKER = Actor(SYSTEM_NAME, "worker")
 
 
 async def note_health(tx: Tx, attempts: Sequence[Attempt], *, now: datetime) -> None:

@@ -4,7 +4,7 @@ The choice is always the same for the same statement, so that a test or a reader
 """
 
 from collections.abc import Callable
-from datetime import datetime, time, timedelta
+from datetime import datetime, time
 from enum import StrEnum
 
 from msgspec.structs import replace
@@ -76,7 +76,9 @@ def _twice(statement: AccountStatement) -> AccountStatement:
     entry = _payment(statement, 3)
     if entry is None:
         return statement
-    return _changed(statement, entry, entry, replace(entry, receipt=f"{entry.receipt}2", at=entry.at + 1))
+    return _changed(
+        statement, entry, entry, replace(entry, receipt=f"{entry.receipt}2", at=min(entry.at + 1, _night(statement)))
+    )
 
 
 def _reversed(statement: AccountStatement) -> AccountStatement:
@@ -84,7 +86,7 @@ def _reversed(statement: AccountStatement) -> AccountStatement:
     if entry is None:
         return statement
     back = StatementEntry(
-        at=entry.at + 60,
+        at=min(entry.at + 60, _night(statement)),
         receipt=f"{entry.receipt}R",
         kind="reversal",
         amount=-entry.amount,
@@ -142,9 +144,13 @@ def _failed(statement: AccountStatement) -> AccountStatement:
 
 
 def _evening(statement: AccountStatement) -> float:
-    """Late on that day, after whatever happened."""
-    at = datetime.combine(statement.day, time(23, 50), ZONE) + timedelta(minutes=1)
-    return max([at.timestamp(), *(each.at for each in statement.entries)])
+    """Late on that day, and so early that whatever is added after it is still of that day."""
+    return datetime.combine(statement.day, time(23, 51), ZONE).timestamp()
+
+
+def _night(statement: AccountStatement) -> float:
+    """The last second of that day: a line is in the statement of its day."""
+    return datetime.combine(statement.day, time(23, 59, 59), ZONE).timestamp()
 
 
 def _added(statement: AccountStatement, *entries: StatementEntry) -> AccountStatement:

@@ -34,6 +34,7 @@ class Refunds:
     troubles: list[int] = field(default_factory=list)
     made: set[str] = field(default_factory=set)  # the words of those that were acknowledged
     refused: set[str] = field(default_factory=set)
+    unanswered: set[str] = field(default_factory=set)  # the words of those that may have been made without an answer
     failed: dict[str, str] = field(default_factory=dict)  # ids of those that they saw FAILED, and their references
     asked: dict[str, dict[str, Any] | None] = field(default_factory=dict)  # the word in a key, and the body
 
@@ -110,6 +111,8 @@ class MerchantRefunds:
             if 400 <= status < 500 and status not in (408, 429):
                 told.refused.add(word)
                 return None
+            if status == 0:
+                told.unanswered.add(word)
             await asyncio.sleep(_PAUSE_SECONDS)
         return None
 

@@ -79,6 +79,47 @@ async def test_every_act_that_takes_two_is_decided_once_by_a_second_operator(dat
     assert await room.kept() == [(ASHA.name, JUMA.name, True)]
 
 
+# Who approves, and whether they have seen what would be shown now. Who may not approve is told that, whatever they saw.
+SEEN = {
+    (ASHA, "shown"): Forbidden,  # the proposer
+    (ASHA, "other"): Forbidden,
+    (ASHA, None): Forbidden,
+    (MACHINE, "shown"): Forbidden,
+    (MACHINE, "other"): Forbidden,
+    (MACHINE, None): Forbidden,
+    (JUMA, "shown"): None,
+    (JUMA, "other"): Conflict,
+    (JUMA, None): None,  # the caller has compared it
+}
+
+
+@pytest.mark.parametrize("shows_more", [False, True], ids=["the proposal alone", "and its subject"])
+@pytest.mark.parametrize(("actor", "saw"), SEEN, ids=lambda each: getattr(each, "name", str(each)))
+async def test_a_refused_approval_has_stored_nothing(
+    room: Room, actor: Actor, saw: str | None, shows_more: bool
+) -> None:
+    proposal = await room.propose()
+    is_asked = False
+
+    async def code_now() -> str:
+        nonlocal is_asked
+        is_asked = True
+        return decide.code_of(proposal, "the subject")
+
+    more: dict[str, Any] = {"shown": code_now} if shows_more else {}
+    code = {"shown": await code_now() if shows_more else decide.code_of(proposal), "other": "aaaaaaaaaa"}
+    seen, is_asked = None if saw is None else code[saw], False
+    async with room.database.begin() as tx:
+        found = await decide.lock_open(tx, [room.act], "one")
+        approval = decide.approve(tx, found, actor=actor, now=clock.now(), seen=seen, **more)
+        outcome = await outcome_of(approval)
+        still_open = await store.find_open(tx, [room.act])
+    refusal = SEEN[actor, saw]
+    assert outcome == (refusal or "done")
+    assert bool(still_open) is (refusal is not None)
+    assert is_asked is (shows_more and saw is not None and refusal is not Forbidden)
+
+
 async def test_ten_who_decide_at_once_decide_once(room: Room) -> None:
     await room.propose()
     acts = [room.approve, room.reject] * 5
@@ -186,7 +227,7 @@ async def test_what_is_gone_is_ended_by_the_system(room: Room) -> None:
     await room.propose()
     async with room.database.begin() as tx:
         await decide.end_by_system(tx, await decide.lock_open(tx, [room.act], "one"), now=clock.now())
-    assert await room.kept() == [(ASHA.name, decide.SYSTEM, False)]
+    assert await room.kept() == [(ASHA.name, "malipo", False)]
 
 
 def test_who_saw_something_else_decides_nothing() -> None:

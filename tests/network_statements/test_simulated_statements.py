@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.profile import built_in
@@ -174,3 +175,12 @@ def test_a_statement_that_does_not_add_up_is_noticed(
     gateway: GatewayName, difference: Difference, tmp_path: Path
 ) -> None:
     assert problems(*read(gateway, tmp_path, difference)) != []
+
+
+def test_all_differences_of_a_day_whose_payments_came_at_its_end_are_of_that_day() -> None:
+    statement = statement_of(state_with(GatewayName.MPESA), GatewayName.MPESA, DAY, merchant="Duka")
+    last = datetime(DAY.year, DAY.month, DAY.day, 23, 59, 59, tzinfo=ZONE).timestamp()
+    late = replace(statement, entries=[replace(each, at=last) for each in statement.entries])
+    changed = with_differences(late, set(Difference))
+    assert len(changed.entries) > len(late.entries)
+    assert {datetime.fromtimestamp(each.at, ZONE).date() for each in changed.entries} == {DAY}

@@ -51,7 +51,7 @@ def simulated(payments: list[Transaction]) -> AccountStatement:
     """The network's statement of the day, from its own book."""
     state = State()
     for number, payment in enumerate(payments):
-        at = payment.created_at.timestamp()
+        at = payments[0].created_at.timestamp()  # all on one day, also at midnight
         transaction = Simulated(
             id=f"t{number}",
             gateway=GatewayName.MPESA,

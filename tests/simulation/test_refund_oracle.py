@@ -24,10 +24,18 @@ def found(
     asked: tuple[str, ...] = ("part", "rest", "once-more", "again"),
     amount: int = 1000,
     part: int | None = None,
+    refused: tuple[str, ...] = (),
+    unanswered: tuple[str, ...] = (),
 ) -> list[str]:
     payment = PlannedPayment(6, 0, "COLLECTION", "TIGO_PESA", amount, "+255650006110", 0.0, 1, False, None, refund)
     bodies = {word: {"amount": part} if part and word == "part" else None for word in asked}
-    told = Refunds(ids=["first", "second"], acknowledged_at=[1.0, 2.0], asked=bodies)
+    told = Refunds(
+        ids=["first", "second"],
+        acknowledged_at=[1.0, 2.0],
+        asked=bodies,
+        refused=set(refused),
+        unanswered=set(unanswered),
+    )
     findings: list[str] = []
     refund_oracle.check(
         payment,
@@ -54,6 +62,17 @@ def failed(amount: int, at: float = 1.0, *, known_at: float | None = None) -> Pa
 def lost(amount: int, at: float = 1.0, *, paid_at: float, known_at: float | None = None) -> PaidRefund:
     """The merchant was told that it FAILED, a restore has lost it, and the network has paid it."""
     return PaidRefund(amount, at, known_at=known_at, lost_and_paid_at=paid_at)
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "expected"),
+    [((), ["paid-twice"]), (("once-more",), ["paid-twice"]), (("return",), [])],
+)
+def test_a_refund_that_was_refused_is_not_paid_unless_an_earlier_request_for_it_got_no_answer(
+    unanswered: tuple[str, ...], expected: list[str]
+) -> None:
+    """It was made, a restore lost it, and the repeat was refused: its collection was not there."""
+    assert found([paid(1000)], asked=("return",), refused=("return",), unanswered=unanswered) == expected
 
 
 @pytest.mark.parametrize(

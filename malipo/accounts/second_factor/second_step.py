@@ -12,7 +12,7 @@ from malipo.accounts.store import browsers, second_factors
 from malipo.accounts.tokens import hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.db import Conn, Database, Tx
-from malipo.errors import Unauthorized
+from malipo.errors import Code, Unauthorized
 
 SomeAccount = TypeVar("SomeAccount")
 
@@ -98,12 +98,13 @@ LIFE = timedelta(minutes=10)
 _MOST_CODES = 5
 
 
-class PendingLoginOver(Unauthorized):
-    code = "login_over"
-    scheme = "Bearer"
+class SecondStepRefusal(Code):
+    OVER = "login_over"
 
-    def __init__(self) -> None:
-        super().__init__("There were too many wrong codes, or it took too long. Log in again.")
+
+class PendingLoginOver(Unauthorized):
+    code = SecondStepRefusal.OVER
+    scheme = "Bearer"
 
 
 async def begin(tx: Tx, account_id: str, *, now: datetime) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from malipo import log
 from malipo.accounts.store import browsers, second_factors
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.db.queries import Queries
@@ -50,7 +50,7 @@ class FenceInstallation:
 
     async def __call__(self, reason: str, *, epoch: int, beyond: int = 0) -> int:
         """The new epoch."""
-        actor = Actor("malipo", socket.gethostname())
+        actor = Actor(SYSTEM_NAME, socket.gethostname())
         return await self._queries.write(
             lambda tx: fence(tx, reason, actor=actor, now=self._clock(), epoch=epoch, beyond=beyond)
         )

@@ -87,9 +87,15 @@ async def release(
         if not is_single_operator:
             return ReleaseResult(False, standing.epoch)
         seen = None  # They have just proposed it.
-    decided = await decide.approve(tx, proposed, actor=actor, now=now, is_single_operator=is_single_operator)
-    if seen is not None:
-        decide.require_seen(seen, code_of(proposed, await status.find(tx)))
+    decided = await decide.approve(
+        tx,
+        proposed,
+        actor=actor,
+        now=now,
+        seen=seen,
+        shown=lambda: _find_code(tx, proposed),
+        is_single_operator=is_single_operator,
+    )
     details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": decided.is_single_operator}
     await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
@@ -109,6 +115,10 @@ def code_of(proposal: Proposal, found: RestoreStatus) -> str:
     doubted = [(row.channel, row.type, row.attention, row.payments, row.amount) for row in found.open if row.attention]
     held = [(each.channel, each.type) for each in found.holds]
     return decide.code_of(proposal, standing.is_fenced, standing.fence_reason, sorted(doubted), sorted(held))
+
+
+async def _find_code(tx: Tx, proposal: Proposal) -> str:
+    return code_of(proposal, await status.find(tx))
 
 
 def sums_of(found: RestoreStatus, pair: tuple[str, str]) -> tuple[int, int]:

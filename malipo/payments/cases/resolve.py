@@ -142,9 +142,15 @@ async def approve(
     if proposal is None or resolution is None:
         raise NothingProposed(code=CaseRefusal.NOTHING_PROPOSED)
     decide.require_seen(expected, _fingerprint(resolution))
-    decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-    if seen is not None:
-        decide.require_seen(seen, await find_code(tx, proposal))
+    decided = await decide.approve(
+        tx,
+        proposal,
+        actor=actor,
+        now=now,
+        seen=seen,
+        shown=lambda: find_code(tx, proposal),
+        is_single_operator=is_single_operator,
+    )
     return await apply(
         tx,
         case,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from malipo import log
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.networks.connector import FailureCode
 from malipo.payments import status_writer
@@ -28,7 +28,7 @@ from malipo.payments.store import dispatches, refunds
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
 
-_ACTOR = Actor("malipo", "worker")
+_ACTOR = Actor(SYSTEM_NAME, "worker")
 
 
 class _Split(NamedTuple):

@@ -9,8 +9,8 @@ import msgspec
 from malipo import ids
 from malipo.approvals import store as proposals
 from malipo.approvals.acts import RESOLUTIONS
-from malipo.approvals.decide import SYSTEM
 from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.correction_moves import Correction, CorrectionChange
@@ -209,7 +209,7 @@ async def insert_automatic(tx: Tx, transaction: Transaction, change: CorrectionC
         outcome="completed",
         is_of_contradiction=True,
         evidence="The network has confirmed it.",
-        requested_by=SYSTEM,
+        requested_by=SYSTEM_NAME,
         requested_at=now,
     )
-    await insert_resolution(tx, transaction, resolution, change, decided_by=SYSTEM, now=now)
+    await insert_resolution(tx, transaction, resolution, change, decided_by=SYSTEM_NAME, now=now)

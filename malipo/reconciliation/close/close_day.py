@@ -93,8 +93,7 @@ async def approve(
     before = await _lock_next(tx, day, now=now)
     proposal = await lock_open(tx, day)
     proposed = proposed_close(proposal)
-    await decide.approve(tx, proposal, actor=actor, now=now)
-    decide.require_seen(seen, decide.code_of(proposal))
+    await decide.approve(tx, proposal, actor=actor, now=now, seen=seen)
     computed = await _compute(tx, day, before, proposed.without)
     decide.require_seen(
         proposed.hash, _hash(computed.close, before).hex(), Conflict(code=CloseRefusal.CHANGED, day=day)

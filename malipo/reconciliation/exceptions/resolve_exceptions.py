@@ -173,9 +173,15 @@ class ResolveExceptions:
             reversals = await matching.find_open_reversals(tx, exception.line_id) if is_payment else []
             for line_id in (exception.line_id, *reversals):
                 await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
-        approved = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-        if seen is not None:
-            decide.require_seen(seen, await self.find_code(tx, proposal))
+        approved = await decide.approve(
+            tx,
+            proposal,
+            actor=actor,
+            now=now,
+            seen=seen,
+            shown=lambda: self.find_code(tx, proposal),
+            is_single_operator=is_single_operator,
+        )
         is_alone = approved.is_single_operator
         return await self._apply(tx, DecidedAction(exception, resolution, actor, now, is_alone=is_alone))
 

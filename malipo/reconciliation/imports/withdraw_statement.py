@@ -19,7 +19,7 @@ from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS, Act
 from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
@@ -127,23 +127,27 @@ class WithdrawStatements:
         await moved_alone.lock(tx, actor.name)
         proposal, file = await _lock_open(tx, subject)
         deciders = None
-        if proposal.requested_by == decide.SYSTEM:
+        if proposal.requested_by == SYSTEM_NAME:
             deciders = await self._deciders(tx, file, actor=actor, now=now, is_single_operator=is_single_operator)
             if deciders is Deciders.TWO:
-                await self._require_seen(tx, proposal, file, seen, now=now)
+                if seen is not None:
+                    decide.require_seen(seen, await self._find_code(tx, proposal, file, now=now))
                 return await _take_over(tx, proposal, file, actor=actor, now=now)
             is_single_operator = False  # It was looked at whether somebody else could agree.
-        decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
-        await self._require_seen(tx, proposal, file, seen, now=now)
+        decided = await decide.approve(
+            tx,
+            proposal,
+            actor=actor,
+            now=now,
+            seen=seen,
+            shown=lambda: self._find_code(tx, proposal, file, now=now),
+            is_single_operator=is_single_operator,
+        )
         is_alone = decided.is_single_operator or deciders is Deciders.ONLY
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
-    async def _require_seen(
-        self, tx: Tx, proposal: Proposal, file: StatementFile, seen: str | None, *, now: datetime
-    ) -> None:
-        if seen is not None:
-            effect = await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now)
-            decide.require_seen(seen, code_of(proposal, effect))
+    async def _find_code(self, tx: Tx, proposal: Proposal, file: StatementFile, *, now: datetime) -> str:
+        return code_of(proposal, await find_import_effect(tx, file, approval_amount=self.approval_amount, now=now))
 
     async def _deciders(
         self, tx: Tx, file: StatementFile, *, actor: Actor, now: datetime, is_single_operator: bool
@@ -157,7 +161,7 @@ class WithdrawStatements:
         elif actor.name in answerable_for(file):
             raise Forbidden(code=WithdrawRefusal.ANSWERABLE)
         else:
-            for by in (decide.SYSTEM, *sorted(answerable_for(file))):
+            for by in (SYSTEM_NAME, *sorted(answerable_for(file))):
                 await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
         return await moved_alone.deciders_of(
             tx,
@@ -183,7 +187,7 @@ async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: da
     amount another one too. Nothing, if it is proposed."""
     if await approvals.lock_open(tx, WITHDRAWALS, file.id):
         return
-    system = Actor(decide.SYSTEM, "worker")
+    system = Actor(SYSTEM_NAME, "worker")
     amount = await _booked(tx, file)
     proposal = _proposal(Act.WITHDRAW_DOUBTED, file, None, amount, reason, actor=system, now=now)
     await approvals.insert(tx, proposal)

@@ -5,26 +5,27 @@ through suspense, until the other account's statement has its other half. But an
 that it books counts as moved by that operator (`import_approval.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 import msgspec
 
 from malipo import ids, money
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
+from malipo.network_statements.statement_line import LineKind
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store import booked_lines as store
 from malipo.reconciliation.matching.store import evidence
 from malipo.reconciliation.matching.store.booked_lines import ChargeSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 
-KINDS = {
-    "fee": (HouseBookingKind.NETWORK_FEE, Account.NETWORK_FEES),
-    "sweep": (HouseBookingKind.SWEEP, Account.SUSPENSE),
+KINDS: Mapping[str, tuple[HouseBookingKind, Account]] = {
+    LineKind.FEE: (HouseBookingKind.NETWORK_FEE, Account.NETWORK_FEES),
+    LineKind.SWEEP: (HouseBookingKind.SWEEP, Account.SUSPENSE),
 }
 
 
@@ -50,8 +51,8 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
     if displaced:
         await evidence.delete_matches(tx, displaced)  # They are in the queue again, and each is an exception.
     return BookedSums(
-        fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "fee"),
-        sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == "sweep"),
+        fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.FEE),
+        sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.SWEEP),
         transfers=await store.match_transfers(tx, pairs, now=now),
         held=held,
     )
@@ -92,5 +93,5 @@ def _booking_of(lines: ChargeSum, first_open_day: date | None, now: datetime) ->
         file_id=lines.file_id,
         value_date=house_bookings.value_date_of(lines.day, first_open_day=first_open_day),
         evidence="The statement's lines",
-        booked_by=SYSTEM,
+        booked_by=SYSTEM_NAME,
     )

@@ -10,7 +10,6 @@ import msgspec
 from malipo.networks.connector import Channel, Type
 
 ID_PREFIX = "exc_"
-SYSTEM = "malipo"  # who resolved it, where its cause has gone
 
 
 class ExceptionKind(StrEnum):

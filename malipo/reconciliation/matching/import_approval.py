@@ -23,11 +23,11 @@ from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden
 from malipo.operators import vouching
-from malipo.reconciliation.matching.exception import SYSTEM, ExceptionKind
+from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
 from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
 from malipo.reconciliation.matching.store.booked_lines import ChargeSum
@@ -70,7 +70,7 @@ class WaitingList(msgspec.Struct, frozen=True):
             found |= {line.imported_by, *line.authors, *line.named_by}
         for booked in self.sums:
             found |= {booked.imported_by, *booked.authors}
-        return (found | {self.imported_by}) - {"", SYSTEM}
+        return (found | {self.imported_by}) - {"", SYSTEM_NAME}
 
 
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
@@ -206,7 +206,9 @@ async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments
         requested_at=now,
     )
     details = _details(proposal, payments)
-    return await decide.propose(tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM, "matching"))
+    return await decide.propose(
+        tx, proposal, "statement.effects_proposed", details, actor=Actor(SYSTEM_NAME, "matching")
+    )
 
 
 async def let_go(tx: Tx, *, now: datetime) -> None:

@@ -12,6 +12,7 @@ from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
 from malipo.network_statements.profile import StatementProfile
+from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.payments import network_keys
 from malipo.payments.settle import Settle
@@ -97,7 +98,7 @@ async def match_lines(
     first_open_day = await open_days.find_first(tx)
     if contradicted := await matching.find_contradicted(tx):
         await evidence.give_up_matches(tx, contradicted, now=now)
-        await statement_lines.merge_copies(tx, f"SELECT unnest(ARRAY{contradicted}::bigint[])")
+        await statement_lines.merge_copies(tx, contradicted)
     await evidence.give_up_matches(tx, await _find_named_otherwise(tx, shared, now=now), now=now)
     unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await matching.find_days(tx)))
@@ -160,14 +161,12 @@ async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
     return await exceptions.insert(tx, found, now=now)
 
 
-# Which exception a line without a place is. Pure.
-
-
-_UNKNOWN = ("other", "reversal", "fee", "sweep")
-_BY_WORDS = ("fee", "sweep")
+_UNKNOWN = (LineKind.OTHER, LineKind.REVERSAL, LineKind.FEE, LineKind.SWEEP)
+_BY_WORDS = (LineKind.FEE, LineKind.SWEEP)
 
 
 def kind_of(line: UnmatchedLine) -> ExceptionKind:
+    """Which exception a line without a place is. Pure."""
     # Whatever the words of a line are, it is a payment's if it has exactly what the payment has, and it may be that of
     # one that we have lost if it names a key of ours, or a customer.
     names_payment = line.kind in _BY_WORDS and (names_key(line.key) or names_customer(line.phone))

@@ -17,11 +17,10 @@ from malipo.approvals import moved_alone
 from malipo.approvals.acts import Act
 from malipo.approvals.moved_alone import Deciders
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.reconciliation.matching.book_lines import KINDS, write_sums
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.possible_payment import names_key
 from malipo.reconciliation.matching.store import booked_lines as store
 from malipo.reconciliation.matching.store.booked_lines import BookedLine, ToldLine
@@ -87,7 +86,7 @@ async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date |
     booking_id = await store.find_booking_of(tx, lines[0], kind=kind)
     if booking_id is not None:
         await house_bookings.undo(
-            tx, booking_id, evidence=_WHY, booked_by=SYSTEM, first_open_day=first_open_day, now=now
+            tx, booking_id, evidence=_WHY, booked_by=SYSTEM_NAME, first_open_day=first_open_day, now=now
         )
     line_ids = [each.line_id for each in lines]
     rest = await store.sum_booked(tx, lines[0], without=line_ids)
@@ -96,7 +95,7 @@ async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date |
     await store.reopen_lines(tx, line_ids)
     await audit_log.append(
         tx,
-        Actor(SYSTEM, "matching"),
+        Actor(SYSTEM_NAME, "matching"),
         "statement.lines_unbooked",
         now=now,
         file=lines[0].file_id,

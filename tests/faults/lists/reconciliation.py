@@ -86,7 +86,7 @@ FAULTS = (
     ),
     Fault(
         "an operator's key stands before the network's own",
-        "merge_copies",
+        "_merge_copies",
         "key = '', is_own DESC,",
         "key = '',",
         "A paid payment stays failed, because one operator's copy names another key.",
@@ -354,11 +354,11 @@ FAULTS = (
     ),
     Fault(
         "a typed receipt doubts the key of the network's own line",
-        "_DROP_WEAKER",
-        "weak.is_told_by_people AND (strong.is_own_key OR NOT weak.is_exact)",
-        "weak.is_told_by_people AND NOT weak.is_exact",
+        "_STRONGER",
+        "('{network}', '{key,key_receipt,key_typed}', '{typed}', false)",
+        "('{network}', '{key,key_receipt,key_typed}', '{typed}', true)",
         "One operator silences the network's own line: what was paid is not credited.",
-        _FIT_TWO,
+        (*_FIT_TWO, "reconciliation/test_stronger_claims.py"),
     ),
     Fault(
         "who completed a payment alone makes a stranger's line its line, uncounted",

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from malipo.approvals import decide
 from malipo.approvals import store as approvals
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.dashboard import render
 from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.proposal_pages import may_be_alone
@@ -197,7 +197,7 @@ async def page(
 def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[str]:
     """malipo's own proposals with which this operator cannot agree: they have a part in the file."""
     is_part = myself in answerable_for(file)
-    return {each.id for each in waiting if is_part and each.requested_by == decide.SYSTEM}
+    return {each.id for each in waiting if is_part and each.requested_by == SYSTEM_NAME}
 
 
 def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, EffectPreview]:

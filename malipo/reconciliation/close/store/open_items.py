@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, OpenItem, OpenReason, Sum
@@ -54,7 +55,7 @@ def _order_of_subjects(of: str) -> str:
 
 
 # Operators see it, or have decided. One whose cause has gone explains nothing any more.
-_IS_KNOWN = "(x.state <> 'resolved' OR x.resolved_by <> 'malipo')"
+_IS_KNOWN = f"(x.state <> 'resolved' OR x.resolved_by <> '{SYSTEM_NAME}')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
 
 

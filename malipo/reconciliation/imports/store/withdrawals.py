@@ -5,12 +5,12 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
 from malipo.reconciliation.matching.store.evidence import TELLS, tell_again
 from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store.statement_lines import merge_copies
+from malipo.reconciliation.statements.store.statement_lines import merge_copies_of
 
 WHY_RESOLVED = "The statement was withdrawn."
 DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
@@ -177,7 +177,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
     await tx.execute(
         f"""
         UPDATE reconciliation_exceptions e
-        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $1, why_resolved = $2
+        SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $1, why_resolved = $2
         FROM leaving_lines g WHERE e.line_id = g.line_id AND e.state <> 'resolved' AND {goes}
         """,
         now,
@@ -194,7 +194,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
     untold = await _undo_untold(tx, file_id)
     await tx.execute("DELETE FROM statement_line_copies WHERE file_id = $1", file_id)
     await tx.execute("DELETE FROM statement_lines l USING leaving_lines g WHERE l.id = g.line_id AND g.heir IS NULL")
-    await merge_copies(tx, "SELECT line_id FROM touched_lines")
+    await merge_copies_of(tx, "touched_lines")
     return await _find_payments_by_words(tx, untold)
 
 
@@ -324,7 +324,7 @@ async def look_for_absent_again(
     await tx.execute(
         f"""
         UPDATE reconciliation_exceptions
-        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $4, why_resolved = $5
+        SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $4, why_resolved = $5
         WHERE kind = 'ours_only' AND state = 'open' AND channel = ANY($1) AND transaction_id BETWEEN $2 AND $3
         """,
         list(channels),

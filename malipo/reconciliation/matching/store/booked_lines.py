@@ -6,13 +6,13 @@ from datetime import date, datetime
 import msgspec
 
 from malipo import ids
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import (
     ID_PREFIX,
     KINDS_WITHOUT_PLACE,
-    SYSTEM,
     ExceptionKind,
     FoundException,
 )
@@ -478,7 +478,7 @@ async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: date
             WITH matched AS (
                 INSERT INTO statement_matches (
                     line_id, merchant_id, transaction_id, role, how, is_reported, ledger_at, matched_by, matched_at)
-                SELECT p.line_id, '{HOUSE}', p.booking_id, 'booking', 'transfer', true, b.booked_at, '{SYSTEM}', $3
+                SELECT p.line_id, '{HOUSE}', p.booking_id, 'booking', 'transfer', true, b.booked_at, '{SYSTEM_NAME}', $3
                 FROM unnest($1::bigint[], $2::text[]) AS p (line_id, booking_id)
                 JOIN house_bookings b ON b.id = p.booking_id
                 ON CONFLICT DO NOTHING RETURNING line_id

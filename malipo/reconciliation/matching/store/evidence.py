@@ -5,10 +5,10 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.matching.line_tellers import FactSource
 from malipo.reconciliation.matching.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
@@ -504,7 +504,7 @@ async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
     await tx.execute(
         f"""
         UPDATE reconciliation_exceptions
-        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $2, why_resolved = $3
+        SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $2, why_resolved = $3
         WHERE line_id = ANY($1) AND kind = 'state_differs' AND state <> 'resolved'
         """,
         untold,

@@ -6,11 +6,11 @@ from datetime import datetime
 import msgspec
 
 from malipo.approvals.acts import EXCEPTION_UNDOS
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import (
     KINDS_WITHOUT_PLACE,
-    SYSTEM,
     ExceptionCount,
     ExceptionKind,
     ExceptionState,
@@ -91,7 +91,7 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
             UPDATE reconciliation_exceptions e
             SET state = 'open', resolved_by = NULL, resolved_at = NULL, why_resolved = NULL, amount = n.amount
             FROM new n
-            WHERE e.state = 'resolved' AND e.resolved_by = '{SYSTEM}'
+            WHERE e.state = 'resolved' AND e.resolved_by = '{SYSTEM_NAME}'
               AND ((n.kind IN ({_PLACELESS}) AND e.kind IN ({_PLACELESS}) AND e.line_id = n.line_id)
                    OR (n.kind = 'state_differs' AND e.kind = 'state_differs' AND e.line_id = n.line_id)
                    OR (n.kind = 'ours_only' AND e.kind = 'ours_only'
@@ -155,7 +155,7 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
                 ELSE false END
         )
         UPDATE reconciliation_exceptions e
-        SET state = 'resolved', resolved_by = '{SYSTEM}', resolved_at = $1, why_resolved = g.why
+        SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $1, why_resolved = g.why
         FROM gone g WHERE e.id = g.id RETURNING e.id
         """,
         now,

@@ -6,10 +6,10 @@ There is no index of receipts: payments of the days in question are read by thei
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.exception import SYSTEM
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.
@@ -121,28 +121,48 @@ _CANDIDATES = f"""
     GROUP BY 1, 2, 3, 4
 """
 
-# Of the payments that a line fits, those that only an operator names do not keep it from the one that the network
-# names. A key of the network's own statement stands before a receipt that an operator has told, and a receipt that the
-# network has told before a key that only an operator's copy adds to the network's line. A receipt of another amount
-# does not count beside a key of the exact amount; but a key that was added says nothing against the network's receipt,
-# and neither does a receipt that only operators or the line itself have told.
+# Whose key a line `l` has: that of the network's own statement, one that an operator's copy adds to the network's line,
+# or that of a line which only operators have brought.
+_KEY_TOLD_BY = f"CASE WHEN {_is_own('l')} THEN 'network' WHEN {is_key_added('l')} THEN 'copy' ELSE 'operators' END"
+# By what a line fits a payment: its key, its receipt as the network has told it, or a receipt that people have typed.
+_CLAIM = """
+    CASE WHEN NOT f.by_receipt THEN 'key'
+         WHEN f.by_key THEN CASE WHEN f.is_told_by_people THEN 'key_typed' ELSE 'key_receipt' END
+         ELSE CASE WHEN f.is_told_by_people THEN 'typed' ELSE 'receipt' END END
+"""
+# Where a line fits several payments, which of them does not keep it from another. The stronger payment has exactly the
+# amount of the line. This is no order of strength: of two receipts that the network has told, none is the stronger one,
+# whatever their amounts; but a key of the exact amount is stronger than such a receipt of another amount.
+_STRONGER = """
+    (VALUES
+        -- whose key the line has         the stronger claim             the weaker one      only of another amount
+        -- The network has told the receipt of the one, and only people that of the other.
+        ('{network,copy,operators}'::text[], '{receipt,key_receipt}'::text[], '{typed}'::text[], false),
+        -- The network itself names the one, and only people have told the receipt of the other.
+        ('{network}', '{key,key_receipt,key_typed}', '{typed}', false),
+        -- The line names the one. Only people have told the receipt of the other, and its amount is not the line's.
+        ('{network,copy,operators}', '{key,key_receipt,key_typed}', '{typed}', true),
+        -- The line names the one. The amount of the other is not the line's. A key that was added is no such name.
+        ('{network,operators}', '{key,key_receipt,key_typed}', '{receipt}', true),
+        -- The network has told the receipt of the one. Only an operator has added the key of the other to its line.
+        ('{copy}', '{receipt,key_receipt}', '{key,key_typed}', false)
+    ) AS rule (key_told_by, stronger, weaker, is_of_another_amount)
+"""
 _DROP_WEAKER = f"""
     WITH fitting AS MATERIALIZED (
-        SELECT c.*, {_is_own("l")} AS is_own_key, {is_key_added("l")} AS is_key_added,
-               {is_receipt_told_by_people("t")} AS is_told_by_people
+        SELECT c.*, {_KEY_TOLD_BY} AS key_told_by, {is_receipt_told_by_people("t")} AS is_told_by_people
         FROM candidates c JOIN statement_lines l ON l.id = c.line_id
         JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
         WHERE c.line_id IN (SELECT line_id FROM candidates GROUP BY 1 HAVING count(*) > 1)
+    ), claims AS MATERIALIZED (
+        SELECT f.*, {_CLAIM} AS claim FROM fitting f
     )
-    DELETE FROM candidates d USING fitting weak, fitting strong
+    DELETE FROM candidates d USING claims weak, claims strong, {_STRONGER}
     WHERE (d.line_id, d.merchant_id, d.transaction_id) = (weak.line_id, weak.merchant_id, weak.transaction_id)
       AND strong.line_id = weak.line_id AND strong.is_exact
       AND (strong.merchant_id, strong.transaction_id) <> (weak.merchant_id, weak.transaction_id)
-      AND (strong.by_key AND NOT weak.by_key AND (
-               weak.is_told_by_people AND (strong.is_own_key OR NOT weak.is_exact)
-               OR NOT weak.is_exact AND NOT strong.is_key_added)
-           OR strong.by_receipt AND NOT strong.is_told_by_people AND (weak.is_key_added OR NOT weak.by_key)
-               AND (NOT weak.by_receipt OR weak.is_told_by_people))
+      AND weak.key_told_by = ANY(rule.key_told_by) AND strong.claim = ANY(rule.stronger)
+      AND weak.claim = ANY(rule.weaker) AND NOT (rule.is_of_another_amount AND weak.is_exact)
 """
 
 _SINGLE = """
@@ -176,7 +196,7 @@ _MATCH = f"""
                    SELECT e.created_at FROM moves e
                    WHERE e.merchant_id = f.merchant_id AND e.cause_id = f.transaction_id AND e.step = 'end'
                      AND e.ordinal = 1 AND e.move_number = 1) END,
-               '{SYSTEM}', $1
+               '{SYSTEM_NAME}', $1
         FROM first f JOIN transactions t ON t.merchant_id = f.merchant_id AND t.id = f.transaction_id
         CROSS JOIN LATERAL (
             -- A payment that is COMPLETED, and that nobody contradicts, has nothing to learn from its line.
@@ -214,7 +234,7 @@ _REVERSALS = f"""
     WITH {_CANDIDATES_TO_TAKE_BACK}, matched AS (
         INSERT INTO statement_matches (
             line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
-        SELECT line_id, merchant_id, transaction_id, 'reversal', 'receipt', false, '{SYSTEM}', $1 FROM candidate
+        SELECT line_id, merchant_id, transaction_id, 'reversal', 'receipt', false, '{SYSTEM_NAME}', $1 FROM candidate
         ON CONFLICT DO NOTHING RETURNING line_id
     ), closed AS (
         DELETE FROM open_statement_lines o USING matched WHERE o.line_id = matched.line_id
@@ -291,6 +311,11 @@ async def find_candidates(
     await tx.execute(_TABLE)
     await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
+    await drop_weaker(tx)
+
+
+async def drop_weaker(tx: Tx) -> None:
+    """Of the payments that a line fits, take those from the candidates that do not keep it from another."""
     await tx.execute(_DROP_WEAKER)
 
 
@@ -489,7 +514,7 @@ async def attach_fees(tx: Tx, *, now: datetime) -> int:
                 INSERT INTO statement_matches (
                     line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
                 SELECT DISTINCT ON (fee.id) fee.id, m.merchant_id, m.transaction_id, 'fee', 'receipt', true,
-                       '{SYSTEM}', $1
+                       '{SYSTEM_NAME}', $1
                 FROM fee JOIN statement_lines p ON p.channel = fee.channel AND p.account = fee.account
                      AND p.receipt = fee.receipt
                 JOIN statement_matches m ON m.line_id = p.id AND m.role = 'payment'

@@ -5,9 +5,11 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
+from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
-from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
+from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, Suggestion
 from malipo.reconciliation.matching.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.matching.store.matching import SIGNED, keys_of
 from malipo.reconciliation.matching.store.payments import has_other_line_sql
@@ -20,7 +22,7 @@ class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int
     channel: Channel
     account: str
-    kind: str
+    kind: LineKind
     amount: int
     key: str
     phone: str
@@ -52,7 +54,7 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
         LEFT JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
              AND m.role = 'payment'
         LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_PLACELESS})
-        WHERE NOT ({IS_SUMMED}) AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM}')
+        WHERE NOT ({IS_SUMMED}) AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM_NAME}')
         ORDER BY l.moved_at, l.id
         """
     )

@@ -119,7 +119,7 @@ async def insert_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> in
     inserted = _count(await tx.execute(_INSERT_STAGED, file.id, file.channel, file.account))
     await tx.execute(_KEEP_FIRST_VERSION)
     await tx.execute(_KEEP_VERSION, file.id)
-    await merge_copies(tx, "SELECT line_id FROM staged_lines")
+    await merge_copies_of(tx, "staged_lines")
     return inserted
 
 
@@ -209,8 +209,18 @@ _KEEP_VERSION = """
 """
 
 
-async def merge_copies(tx: Tx, line_ids: str) -> None:
-    """Have these lines, which a SELECT names, say what all files say of them together.
+async def merge_copies(tx: Tx, line_ids: Sequence[int]) -> None:
+    """Have these lines say what all files say of them together."""
+    await _merge_copies(tx, "SELECT unnest($1::bigint[])", list(line_ids))
+
+
+async def merge_copies_of(tx: Tx, table: str) -> None:
+    """As `merge_copies`, of the lines in a temporary table, which may be very many."""
+    await _merge_copies(tx, f"SELECT line_id FROM {table}")
+
+
+async def _merge_copies(tx: Tx, lines: str, *values: object) -> None:
+    """Have the lines that a SELECT finds say what all files say of them together.
 
     What the worker fetched stands before what operators brought, field by field: theirs is taken where the network
     says nothing. Else the first one that knows it counts; of phones and words the longest, which is the least masked. A
@@ -220,7 +230,7 @@ async def merge_copies(tx: Tx, line_ids: str) -> None:
         f"""
         WITH copies AS (
             SELECT c.*, f.imported_at, f.id, f.imported_by = '{FETCHED_BY}' AS is_own
-            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id WHERE c.line_id IN ({line_ids})
+            FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id WHERE c.line_id IN ({lines})
         ), merged AS MATERIALIZED (
             SELECT line_id,
                 (array_agg(key ORDER BY key = '', is_own DESC, imported_at, id))[1] AS key,
@@ -244,7 +254,8 @@ async def merge_copies(tx: Tx, line_ids: str) -> None:
         FROM merged m
         WHERE l.id = m.line_id AND (l.key, l.phone, l.linked, l.balance, l.details, l.kind)
               IS DISTINCT FROM (m.key, m.phone, m.linked, m.balance, m.details, m.kind)
-        """
+        """,
+        *values,
     )
 
 

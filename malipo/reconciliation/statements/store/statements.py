@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.network_statements.profile import LayoutOperators
 from malipo.networks.connector import Channel
@@ -153,8 +154,7 @@ async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
     return None if row is None else file_of(row)
 
 
-# Who imports what the worker fetches from networks. No operator and no user of a machine has this name.
-FETCHED_BY = "malipo"
+FETCHED_BY = SYSTEM_NAME  # who has imported what the worker fetched from a network
 
 
 async def is_fetched(connection: Conn, channel: Channel, account: str, *, profile: str, begins: datetime) -> bool:
