@@ -23,7 +23,7 @@ class Outcome(StrEnum):
     REVERSED = "reversed"  # It was a success, and the money has gone back.
 
 
-class Answering(StrEnum):
+class ReplyTiming(StrEnum):
     """What becomes of the reply to the request itself."""
 
     AT_ONCE = "at once"
@@ -38,7 +38,7 @@ class PaymentPlan:
     words: str
     outcome: Outcome | None = Outcome.SUCCESS  # None: it never ends.
     after_seconds: float = 0
-    answering: Answering = Answering.AT_ONCE
+    answering: ReplyTiming = ReplyTiming.AT_ONCE
     callbacks: int = 1
     # Where the reply itself is final, a network sends no callback, but for these.
     is_told_beside_reply: bool = False
@@ -60,7 +60,7 @@ class PaymentPlan:
     @property
     def is_prompted(self) -> bool:
         """Whether the phone of a collection shows anything."""
-        return self.outcome is not None and self.answering is not Answering.HTML_500
+        return self.outcome is not None and self.answering is not ReplyTiming.HTML_500
 
     @property
     def when_approved(self) -> Outcome:
@@ -109,17 +109,17 @@ TABLE = (
     PhoneBehaviour(
         "103",
         PaymentPlan("prompt expires", Outcome.EXPIRED, PROMPT_SECONDS),
-        PaymentPlan("paid, slowly (8 s)", after_seconds=8, answering=Answering.WHEN_DECIDED),
+        PaymentPlan("paid, slowly (8 s)", after_seconds=8, answering=ReplyTiming.WHEN_DECIDED),
     ),
     PhoneBehaviour(
         "104",
-        _person("approved, but our request's reply is lost", answering=Answering.LOST, is_told_beside_reply=True),
-        PaymentPlan("paid, but the reply is lost", answering=Answering.LOST),
+        _person("approved, but our request's reply is lost", answering=ReplyTiming.LOST, is_told_beside_reply=True),
+        PaymentPlan("paid, but the reply is lost", answering=ReplyTiming.LOST),
     ),
     PhoneBehaviour(
         "105",
         _person("approved, callback never comes", callbacks=0),
-        PaymentPlan("paid, reply lost, only the query knows", answering=Answering.LOST, callbacks=0),
+        PaymentPlan("paid, reply lost, only the query knows", answering=ReplyTiming.LOST, callbacks=0),
     ),
     PhoneBehaviour(
         "106",
@@ -128,18 +128,18 @@ TABLE = (
     ),
     PhoneBehaviour(
         "107",
-        _person("approved, callback before the reply", answering=Answering.AFTER_CALLBACK, is_told_beside_reply=True),
+        _person("approved, callback before the reply", answering=ReplyTiming.AFTER_CALLBACK, is_told_beside_reply=True),
         PaymentPlan(
             'as 104, and the first two queries say "not found"',
-            answering=Answering.LOST,
+            answering=ReplyTiming.LOST,
             callbacks=0,
             queries_not_found=2,
         ),
     ),
     PhoneBehaviour(
         "108",
-        PaymentPlan("HTTP 500 with a page of HTML, nothing moved", answering=Answering.HTML_500),
-        PaymentPlan("the same", answering=Answering.HTML_500),
+        PaymentPlan("HTTP 500 with a page of HTML, nothing moved", answering=ReplyTiming.HTML_500),
+        PaymentPlan("the same", answering=ReplyTiming.HTML_500),
     ),
     PhoneBehaviour(
         "109",

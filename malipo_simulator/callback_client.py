@@ -20,7 +20,7 @@ _MOST_ANSWER_BYTES = 64 * 1024
 _KEEP_ALIVE_SECONDS = 4
 
 
-class Answer(NamedTuple):
+class CallbackResponse(NamedTuple):
     status: int
     body: bytes
 
@@ -35,7 +35,7 @@ class CallbackClient:
     def __init__(self) -> None:
         self._idle: defaultdict[_Place, list[_Connection]] = defaultdict(list)
 
-    async def post(self, url: str, body: bytes, content_type: bytes) -> Answer:
+    async def post(self, url: str, body: bytes, content_type: bytes) -> CallbackResponse:
         """What was answered. OSError (a TimeoutError is one) or ValueError if nothing was, or nothing that is HTTP."""
         place, head = _address(url)
         request = b"%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (head, content_type, len(body), body)
@@ -98,14 +98,14 @@ class _Connection(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._parser = httptools.HttpResponseParser(self)
-        self._answer: asyncio.Future[Answer] = loop.create_future()
+        self._answer: asyncio.Future[CallbackResponse] = loop.create_future()
         self._answer.cancel()  # Nothing has been asked yet.
         self._status = 0
         self._body = b""
         self.used_at = 0.0
         self.may_be_kept = False
 
-    async def exchange(self, request: bytes) -> Answer:
+    async def exchange(self, request: bytes) -> CallbackResponse:
         if self._transport.is_closing():
             raise ConnectionResetError("the line was closed before anything was sent")
         self.may_be_kept = False
@@ -153,4 +153,4 @@ class _Connection(asyncio.Protocol):
         if error:
             self._answer.set_exception(error)
         else:
-            self._answer.set_result(Answer(self._status, self._body[:_MOST_ANSWER_BYTES]))
+            self._answer.set_result(CallbackResponse(self._status, self._body[:_MOST_ANSWER_BYTES]))

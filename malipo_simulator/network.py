@@ -11,21 +11,21 @@ from typing import Any
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.control import Control
 from malipo_simulator.gateways.gateway import Notice
 from malipo_simulator.journal import Journal
 from malipo_simulator.state import State
 from malipo_simulator.transaction import (
-    Decided,
+    CallbacksRegistered,
     Event,
     GatewayName,
+    MoneyTransferred,
+    PaymentDecided,
+    PaymentTaken,
     PromptState,
-    Registered,
-    Taken,
-    Told,
+    ResultReported,
     Transaction,
-    Transferred,
 )
 
 # A request that is held for a decision that never comes is released at last.
@@ -38,7 +38,7 @@ class AlreadyAnswered(Exception):  # noqa: N818
     """The prompt is no longer waiting."""
 
 
-class Ask(msgspec.Struct, gc=False):
+class GatewayPayment(msgspec.Struct, gc=False):
     """A payment as a gateway has understood it."""
 
     gateway: GatewayName
@@ -105,12 +105,12 @@ class Network:
             waiters.clear()
 
     def register(self, urls: dict[GatewayName, str]) -> None:
-        self._record(Registered(urls))
+        self._record(CallbacksRegistered(urls))
 
-    def transfer(self, gateway: GatewayName, amount: int, reference: str) -> Transferred:
+    def transfer(self, gateway: GatewayName, amount: int, reference: str) -> MoneyTransferred:
         """Move money between the merchant's account and its bank."""
         receipt = f"BT{len(self.memory.transfers) + 1:06}"
-        event = Transferred(gateway=gateway, amount=amount, reference=reference, receipt=receipt, at=self.now())
+        event = MoneyTransferred(gateway=gateway, amount=amount, reference=reference, receipt=receipt, at=self.now())
         self._record(event)
         return event
 
@@ -134,7 +134,7 @@ class Network:
         hidden_seconds = self.control.switches[transaction.gateway].not_found_seconds / self.control.speed
         return None if self.now() < transaction.taken_at + hidden_seconds else transaction
 
-    def take(self, ask: Ask, *, is_reply_final: bool) -> Transaction:
+    def take(self, ask: GatewayPayment, *, is_reply_final: bool) -> Transaction:
         """A payment that the network accepts, or refuses at once. It is booked when this returns."""
         plan = plan_of(ask.kind, ask.phone)
         now = self.now()
@@ -149,7 +149,7 @@ class Network:
             prompt=PromptState.WAITING if is_prompted else None,
             tell_at=self._tell_at(ask.gateway),
         )
-        self._record(Taken(transaction))
+        self._record(PaymentTaken(transaction))
         if transaction.is_opening_due:
             self.tell_opening(transaction)
         if plan.outcome is not None and plan.after_seconds == 0:
@@ -162,11 +162,11 @@ class Network:
     async def may_reply(self, transaction: Transaction, *, is_final: bool) -> bool:
         """Return when the reply is due; False if it is to be lost."""
         answering = plan_of(transaction.kind, transaction.phone).answering
-        if answering is Answering.LOST:
+        if answering is ReplyTiming.LOST:
             return False
-        if answering is Answering.AFTER_CALLBACK:
+        if answering is ReplyTiming.AFTER_CALLBACK:
             return await self._hold(self._until_told, transaction)
-        if transaction.outcome is None and (is_final or answering is Answering.WHEN_DECIDED):
+        if transaction.outcome is None and (is_final or answering is ReplyTiming.WHEN_DECIDED):
             return await self._hold(self._until_decided, transaction)
         return True
 
@@ -180,7 +180,7 @@ class Network:
         """All callbacks were delivered, or have used up their retries."""
         if self.memory.by_id.get(transaction.id) is not transaction:
             return
-        self._record(Told(transaction.id, is_opening))
+        self._record(ResultReported(transaction.id, is_opening))
         if is_opening:
             return
         if future := self._until_told.pop(transaction.id, None):
@@ -235,7 +235,7 @@ class Network:
         plan = plan_of(transaction.kind, transaction.phone)
         is_secret = outcome is Outcome.SUCCESS and transaction.outcome is not None and not plan.is_recovery_told
         tell_at = self._tell_at(transaction.gateway)
-        self._record(Decided(transaction.id, outcome, self.now(), prompt, tell_at, is_secret))
+        self._record(PaymentDecided(transaction.id, outcome, self.now(), prompt, tell_at, is_secret))
         if future := self._until_decided.pop(transaction.id, None):
             future.set_result(None)
         self._wait(transaction)

@@ -10,15 +10,15 @@ import msgspec
 
 from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.transaction import (
-    Decided,
+    CallbacksRegistered,
     Event,
     GatewayName,
+    MoneyTransferred,
+    PaymentDecided,
+    PaymentTaken,
     PromptState,
-    Registered,
-    Taken,
-    Told,
+    ResultReported,
     Transaction,
-    Transferred,
 )
 
 STARTING_BALANCE = 1_000_000
@@ -57,7 +57,7 @@ class State:
         self.subscribers: dict[str, Subscriber] = {}
         self.recent: dict[str, None] = {}  # phones, the latest used last
         self.book: list[Movement] = []
-        self.transfers: list[Transferred] = []
+        self.transfers: list[MoneyTransferred] = []
         self.callback_urls: dict[GatewayName, str] = {}
 
     def subscriber(self, phone: str) -> Subscriber:
@@ -71,15 +71,15 @@ class State:
         return STARTING_BALANCE if found is None else found.balance
 
     def apply(self, event: Event) -> None:
-        if type(event) is Taken:
+        if type(event) is PaymentTaken:
             self._keep(event.transaction)
-        elif type(event) is Decided:
+        elif type(event) is PaymentDecided:
             self._decide(event)
-        elif type(event) is Told:
+        elif type(event) is ResultReported:
             self._tell(event)
-        elif type(event) is Registered:
+        elif type(event) is CallbacksRegistered:
             self.callback_urls = dict(event.urls)
-        elif type(event) is Transferred:
+        elif type(event) is MoneyTransferred:
             self.transfers.append(event)
 
     def _keep(self, transaction: Transaction) -> None:
@@ -98,14 +98,14 @@ class State:
         self.recent.pop(transaction.phone, None)
         self.recent[transaction.phone] = None
 
-    def _tell(self, event: Told) -> None:
+    def _tell(self, event: ResultReported) -> None:
         transaction = self.by_id[event.id]
         if event.is_opening:
             transaction.is_opening_due = False
         else:
             transaction.is_told = True
 
-    def _decide(self, event: Decided) -> None:
+    def _decide(self, event: PaymentDecided) -> None:
         transaction = self.by_id[event.id]
         is_reversal = event.outcome is Outcome.REVERSED
         assert (transaction.outcome is Outcome.SUCCESS) == is_reversal, "Only money that has moved can go back."

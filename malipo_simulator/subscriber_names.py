@@ -15,7 +15,7 @@ BARRED_DIGITS = "121"
 NAMELESS_DIGITS = "122"
 
 
-class Subscriber(NamedTuple):
+class SubscriberName(NamedTuple):
     first_name: str
     last_name: str  # the middle name, too
     is_registered: bool = True
@@ -26,12 +26,12 @@ class Subscriber(NamedTuple):
         return f"{self.first_name} {self.last_name}".strip()
 
 
-def subscriber_of(phone: str) -> Subscriber:
+def subscriber_of(phone: str) -> SubscriberName:
     if plan_of(PaymentKind.DISBURSEMENT, phone).outcome is Outcome.NOT_REGISTERED:
-        return Subscriber("", "", is_registered=False)
+        return SubscriberName("", "", is_registered=False)
     digits = phone[-3:]
     if digits == NAMELESS_DIGITS:
-        return Subscriber("", "")
+        return SubscriberName("", "")
     number = int(phone.removeprefix("+") or 0)  # A preview may come without one.
     last = f"{_MIDDLE[number % len(_MIDDLE)]} {_LAST[number // 7 % len(_LAST)]}"
-    return Subscriber(_FIRST[number // 3 % len(_FIRST)], last, is_barred=digits == BARRED_DIGITS)
+    return SubscriberName(_FIRST[number // 3 % len(_FIRST)], last, is_barred=digits == BARRED_DIGITS)

@@ -54,11 +54,11 @@ class Transaction(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         return self.outcome in (Outcome.SUCCESS, Outcome.REVERSED)
 
 
-class Taken(msgspec.Struct, tag="taken", gc=False):
+class PaymentTaken(msgspec.Struct, tag="taken", gc=False):
     transaction: Transaction
 
 
-class Decided(msgspec.Struct, tag="decided", omit_defaults=True, gc=False):
+class PaymentDecided(msgspec.Struct, tag="decided", omit_defaults=True, gc=False):
     id: str
     outcome: Outcome
     at: float
@@ -67,18 +67,18 @@ class Decided(msgspec.Struct, tag="decided", omit_defaults=True, gc=False):
     is_secret: bool = False  # It is not reported.
 
 
-class Told(msgspec.Struct, tag="told", omit_defaults=True, gc=False):
+class ResultReported(msgspec.Struct, tag="told", omit_defaults=True, gc=False):
     id: str
     is_opening: bool = False
 
 
-class Registered(msgspec.Struct, tag="registered", gc=False):
+class CallbacksRegistered(msgspec.Struct, tag="registered", gc=False):
     """The callback addresses from now on."""
 
     urls: dict[GatewayName, str]
 
 
-class Transferred(msgspec.Struct, tag="transferred", kw_only=True, gc=False):
+class MoneyTransferred(msgspec.Struct, tag="transferred", kw_only=True, gc=False):
     """Between the merchant's account and the merchant's bank."""
 
     gateway: GatewayName
@@ -88,4 +88,4 @@ class Transferred(msgspec.Struct, tag="transferred", kw_only=True, gc=False):
     at: float
 
 
-Event = Taken | Decided | Told | Registered | Transferred
+Event = PaymentTaken | PaymentDecided | ResultReported | CallbacksRegistered | MoneyTransferred

@@ -8,7 +8,7 @@ from pathlib import Path
 MOST_REAL_SECONDS = 30  # for one exchange, before the run is called stuck
 
 
-class Stuck(Exception):  # noqa: N818
+class BackendStuck(Exception):  # noqa: N818
     """The server does not answer, or a backend does not end."""
 
 
@@ -28,7 +28,7 @@ def wait_until_stopped(pid: int | None) -> None:
     ends_at = time.monotonic() + MOST_REAL_SECONDS
     while state_of(pid) != "T":
         if time.monotonic() > ends_at:
-            raise Stuck(f"the backend {pid} does not stop")
+            raise BackendStuck(f"the backend {pid} does not stop")
         time.sleep(0.0002)
 
 
@@ -41,5 +41,5 @@ def wait_until_gone(pid: int) -> None:
     ends_at = time.monotonic() + MOST_REAL_SECONDS
     while is_there(pid):
         if time.monotonic() > ends_at:
-            raise Stuck(f"the backend {pid} does not end")
+            raise BackendStuck(f"the backend {pid} does not end")
         time.sleep(0.0002)

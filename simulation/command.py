@@ -14,8 +14,8 @@ from malipo_simulator.simulator import load_credentials
 from simulation import options, progress, safeguards, template
 from simulation.plan import Plan
 from simulation.progress import Progress
-from simulation.run import Result, Site
-from simulation.runner import Broken, Runner
+from simulation.run import Result, SharedParts
+from simulation.runner import Runner, SimulationBroken
 from simulation.shrink import shrink
 from simulation.template import Server
 
@@ -37,7 +37,7 @@ def main(urls: list[str], folder: Path, arguments: list[str]) -> int:
     # The networks' credentials are those of every other process, but for RSA keys, which no seed makes.
     simulator_randomness.draw_from(random.Random("credentials"))
     client_context()  # Made once, and not in every fork.
-    site = Site(template.prepare(servers), load_credentials(folder), folder)
+    site = SharedParts(template.prepare(servers), load_credentials(folder), folder)
     if given.without is not None and not given.safeguards:
         safeguards.take_out(given.without, servers)
     runner = Runner(site, servers)
@@ -47,7 +47,7 @@ def main(urls: list[str], folder: Path, arguments: list[str]) -> int:
         if given.is_single:
             return _show_one(runner, given)
         return _search(runner, given, so_far)
-    except Broken as error:
+    except SimulationBroken as error:
         _say(f"The simulation itself broke (this is not a finding): {error}")
         return _BROKEN
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from simulation.postgres_gate import PostgresGate
 PROCESS: contextvars.ContextVar[str] = contextvars.ContextVar("process", default="world")
 
 
-class Stuck(Exception):  # noqa: N818
+class LoopStuck(Exception):  # noqa: N818
     """Nobody can go on, and no timer will change that."""
 
 
@@ -204,7 +204,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if self._timers:
             moments.append(self._timers[0][0])
         if not moments:
-            raise Stuck(f"nobody has anything to do at {self._seconds:.3f} s; {self.gate.describe()}")
+            raise LoopStuck(f"nobody has anything to do at {self._seconds:.3f} s; {self.gate.describe()}")
         self._seconds = min(moments)
 
     def close(self) -> None:

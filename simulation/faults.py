@@ -7,10 +7,10 @@ from collections.abc import Callable
 from malipo_simulator.switches import QuerySwitches
 from malipo_simulator.transaction import GatewayName
 from simulation.database import SimulatedDatabase
-from simulation.memory_network import NO_FAULT, Fate
+from simulation.memory_network import NO_FAULT, RequestFate
 from simulation.operators import Operators
 from simulation.plan import LOSING, Fault, Plan
-from simulation.postgres_connection import Exchange
+from simulation.postgres_connection import PostgresExchange
 from simulation.template import RECEIVER_PORT
 from simulation.world import NETWORK_PORT, NETWORKS, World
 
@@ -21,20 +21,20 @@ def _is_commit(exchange: Exchange) -> bool:
     return exchange.sql.startswith("COMMIT") or (creates and not exchange.is_flush)
 
 
-def _fate_of(fault: Fault) -> Fate:
+def _fate_of(fault: Fault) -> RequestFate:
     kind = fault.kind.partition("-")[2]
     if kind == "refused":
-        return Fate(is_refused=True)
+        return RequestFate(is_refused=True)
     if kind in ("request-lost", "lost"):
-        return Fate(is_request_lost=True)
+        return RequestFate(is_request_lost=True)
     if kind == "reply-lost":
-        return Fate(is_reply_lost=True)
+        return RequestFate(is_reply_lost=True)
     if kind in ("request-late", "late"):
-        return Fate(request_delay=fault.seconds)
+        return RequestFate(request_delay=fault.seconds)
     if kind == "reply-late":
-        return Fate(reply_delay=fault.seconds)
+        return RequestFate(reply_delay=fault.seconds)
     assert kind in ("request-twice", "twice"), kind
-    return Fate(repeated_after=fault.seconds)
+    return RequestFate(repeated_after=fault.seconds)
 
 
 _KEPT = (0.6, 0.6, 0.1)  # of the time before a restore, by its backup: an hourly one, or a nightly one
@@ -96,7 +96,7 @@ class Faults:
 
     # By count.
 
-    def _fate_of_request(self, process: str, host: str, port: int) -> Fate:
+    def _fate_of_request(self, process: str, host: str, port: int) -> RequestFate:
         if port == NETWORK_PORT:
             carrier = "network"
         elif port == RECEIVER_PORT:
@@ -110,7 +110,7 @@ class Faults:
         self._note(fault)
         return _fate_of(fault)
 
-    def _fate_of_exchange(self, exchange: Exchange) -> str | None:
+    def _fate_of_exchange(self, exchange: PostgresExchange) -> str | None:
         if not exchange.connection.process.startswith(("api", "worker")) or exchange.is_startup:
             return None
         kind = "commit" if _is_commit(exchange) else "other"

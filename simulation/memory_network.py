@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Fate:
+class RequestFate:
     """What becomes of one request. Times are seconds."""
 
     is_refused: bool = False  # there is no connection
@@ -28,12 +28,12 @@ class Fate:
     repeated_after: float | None = None  # the same bytes come again, on a connection that nobody reads
 
 
-NO_FAULT = Fate()
+NO_FAULT = RequestFate()
 _LOST_AFTER_SECONDS = 0.5  # until a peer notices that the connection is broken
 
 
 @dataclass
-class Listener:
+class MemoryListener:
     process: str
     protocol_factory: Callable[[], Any]
 
@@ -54,18 +54,18 @@ class MemoryNetwork:
     loop: "SimulatedLoop"
 
     def __init__(self) -> None:
-        self._listeners: dict[tuple[str, int], Listener] = {}
+        self._listeners: dict[tuple[str, int], MemoryListener] = {}
         self._links: dict[int, Link] = {}
         self._number = 0
         # Called once for each request: from which process, to which host and port.
-        self.fate: Callable[[str, str, int], Fate] = lambda process, host, port: NO_FAULT
+        self.fate: Callable[[str, str, int], RequestFate] = lambda process, host, port: NO_FAULT
         self.latency: Callable[[], float] = lambda: 0.0
 
     def join(self, loop: "SimulatedLoop") -> None:
         self.loop = loop
 
     def listen(self, host: str, port: int, process: str, protocol_factory: Callable[[], Any]) -> None:
-        self._listeners[host, port] = Listener(process, protocol_factory)
+        self._listeners[host, port] = MemoryListener(process, protocol_factory)
 
     async def connect(self, protocol_factory: Any, host: Any, port: Any, process: str, sock: Any) -> Any:
         if sock is not None:
@@ -78,14 +78,14 @@ class MemoryNetwork:
             raise ConnectionRefusedError(111, "Connection refused")
         return self._link(protocol_factory(), process, listener, host, port, fate)
 
-    def _link(self, near: Any, process: str, listener: Listener, host: str, port: int, fate: Fate) -> Any:
+    def _link(self, near: Any, process: str, listener: MemoryListener, host: str, port: int, fate: RequestFate) -> Any:
         self._number += 1
         link = Link(self, self._number, process, listener, host, port, fate)
         self._links[self._number] = link
         link.open(near, listener.protocol_factory)
         return link.near, near
 
-    def repeat(self, request: bytes, listener: Listener, host: str, port: int) -> None:
+    def repeat(self, request: bytes, listener: MemoryListener, host: str, port: int) -> None:
         """The same request once more, as a proxy or an impatient sender would."""
         if not self.loop.is_dead(listener.process):
             transport, _ = self._link(_Deaf(), "world", listener, host, port, NO_FAULT)
@@ -109,7 +109,14 @@ class Link:
     """A connection: the near end is the one that connected."""
 
     def __init__(
-        self, network: MemoryNetwork, number: int, process: str, listener: Listener, host: str, port: int, fate: Fate
+        self,
+        network: MemoryNetwork,
+        number: int,
+        process: str,
+        listener: MemoryListener,
+        host: str,
+        port: int,
+        fate: RequestFate,
     ) -> None:
         self.network = network
         self.number = number

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from malipo_simulator.transaction import GatewayName
-from simulation.plan import Payment
+from simulation.plan import PlannedPayment
 from simulation.refunds.merchant_refunds import MerchantRefunds
-from simulation.template import Merchant
+from simulation.template import SimulatedMerchant
 from simulation.world import API_PORTS, HOST, World
 
 _TRIES = 30
@@ -25,7 +25,7 @@ _LATENESS = (2.0, 2.0, 6.0, 14.0)  # seconds at most, of who repeats after a res
 
 
 @dataclass
-class Told:
+class PaymentReplies:
     """What a merchant was told of one payment."""
 
     ids: list[str] = field(default_factory=list)  # of acknowledged requests, in their order
@@ -62,7 +62,7 @@ class _Response(asyncio.Protocol):
 
 
 async def call(
-    port: int, method: str, path: str, merchant: Merchant, *, body: Any = None, key: str | None = None
+    port: int, method: str, path: str, merchant: SimulatedMerchant, *, body: Any = None, key: str | None = None
 ) -> tuple[int, Any]:
     """One request on a connection of its own. OSError or TimeoutError if no answer came."""
     loop = asyncio.get_running_loop()
@@ -85,9 +85,9 @@ class Merchants:
     def __init__(
         self,
         world: World,
-        accounts: list[Merchant],
-        payments: tuple[Payment, ...],
-        twins: tuple[Payment, ...],
+        accounts: list[SimulatedMerchant],
+        payments: tuple[PlannedPayment, ...],
+        twins: tuple[PlannedPayment, ...],
         seed: int,
     ) -> None:
         self._world = world
@@ -96,7 +96,7 @@ class Merchants:
         self._chance = random.Random(f"merchants {seed}")
         self._seed = seed
         self._twins = {each.twin_of: each for each in twins}
-        self.told = {payment.number: Told() for payment in (*payments, *twins)}
+        self.told = {payment.number: PaymentReplies() for payment in (*payments, *twins)}
         self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
         self.is_reading = True
         self.is_everybody_back = False  # Nobody who reads a feed is away any more.
@@ -106,7 +106,7 @@ class Merchants:
     async def pay_all(self) -> None:
         await asyncio.gather(*(self._pay(each) for each in self._payments))
 
-    async def _pay(self, payment: Payment) -> None:
+    async def _pay(self, payment: PlannedPayment) -> None:
         await asyncio.sleep(payment.at)
         if payment.is_raced:
             await asyncio.gather(self._until_told(payment, 0), self._until_told(payment, 1))
@@ -126,7 +126,7 @@ class Merchants:
         others when operators have adopted it."""
         await asyncio.gather(*(self._repeat(each) for each in self._payments))
 
-    async def _repeat(self, payment: Payment) -> None:
+    async def _repeat(self, payment: PlannedPayment) -> None:
         chance = random.Random(f"repeat {self._seed} {payment.number}")
         await asyncio.sleep(chance.choice(_LATENESS) * chance.random())
         await self._until_told(payment, 0)
@@ -136,7 +136,7 @@ class Merchants:
             await self._until_told(twin, 0)
 
     async def _call(
-        self, payment: Payment, turn: int, method: str, path: str, body: Any, key: str | None
+        self, payment: PlannedPayment, turn: int, method: str, path: str, body: Any, key: str | None
     ) -> tuple[int, Any]:
         """The answer about a refund; 0 if there is none."""
         port, merchant = API_PORTS[(payment.number + turn) % len(API_PORTS)], self._accounts[payment.merchant]
@@ -148,14 +148,14 @@ class Merchants:
             self._note(payment, f"refunds {payment.key}, {key}: {status or 'no answer'}", answer)
         return status, answer
 
-    def _trouble(self, payment: Payment, seconds: float) -> None:
+    def _trouble(self, payment: PlannedPayment, seconds: float) -> None:
         """The network that pays this merchant's refund answers every request with an error for a while."""
         name = "CLICKPESA" if payment.channel == "HALOPESA" else payment.channel
         switches = self._world.simulator.network.control.switches[GatewayName(name)]
         switches.error_rate = 1.0
         self._world.loop.call_later(seconds, setattr, switches, "error_rate", 0.0)
 
-    async def _until_told(self, payment: Payment, number: int) -> None:
+    async def _until_told(self, payment: PlannedPayment, number: int) -> None:
         """Ask until there is an answer that is not the service's own trouble."""
         is_in = payment.type == "COLLECTION"
         party = "buyer" if is_in else "recipient"
@@ -187,7 +187,7 @@ class Merchants:
                 return
             await asyncio.sleep(self._chance.uniform(0.3, 2))
 
-    async def _cancel(self, payment: Payment) -> None:
+    async def _cancel(self, payment: PlannedPayment) -> None:
         told = self.told[payment.number]
         told.cancel_asked_at = self._world.loop.time()
         try:
@@ -200,7 +200,7 @@ class Merchants:
             told.cancelled_at = self._world.loop.time()
         self._note(payment, f"cancels {payment.key}: {status or 'no answer'}", None)
 
-    def _note(self, payment: Payment, what: str, answer: Any) -> None:
+    def _note(self, payment: PlannedPayment, what: str, answer: Any) -> None:
         about = answer or {}
         words = about.get("transaction", {}).get("id") or about.get("code") or ""
         self.acts.append((self._world.loop.time(), payment.phone, f"{what} {words}".rstrip()))

@@ -16,7 +16,7 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
 from malipo.payments.after_restore import release
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome, is_held_for_adopted
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, is_held_for_adopted
 from malipo.payments.fees import Band
 from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
@@ -28,7 +28,7 @@ from malipo.settings import Settings
 from simulation.book import Book, net
 from simulation.plan import Fault
 from simulation.reconciling.adoptions import PROCESS, Adoptions
-from simulation.template import Merchant
+from simulation.template import SimulatedMerchant
 from simulation.world import World
 
 EVIDENCE = "The statement of the network for this day"
@@ -40,7 +40,7 @@ _RELEASE_SECONDS = 4.0  # after the fence
 
 
 class Operators:
-    def __init__(self, world: World, accounts: list[Merchant], book: Book, adoptions: Adoptions) -> None:
+    def __init__(self, world: World, accounts: list[SimulatedMerchant], book: Book, adoptions: Adoptions) -> None:
         self._world = world
         self._accounts = accounts
         self._book = book
@@ -111,7 +111,7 @@ class Operators:
             outcome = await self.adoptions.outcome_of_held(self._database, transaction)
             if outcome is ResolvedOutcome.FAILED:
                 self.repeats.add(transaction.id)
-            await self._resolve(transaction.id, Finding(outcome=outcome, evidence=EVIDENCE))
+            await self._resolve(transaction.id, OperatorFinding(outcome=outcome, evidence=EVIDENCE))
             return
         is_paid = await self._is_paid(transaction)
         if is_paid is None or transaction.id in self.mistaken:
@@ -122,7 +122,7 @@ class Operators:
             self.is_mistaken_next = False
             self.mistaken.add(transaction.id)
             is_paid = not is_paid
-        finding = Finding(
+        finding = OperatorFinding(
             outcome=ResolvedOutcome.COMPLETED if is_paid else ResolvedOutcome.FAILED,
             evidence=EVIDENCE,
             is_despite_waiting=not is_paid,
@@ -130,7 +130,7 @@ class Operators:
         if await self._resolve(transaction.id, finding) == str(resolve.ResemblesAdopted()):
             # Its line is that of an adopted collection: it is a repeat.
             self.repeats.add(transaction.id)
-            failed = Finding(outcome=ResolvedOutcome.FAILED, evidence=EVIDENCE)
+            failed = OperatorFinding(outcome=ResolvedOutcome.FAILED, evidence=EVIDENCE)
             await self._resolve(transaction.id, failed)
 
     async def _is_paid(self, transaction: Transaction) -> bool | None:
@@ -156,7 +156,7 @@ class Operators:
             return None if is_other else is_paid
         return not row["is_undone"] and net(self._book.of_receipt(row["receipt"])) > 0
 
-    async def _resolve(self, id_: str, finding: Finding) -> str:
+    async def _resolve(self, id_: str, finding: OperatorFinding) -> str:
         """Why it was refused, if it was."""
         self._refusal = ""
         self._note(f"{id_} is {finding.outcome}")

@@ -31,13 +31,13 @@ from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.book import Book, net
 from simulation.database import PaymentRow, SimulatedDatabase, find_payments
-from simulation.merchants import Merchants, Told
+from simulation.merchants import Merchants, PaymentReplies
 from simulation.operators import Operators
-from simulation.plan import Payment, Plan, twins_of
+from simulation.plan import Plan, PlannedPayment, twins_of
 from simulation.postgres_gate import EPOCH
 from simulation.receivers import Receivers
 from simulation.refunds import refund_oracle
-from simulation.template import Merchant
+from simulation.template import SimulatedMerchant
 from simulation.world import World
 
 _INTERNAL_ERROR = 500
@@ -54,7 +54,7 @@ _IN_TIME_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class Finding:
+class OracleFinding:
     kind: str
     what: str
     transaction_id: str | None = None
@@ -67,7 +67,7 @@ class Oracle:
     def __init__(
         self,
         plan: Plan,
-        accounts: list[Merchant],
+        accounts: list[SimulatedMerchant],
         world: World,
         database: SimulatedDatabase,
         book: Book,
@@ -85,10 +85,10 @@ class Oracle:
         self._batches = batches
         self._receivers = receivers
         self._operators = operators
-        self._findings: list[Finding] = []
-        self._early: list[Finding] = []  # what was found in the middle of the run
+        self._findings: list[OracleFinding] = []
+        self._early: list[OracleFinding] = []  # what was found in the middle of the run
 
-    async def ask(self) -> list[Finding]:
+    async def ask(self) -> list[OracleFinding]:
         self._findings = list(self._early)
         listed = await self._check_ledger()
         rows = find_payments(self._database)
@@ -112,7 +112,7 @@ class Oracle:
         return self._findings
 
     def _find(self, kind: str, what: str, transaction_id: str | None = None) -> None:
-        self._findings.append(Finding(kind, what, transaction_id))
+        self._findings.append(OracleFinding(kind, what, transaction_id))
 
     async def _check_ledger(self) -> set[str]:
         """And which payments an operator is shown."""
@@ -129,12 +129,12 @@ class Oracle:
             async with Database.opened(self._world.url, size=1) as database, database.snapshot() as connection:
                 self._early = await self._findings_of(connection)
 
-    async def _findings_of(self, connection: Conn) -> list[Finding]:
+    async def _findings_of(self, connection: Conn) -> list[OracleFinding]:
         await ledger_check.prepare(connection)
         findings = await ledger_check.check(connection) + await transactions_check.check(connection)
         below = await connection.fetch("SELECT merchant_id, available FROM wallets WHERE available < 0")
-        return [Finding("ledger", str(each)) for each in findings] + [
-            Finding("ledger", f"the wallet of {row['merchant_id']} is at {row['available']}") for row in below
+        return [OracleFinding("ledger", str(each)) for each in findings] + [
+            OracleFinding("ledger", f"the wallet of {row['merchant_id']} is at {row['available']}") for row in below
         ]
 
     def _check_payments(self, rows: list[PaymentRow]) -> None:
@@ -168,7 +168,7 @@ class Oracle:
             if self._is_cancellation_kept(told) and times >= wishes:
                 self._find("cancelled", f"{payment.key} was cancelled, and {payment.phone} moved money", told.ids[0])
 
-    def _check_told(self, payment: Payment, ids: set[str]) -> None:
+    def _check_told(self, payment: PlannedPayment, ids: set[str]) -> None:
         told = self._merchants.told[payment.number]
         kept = [id_ for id_, at in zip(told.ids, told.acknowledged_at, strict=True) if not self._is_in_lost_time(at)]
         for id_ in kept:
@@ -179,7 +179,7 @@ class Oracle:
         for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
             self._find("broke", f"{payment.key} was answered with {status}")
 
-    def _is_cancellation_kept(self, told: Told) -> bool:
+    def _is_cancellation_kept(self, told: PaymentReplies) -> bool:
         """Whether the merchant was told that it is cancelled, and no restore has lost that."""
         if told.cancelled_at is None or told.cancel_asked_at is None:
             return False
@@ -200,7 +200,7 @@ class Oracle:
         begin, end = self._database.backed_up_at, self._database.brought_back_at
         return begin is not None and end is not None and begin - 1 <= seconds <= end + 1
 
-    def _is_approved_again(self, payment: Payment) -> bool:
+    def _is_approved_again(self, payment: PlannedPayment) -> bool:
         """A collection that a restore has lost, and that is repeated, is sent unless its network says that it has it.
 
         Where the network neither finds nor refuses it, the customer decides, and in the simulation always approves:

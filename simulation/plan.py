@@ -46,7 +46,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
         return " ".join(word for word in (*words, self.code) if word)
 
 
-class Payment(msgspec.Struct, frozen=True):
+class PlannedPayment(msgspec.Struct, frozen=True):
     """What a merchant wants, however often it is asked for."""
 
     number: int
@@ -72,7 +72,7 @@ class Plan:
     seed: int
     channels: tuple[str, ...]
     workers: int
-    payments: tuple[Payment, ...]
+    payments: tuple[PlannedPayment, ...]
     faults: tuple[Fault, ...]
 
     @property
@@ -232,7 +232,7 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None, has_
     return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))
 
 
-def twins_of(plan: Plan) -> tuple[Payment, ...]:
+def twins_of(plan: Plan) -> tuple[PlannedPayment, ...]:
     """Payouts that merchants wish for after a restore, like ones before it: another salary, and not a repeat."""
     if not any(fault.kind in LOSING for fault in plan.faults):
         return ()
@@ -263,12 +263,12 @@ def _together(number: int, at: float) -> float:
     return at // _BURST_SECONDS * _BURST_SECONDS + _FIRST_BURST if number % 2 else at
 
 
-def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> Payment:
+def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> PlannedPayment:
     channel = chance.choice(channels)
     digits = chance.choices(list(_DIGITS), list(_DIGITS.values()))[0] or f"{chance.randrange(200, 1000)}"
     merchant = chance.randrange(2)
     type_ = chance.choice((Type.COLLECTION, Type.DISBURSEMENT, Type.DISBURSEMENT))
-    return Payment(
+    return PlannedPayment(
         number=number,
         merchant=merchant,
         type=type_,
@@ -282,7 +282,7 @@ def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> P
     )
 
 
-def _with_refund(chance: random.Random, payment: Payment) -> Payment:
+def _with_refund(chance: random.Random, payment: PlannedPayment) -> PlannedPayment:
     """Drawn apart, so that payments and faults are what they were without refunds."""
     refund = chance.choice(_REFUNDS)
     if payment.phone[-3:] in _PAID_AFTER_ALL:

@@ -19,7 +19,7 @@ _BIND, _FLUSH, _PARSE, _QUERY, _SYNC, _TERMINATE, _COPIED, _COPY_FAILED = b"BHPQ
 
 
 @dataclass(eq=False, slots=True)
-class Exchange:
+class PostgresExchange:
     """One request and its answer."""
 
     connection: "PostgresConnection"
@@ -43,7 +43,7 @@ class PostgresConnection(SimulatedTransport):
         self.is_in_transaction = False
         self.is_listening = False
         self.clock: float | None = None  # what `sim.now` was set to last
-        self.under_way: Exchange | None = None
+        self.under_way: PostgresExchange | None = None
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
@@ -104,7 +104,7 @@ class PostgresConnection(SimulatedTransport):
         return False
 
     def _ask(self, request: bytes, sql: str, **how: Any) -> None:
-        self._gate.ask(Exchange(self, request, sql, **how))
+        self._gate.ask(PostgresExchange(self, request, sql, **how))
 
     def deliver(self, data: bytes) -> None:
         self._inbox.append(data)

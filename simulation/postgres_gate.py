@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from simulation import backends
 from simulation import postgres_messages as protocol
 from simulation.blocking_connection import LockMonitor
-from simulation.postgres_connection import Exchange, PostgresConnection
+from simulation.postgres_connection import PostgresConnection, PostgresExchange
 from simulation.safeguard_list.taking_out import reached
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class PostgresGate:
         self._monitor = monitor
         self._number = 0
         self._connections: dict[int, PostgresConnection] = {}
-        self._asked: list[Exchange] = []
-        self._blocked: list[Exchange] = []
-        self._released: list[Exchange] = []
+        self._asked: list[PostgresExchange] = []
+        self._blocked: list[PostgresExchange] = []
+        self._released: list[PostgresExchange] = []
         self.is_up = True
         self.exchanges = 0
         self.blocks = 0
         # Decides what befalls an exchange: None, or "before" or "after" the server has done it, the connection is lost.
-        self.fate: Callable[[Exchange], str | None] = lambda exchange: None
+        self.fate: Callable[[PostgresExchange], str | None] = lambda exchange: None
         self.latency: Callable[[], float] = lambda: 0.0
 
     def join(self, loop: "SimulatedLoop") -> None:
@@ -62,7 +62,7 @@ class PostgresGate:
         driver.connection_made(connection)
         return connection, driver
 
-    def ask(self, exchange: Exchange) -> None:
+    def ask(self, exchange: PostgresExchange) -> None:
         self._asked.append(exchange)
 
     def waiting(self) -> int:
@@ -87,7 +87,7 @@ class PostgresGate:
 
     # An exchange.
 
-    def _send(self, exchange: Exchange) -> None:
+    def _send(self, exchange: PostgresExchange) -> None:
         connection = exchange.connection
         if connection.is_closed:
             return
@@ -108,7 +108,7 @@ class PostgresGate:
         connection.socket.sendall(self._set_clock(exchange) + exchange.request)
         self._read(exchange)
 
-    def _set_clock(self, exchange: Exchange) -> bytes:
+    def _set_clock(self, exchange: PostgresExchange) -> bytes:
         """The server's `now()` is the loop's time. It is set outside of transactions: in one, `now()` stands still."""
         connection = exchange.connection
         if exchange.is_startup or connection.is_in_transaction:
@@ -122,7 +122,7 @@ class PostgresGate:
         exchange.is_clock_set = True
         return protocol.query(f"{timeout}SET sim.now = '{(EPOCH + timedelta(seconds=now)).isoformat()}'")
 
-    def _read(self, exchange: Exchange) -> None:
+    def _read(self, exchange: PostgresExchange) -> None:
         """Until its answer is whole, or it waits for somebody else."""
         connection = exchange.connection
         if connection.is_closed:
@@ -140,7 +140,7 @@ class PostgresGate:
                     self._set_aside(exchange)
                     return
                 if left < 0:
-                    raise backends.Stuck(f"no answer to {_short(exchange.sql)}") from None
+                    raise backends.BackendStuck(f"no answer to {_short(exchange.sql)}") from None
                 patience_ms = min(patience_ms * 2, 20)
                 select.select([connection.socket], [], [], patience_ms / 1000)
                 continue
@@ -159,7 +159,7 @@ class PostgresGate:
         others = (each for each in self._connections.values() if each is not connection)
         return bool(self._blocked or self._released) or any(each.is_in_transaction for each in others)
 
-    def _is_whole(self, exchange: Exchange) -> bool:
+    def _is_whole(self, exchange: PostgresExchange) -> bool:
         if exchange.is_clock_set:
             end = protocol.end_of_answer(exchange.answer, is_flush=False)
             if end is None:
@@ -168,7 +168,7 @@ class PostgresGate:
             exchange.is_clock_set = False
         return protocol.end_of_answer(exchange.answer, is_flush=exchange.is_flush) is not None
 
-    def _done(self, exchange: Exchange) -> None:
+    def _done(self, exchange: PostgresExchange) -> None:
         connection = exchange.connection
         connection.under_way = None
         answer = exchange.answer
@@ -197,7 +197,7 @@ class PostgresGate:
         if "pg_notify" in exchange.sql and not exchange.is_flush and (sent := _NOTIFIED.search(answer)):
             self._pass_on_notifications(int(sent[1]))
 
-    def _server_closed(self, exchange: Exchange) -> None:
+    def _server_closed(self, exchange: PostgresExchange) -> None:
         connection = exchange.connection
         connection.under_way = None
         self._note("closed by the server", connection.number)
@@ -211,14 +211,14 @@ class PostgresGate:
             data = b""
             while data.count(_CHANNEL) < sent:
                 if not select.select([connection.socket], [], [], 2)[0]:
-                    raise backends.Stuck("a notification that was sent did not arrive")
+                    raise backends.BackendStuck("a notification that was sent did not arrive")
                 data += connection.socket.recv(1 << 16)
             self._note("notified", connection.number, sent)
             connection.deliver(_without_pids(data))
 
     # Locks.
 
-    def _set_aside(self, exchange: Exchange) -> None:
+    def _set_aside(self, exchange: PostgresExchange) -> None:
         self.blocks += 1
         self._note("blocked", exchange.connection.number)
         for _ in range(20):
@@ -243,12 +243,12 @@ class PostgresGate:
             self._note("free", exchange.connection.number)
             self._released.append(exchange)
 
-    def _signal(self, exchange: Exchange, which: signal.Signals) -> None:
+    def _signal(self, exchange: PostgresExchange, which: signal.Signals) -> None:
         assert exchange.connection.pid is not None
         os.kill(exchange.connection.pid, which)
         exchange.is_stopped = which is signal.SIGSTOP
 
-    def _cancel(self, exchange: Exchange) -> None:
+    def _cancel(self, exchange: PostgresExchange) -> None:
         """The driver asks the server, on a connection of its own, to give up a statement."""
         connection = exchange.connection
         pid = struct.unpack_from("!i", exchange.request, 8)[0]
@@ -298,7 +298,7 @@ class PostgresGate:
         for connection in list(self._connections.values()):
             connection.lose(ConnectionResetError("the server went away"))
 
-    def _bury(self, exchange: Exchange) -> None:
+    def _bury(self, exchange: PostgresExchange) -> None:
         """Nobody waits for its answer. It does what it was told and ends; or it is blocked again."""
         pid, ends_at = exchange.connection.pid, time.monotonic() + backends.MOST_REAL_SECONDS
         assert pid is not None
@@ -310,7 +310,7 @@ class PostgresGate:
                 self._set_aside(exchange)
                 return
             if time.monotonic() > ends_at:
-                raise backends.Stuck("a backend without a client does not end")
+                raise backends.BackendStuck("a backend without a client does not end")
         self._note("ended", exchange.connection.number)
         self._look_who_is_free()
 

@@ -35,7 +35,7 @@ class Head(msgspec.Struct, frozen=True):
     options: dict[str, str]
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+class SeedResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line: what came of one seed."""
 
     seed: int
@@ -51,7 +51,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Progress:
-    def __init__(self, path: Path | None, head: Head, past: list[Outcome]) -> None:
+    def __init__(self, path: Path | None, head: Head, past: list[SeedResult]) -> None:
         self.head = head
         self.outcomes = past
         self._path = path
@@ -69,11 +69,11 @@ class Progress:
         """Of this sitting."""
         return time.monotonic() - self._began
 
-    def of(self, without: str = "") -> list[Outcome]:
+    def of(self, without: str = "") -> list[SeedResult]:
         return [each for each in self.outcomes if each.without == without]
 
-    def add(self, result: Result, *, without: str = "") -> Outcome:
-        outcome = Outcome(
+    def add(self, result: Result, *, without: str = "") -> SeedResult:
+        outcome = SeedResult(
             seed=result.seed,
             payments=result.payments,
             faults=[fault.split()[0] for fault in result.faults],
@@ -94,7 +94,7 @@ class Progress:
         """What another process has added to the file."""
         assert self._path is not None
         _, *lines = self._path.read_bytes().splitlines()
-        self.outcomes = [msgspec.json.decode(line, type=Outcome) for line in lines]
+        self.outcomes = [msgspec.json.decode(line, type=SeedResult) for line in lines]
 
     def say(self) -> None:
         """Now and then, how far it is."""
@@ -141,10 +141,10 @@ def begin(path: Path | None, first: int, options: dict[str, str], *, is_first_gi
         raise OtherRun(
             f"{path} is of a run with other options: {kept.options | {'seed': str(kept.first)}}, not {asked}."
         )
-    return Progress(path, kept, [msgspec.json.decode(line, type=Outcome) for line in whole[1:]])
+    return Progress(path, kept, [msgspec.json.decode(line, type=SeedResult) for line in whole[1:]])
 
 
-def _lengths(outcomes: list[Outcome]) -> dict[int, float]:
+def _lengths(outcomes: list[SeedResult]) -> dict[int, float]:
     """How long each sitting took, as far as its last seed."""
     lengths: dict[int, float] = {}
     for each in outcomes:
@@ -152,7 +152,7 @@ def _lengths(outcomes: list[Outcome]) -> dict[int, float]:
     return lengths
 
 
-def _append(path: Path, line: Head | Outcome) -> None:
+def _append(path: Path, line: Head | SeedResult) -> None:
     with path.open("ab") as file:
         file.write(msgspec.json.encode(line) + b"\n")
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from simulation.database import SimulatedDatabase
-from simulation.template import RECEIVER_PORT, Merchant
+from simulation.template import RECEIVER_PORT, SimulatedMerchant
 from simulation.world import HOST, World
 
 PROCESS = "receivers"
 
 
 class Receivers:
-    def __init__(self, world: World, accounts: list[Merchant], database: SimulatedDatabase) -> None:
+    def __init__(self, world: World, accounts: list[SimulatedMerchant], database: SimulatedDatabase) -> None:
         self._world = world
         self._accounts = accounts
         self._database = database

@@ -39,7 +39,7 @@ from simulation.reconciling.wishes import Wishes
 from simulation.safeguard_list import taking_out
 from simulation.statements import reconcile
 from simulation.story import Story
-from simulation.template import Merchant, Server
+from simulation.template import Server, SimulatedMerchant
 from simulation.world import World
 
 MERCHANTS = "merchants"
@@ -67,16 +67,16 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Site:
+class SharedParts:
     """What all runs share."""
 
-    accounts: list[Merchant]
+    accounts: list[SimulatedMerchant]
     keys: dict[str, Keys]
     folder: Path  # for what runs leave behind
 
 
 def run(
-    plan: Plan, site: Site, server: Server, *, name: str, keeps_lines: bool = False, tells_story: bool = False
+    plan: Plan, site: SharedParts, server: Server, *, name: str, keeps_lines: bool = False, tells_story: bool = False
 ) -> Result:
     """In a process of its own: what a run leaves behind is never cleaned up."""
     gc.disable()
@@ -133,7 +133,9 @@ def _words(context: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Run:
-    def __init__(self, plan: Plan, site: Site, loop: SimulatedLoop, database: SimulatedDatabase, states: Path) -> None:
+    def __init__(
+        self, plan: Plan, site: SharedParts, loop: SimulatedLoop, database: SimulatedDatabase, states: Path
+    ) -> None:
         self._plan = plan
         self._loop = loop
         self._database = database

@@ -17,18 +17,18 @@ from functools import partial
 import msgspec
 
 from simulation.plan import Plan
-from simulation.run import Result, Site, run
+from simulation.run import Result, SharedParts, run
 from simulation.template import Server
 
 _MOST_REAL_SECONDS = 300
 
 
-class Broken(Exception):  # noqa: N818
+class SimulationBroken(Exception):  # noqa: N818
     """The simulation itself failed: its own fault, not the service's."""
 
 
 class Runner:
-    def __init__(self, site: Site, servers: list[Server]) -> None:
+    def __init__(self, site: SharedParts, servers: list[Server]) -> None:
         self.servers = servers
         self._site = site
 
@@ -60,7 +60,7 @@ class Runner:
                 for child in list(under_way.values()):
                     if child.is_overdue:
                         if not counts_broken_runs:
-                            raise Broken(child.overdue_words)
+                            raise SimulationBroken(child.overdue_words)
                         child.kill()
                         os.close(child.pipe)
                         del under_way[child.pipe]
@@ -72,7 +72,7 @@ class Runner:
 
 
 class _Child:
-    def __init__(self, plan: Plan, site: Site, server: Server, number: int, options: dict[str, bool]) -> None:
+    def __init__(self, plan: Plan, site: SharedParts, server: Server, number: int, options: dict[str, bool]) -> None:
         self.plan = plan
         self.number = number
         self._began = time.monotonic()
@@ -97,7 +97,7 @@ class _Child:
         if "broken" in answer and counts_broken:
             return Result(self.plan.seed, [f"broken: {answer['broken']}"])
         if "broken" in answer:
-            raise Broken(f"seed {self.plan.seed}: {answer['broken']}")
+            raise SimulationBroken(f"seed {self.plan.seed}: {answer['broken']}")
         return Result(**answer)
 
     @property

@@ -21,11 +21,11 @@ from malipo_simulator.statements.account import ZONE, entries_of, receipt_in_acc
 from malipo_simulator.transaction import GatewayName, Transaction
 from simulation.book import Book
 from simulation.operators import Operators
-from simulation.oracle import Finding
+from simulation.oracle import OracleFinding
 from simulation.reconciling.finance import Finance
 from simulation.reconciling.statement_files import AGAIN, gateway_of
 from simulation.reconciling.wishes import Wishes
-from simulation.template import Merchant
+from simulation.template import SimulatedMerchant
 from simulation.world import World
 
 _AGAIN = 2  # So many of the ways to export the same days are tried in a run.
@@ -37,7 +37,7 @@ _Whose = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class _Named:
+class _OpenException:
     """What an open exception says: so much came in at the network, and is not in the ledger; below 0, it went out, or
     is in the ledger only."""
 
@@ -46,8 +46,8 @@ class _Named:
 
 
 def reconcile(
-    world: World, book: Book, finance: Finance, wishes: Wishes, accounts: list[Merchant], operators: Operators
-) -> list[Finding]:
+    world: World, book: Book, finance: Finance, wishes: Wishes, accounts: list[SimulatedMerchant], operators: Operators
+) -> list[OracleFinding]:
     """On a loop of its own, in real time: the run is over."""
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
         return runner.run(_Reconciliation(world, book, finance, wishes, accounts, operators).go())
@@ -60,7 +60,7 @@ class _Reconciliation:
         book: Book,
         finance: Finance,
         wishes: Wishes,
-        accounts: list[Merchant],
+        accounts: list[SimulatedMerchant],
         operators: Operators,
     ) -> None:
         self._world = world
@@ -71,9 +71,9 @@ class _Reconciliation:
         self._mistaken = operators.mistaken  # payments that operators have called what they were not
         self._given_up = operators.adoptions.given_up()
         self._chance = random.Random(f"reconciliation {world.seed}")
-        self._findings: list[Finding] = []
+        self._findings: list[OracleFinding] = []
 
-    async def go(self) -> list[Finding]:
+    async def go(self) -> list[OracleFinding]:
         days = sorted({datetime.fromtimestamp(each.at, ZONE).date() for each in self._book.movements})
         async with Database.opened(self._world.url, size=2) as database:
             await self._import(database, days)
@@ -86,10 +86,10 @@ class _Reconciliation:
                 await self._check_exceptions(connection)
                 await ledger_check.prepare(connection)
                 found = await ledger_check.check(connection) + await transactions_check.check(connection)
-        return self._findings + [Finding("ledger", f"after the statements: {each}") for each in found]
+        return self._findings + [OracleFinding("ledger", f"after the statements: {each}") for each in found]
 
     def _find(self, what: str, transaction_id: str | None = None) -> None:
-        self._findings.append(Finding("statement", what, transaction_id))
+        self._findings.append(OracleFinding("statement", what, transaction_id))
 
     async def _import(self, database: Database, days: list[date]) -> None:
         """In some runs a file is withdrawn by two operators, and all of it is imported once more."""
@@ -136,7 +136,7 @@ class _Reconciliation:
         assert row is not None
         return tuple(row.values())
 
-    async def _check_payments(self, connection: Conn, named: dict[_Whose, list[_Named]]) -> None:
+    async def _check_payments(self, connection: Conn, named: dict[_Whose, list[_OpenException]]) -> None:
         """Where lines have our key: what moved under a payment's key is in the float, or an exception names it."""
         rows = await connection.fetch(
             """
@@ -155,7 +155,7 @@ class _Reconciliation:
                 what = f"{row['id']} ({row['type']} {row['status']}) moved {moved}; the ledger says {row['floated']}"
                 self._find(f"after the statements {what}", row["id"])
 
-    async def _check_phones(self, connection: Conn, named: dict[_Whose, list[_Named]]) -> None:
+    async def _check_phones(self, connection: Conn, named: dict[_Whose, list[_OpenException]]) -> None:
         """By phone: what moved is in the ledger once, and of the merchant who wished for it.
 
         What operators have tried to adopt or to match, and could not, is not excused by its exception: it has no place.
@@ -185,7 +185,7 @@ class _Reconciliation:
     def _merchant_of(self, phone: str) -> str:
         return self._accounts[self._wishes.merchant_of(phone)].id
 
-    async def _find_named(self, connection: Conn) -> dict[_Whose, list[_Named]]:
+    async def _find_named(self, connection: Conn) -> dict[_Whose, list[_OpenException]]:
         """What open exceptions name of each merchant's phones."""
         rows = await connection.fetch(
             """
@@ -199,15 +199,15 @@ class _Reconciliation:
             WHERE e.state <> 'resolved' AND e.kind NOT IN ('state_differs', 'fee_differs') ORDER BY e.id
             """
         )
-        named: dict[_Whose, list[_Named]] = defaultdict(list)
+        named: dict[_Whose, list[_OpenException]] = defaultdict(list)
         for row in rows:
             if row["kind"] == "ours_only":
-                named[row["phone"], row["merchant_id"]].append(_Named(-row["floated"]))
+                named[row["phone"], row["merchant_id"]].append(_OpenException(-row["floated"]))
             elif (of := self._transaction_of(row["receipt"], row["linked"], row["line_amount"])) is not None:
                 amount = row["amount"] if row["kind"] == "amount_differs" else row["line_amount"]
-                named[of.phone, self._merchant_of(of.phone)].append(_Named(amount, row["receipt"]))
+                named[of.phone, self._merchant_of(of.phone)].append(_OpenException(amount, row["receipt"]))
         for phone, merchant_id, floated in await self._unseen_mistakes(connection):
-            named[phone, merchant_id].append(_Named(-floated))
+            named[phone, merchant_id].append(_OpenException(-floated))
         return named
 
     def _transaction_of(self, receipt: str, linked: str, amount: int) -> Transaction | None:
@@ -312,7 +312,7 @@ def _came_in(movements: Iterable[Movement]) -> int:
     return sum(each.amount if each.kind == "charged" else -each.amount for each in movements)
 
 
-def _sums(named: Iterable[_Named]) -> set[int]:
+def _sums(named: Iterable[_OpenException]) -> set[int]:
     """What may be missing in the ledger, if each of these is so or not: a line may be that of a payment that we have,
     if nothing on it says whose it is."""
     sums = {0}

@@ -73,7 +73,7 @@ _SHADOWS = f"""
 """
 
 
-class Merchant(msgspec.Struct, frozen=True):
+class SimulatedMerchant(msgspec.Struct, frozen=True):
     id: str
     key: str
     endpoint_id: str
@@ -99,7 +99,7 @@ class Server:
         return BlockingConnection(self.socket_path, user=USER, database=database)
 
 
-def prepare(servers: list[Server]) -> list[Merchant]:
+def prepare(servers: list[Server]) -> list[SimulatedMerchant]:
     """Make the template anew on every server, all the same; its merchants.
 
     Each in a process of its own: it puts another clock and other random numbers in place, and both begin there.
@@ -110,10 +110,10 @@ def prepare(servers: list[Server]) -> list[Merchant]:
     said = {each.communicate()[0] for each in made}
     if any(each.returncode for each in made) or len(said) != 1:
         raise RuntimeError("the template could not be made, or is not the same on every server")
-    return msgspec.json.decode(said.pop(), type=list[Merchant])
+    return msgspec.json.decode(said.pop(), type=list[SimulatedMerchant])
 
 
-def _prepare(server: Server) -> list[Merchant]:
+def _prepare(server: Server) -> list[SimulatedMerchant]:
     with_server = server.connect()
     for name, value in _SETTINGS.items():
         with_server.ask(f"ALTER SYSTEM SET {name} = '{value}'")
@@ -131,7 +131,7 @@ def _prepare(server: Server) -> list[Merchant]:
     return asyncio.run(_fill(server.url_of(TEMPLATE)))
 
 
-async def _fill(url: str) -> list[Merchant]:
+async def _fill(url: str) -> list[SimulatedMerchant]:
     async with Database.opened(url, size=1) as database:
         await migrate(database)
         merchants = [await _add_merchant(database, number) for number in (1, 2)]
@@ -142,7 +142,7 @@ async def _fill(url: str) -> list[Merchant]:
         return merchants
 
 
-async def _add_merchant(database: Database, number: int) -> Merchant:
+async def _add_merchant(database: Database, number: int) -> SimulatedMerchant:
     now = _DAY_BEFORE
     async with database.begin() as tx:
         merchant_id = await onboard.create_merchant(tx, f"Duka {number}", actor=_NOBODY, now=now)
@@ -179,7 +179,7 @@ async def _add_merchant(database: Database, number: int) -> Merchant:
             actor=_NOBODY,
             now=now,
         )
-    return Merchant(merchant_id, key.text, endpoint.id, secret, approver.text)
+    return SimulatedMerchant(merchant_id, key.text, endpoint.id, secret, approver.text)
 
 
 if __name__ == "__main__":

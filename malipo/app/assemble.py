@@ -1,4 +1,5 @@
-"""Builds the parts of a process from the settings, once. Each door is given those that it uses, and asks no other."""
+"""Builds the parts of a process from the settings, once. API, pages and worker each get only the parts that they
+use."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ from malipo.webhooks.webhooks import Webhooks
 
 @dataclass(frozen=True)
 class Service:
-    """All parts of a process. Only whoever starts one holds it: the servers, a worker's start, the tests."""
+    """All parts of a process. Only the code that starts a process holds this object: the servers, the worker and the
+    tests."""
 
     settings: Settings
     clock: Clock
@@ -73,7 +75,7 @@ class Service:
     _finish: tuple[Callable[[], Awaitable[None]], ...]
 
     async def finish(self) -> None:
-        """Return when all requests are answered, and close the clients."""
+        """Wait until all requests are answered, and close the HTTP clients."""
         self.long_polls.release()
         for finish in self._finish:
             await finish()
@@ -88,7 +90,7 @@ def assemble(
     people_database: Database | None = None,
     standby: Standby | None = None,
 ) -> Service:
-    """What people read and write in pages goes through connections of their own, where there are such."""
+    """Pages use their own database connections, if the settings reserve some for people."""
     people = people_database or database
     metrics = Metrics()
     metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
@@ -152,8 +154,8 @@ def _health(settings: Settings, database: Database, metrics: Metrics, clock: Clo
 def _queries(
     settings: Settings, database: Database, people: Database, standby: Standby | None
 ) -> tuple[Queries, Queries]:
-    """Those of programs and workers, and those of people."""
-    # No more than half of people's connections: searches wait for each other, and other pages wait for none.
+    """The queries for programs and workers, and those for people."""
+    # Searches use at most half of the connections for people, so that other pages do not wait for searches.
     search_turns = Turns(max(settings.database_pool_people // 2, 1))
 
     def queries(own: Database) -> Queries:

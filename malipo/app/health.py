@@ -1,4 +1,4 @@
-"""The health of a process: what `/readyz` and the metrics tell of its database, its clock and its proxies."""
+"""The health of a process: what `/readyz` and the metrics report about its database, its clock and its proxies."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The long polls of a process: requests that wait until what they read has changed."""
+"""The long polls of a process: requests that wait until the data that they read has changed."""
 
 from dataclasses import dataclass
 

@@ -68,7 +68,7 @@ class Two(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ActRule:
     moves: str  # what is counted, in shillings
     two: Two
     needs: SensitiveAct = SensitiveAct.APPROVAL  # the confirmation of each of the two: password and code
@@ -77,58 +77,58 @@ class Rule:
 
 _NOTHING = "nothing"
 
-ACTS: dict[Act, Rule] = {
-    Act.RESOLVE_OPEN_COLLECTION: Rule("the amount, if completed; nothing, if failed", Two.ABOVE, may_be_alone=True),
-    Act.RESOLVE_OPEN_PAYOUT: Rule("the amount", Two.ALWAYS),
-    Act.RESOLVE_REPORTED: Rule("the amount", Two.ALWAYS),
-    Act.RESOLVE_ENDED: Rule("the amount", Two.ALWAYS),
-    Act.IMPORT: Rule(
+ACTS: dict[Act, ActRule] = {
+    Act.RESOLVE_OPEN_COLLECTION: ActRule("the amount, if completed; nothing, if failed", Two.ABOVE, may_be_alone=True),
+    Act.RESOLVE_OPEN_PAYOUT: ActRule("the amount", Two.ALWAYS),
+    Act.RESOLVE_REPORTED: ActRule("the amount", Two.ALWAYS),
+    Act.RESOLVE_ENDED: ActRule("the amount", Two.ALWAYS),
+    Act.IMPORT: ActRule(
         "payments that the file alone would end, contradict or silence, and fees and sweeps that it books or unbooks",
         Two.ABOVE,
         may_be_alone=True,
     ),
-    Act.REJECT_IMPORT: Rule(_NOTHING, Two.NEVER),
-    Act.TOP_UP: Rule("the amount", Two.ABOVE, may_be_alone=True),
-    Act.SETTLEMENT: Rule("the amount", Two.ABOVE, may_be_alone=True),
-    Act.TRANSFER: Rule("the amount", Two.ABOVE, may_be_alone=True),
-    Act.BOOK_LINE: Rule("what is booked; all of a line that becomes a payment's", Two.ABOVE, may_be_alone=True),
-    Act.BOOK_PAYOUT_LINE: Rule("what is booked", Two.ALWAYS),
-    Act.MATCH_LINE: Rule("what is booked", Two.ALWAYS),
-    Act.ADOPT_LINE: Rule("the line", Two.ALWAYS),
-    Act.NOTE: Rule(_NOTHING, Two.NEVER),
-    Act.UNDO: Rule("what is booked back", Two.ABOVE, may_be_alone=True),
-    Act.UNDO_OF_TWO: Rule("what is booked back", Two.ALWAYS),
-    Act.WITHDRAW_STATEMENT: Rule("what its bookings moved", Two.ALWAYS),
-    Act.WITHDRAW_DOUBTED: Rule("what its bookings moved", Two.ABOVE, may_be_alone=True),
-    Act.UNDO_STATEMENT_BOOKING: Rule("the booking", Two.ABOVE, may_be_alone=True),
-    Act.CLOSE_DAY: Rule(_NOTHING, Two.NEVER),
-    Act.CLOSE_WITH_DIFFERENCE: Rule("the difference is accepted", Two.ALWAYS),
-    Act.FENCE: Rule(_NOTHING, Two.NEVER),
-    Act.RELEASE: Rule("every payment that waits", Two.ALWAYS, may_be_alone=True),
-    Act.END_HOLD: Rule(_NOTHING, Two.NEVER),
+    Act.REJECT_IMPORT: ActRule(_NOTHING, Two.NEVER),
+    Act.TOP_UP: ActRule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.SETTLEMENT: ActRule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.TRANSFER: ActRule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_LINE: ActRule("what is booked; all of a line that becomes a payment's", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_PAYOUT_LINE: ActRule("what is booked", Two.ALWAYS),
+    Act.MATCH_LINE: ActRule("what is booked", Two.ALWAYS),
+    Act.ADOPT_LINE: ActRule("the line", Two.ALWAYS),
+    Act.NOTE: ActRule(_NOTHING, Two.NEVER),
+    Act.UNDO: ActRule("what is booked back", Two.ABOVE, may_be_alone=True),
+    Act.UNDO_OF_TWO: ActRule("what is booked back", Two.ALWAYS),
+    Act.WITHDRAW_STATEMENT: ActRule("what its bookings moved", Two.ALWAYS),
+    Act.WITHDRAW_DOUBTED: ActRule("what its bookings moved", Two.ABOVE, may_be_alone=True),
+    Act.UNDO_STATEMENT_BOOKING: ActRule("the booking", Two.ABOVE, may_be_alone=True),
+    Act.CLOSE_DAY: ActRule(_NOTHING, Two.NEVER),
+    Act.CLOSE_WITH_DIFFERENCE: ActRule("the difference is accepted", Two.ALWAYS),
+    Act.FENCE: ActRule(_NOTHING, Two.NEVER),
+    Act.RELEASE: ActRule("every payment that waits", Two.ALWAYS, may_be_alone=True),
+    Act.END_HOLD: ActRule(_NOTHING, Two.NEVER),
     # What was set aside for it goes back to the wallet that it came from.
-    Act.CANCEL_PAYMENT: Rule(_NOTHING, Two.NEVER),
-    Act.CANCEL_UNREPORTED: Rule("the amount", Two.ALWAYS, may_be_alone=True),
+    Act.CANCEL_PAYMENT: ActRule(_NOTHING, Two.NEVER),
+    Act.CANCEL_UNREPORTED: ActRule("the amount", Two.ALWAYS, may_be_alone=True),
     # What a file that is read so does to payments counts for its author too, as the import's.
-    Act.SAVE_LAYOUT: Rule(_NOTHING, Two.NEVER),
-    Act.SET_TARIFF: Rule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
-    Act.SET_CHARGE: Rule(_NOTHING, Two.NEVER),
-    Act.NOTE_READING: Rule(_NOTHING, Two.NEVER),
-    Act.CREATE_MERCHANT: Rule(_NOTHING, Two.NEVER),
-    Act.SWITCH_MERCHANT: Rule(_NOTHING, Two.NEVER),
-    Act.VOUCH: Rule(_NOTHING, Two.NEVER),
-    Act.MAKE_KEY: Rule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
+    Act.SAVE_LAYOUT: ActRule(_NOTHING, Two.NEVER),
+    Act.SET_TARIFF: ActRule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
+    Act.SET_CHARGE: ActRule(_NOTHING, Two.NEVER),
+    Act.NOTE_READING: ActRule(_NOTHING, Two.NEVER),
+    Act.CREATE_MERCHANT: ActRule(_NOTHING, Two.NEVER),
+    Act.SWITCH_MERCHANT: ActRule(_NOTHING, Two.NEVER),
+    Act.VOUCH: ActRule(_NOTHING, Two.NEVER),
+    Act.MAKE_KEY: ActRule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
     # At any amount: it pays out every day, also what comes into the wallet later.
-    Act.MAKE_PAYING_KEY: Rule(
+    Act.MAKE_PAYING_KEY: ActRule(
         "what the wallet holds or has in flight, up to the key's daily limit",
         Two.ALWAYS,
         SensitiveAct.API_KEYS,
         may_be_alone=True,
     ),
-    Act.ADD_PERSON: Rule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
-    Act.MAKE_PASSWORD_LINK: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
-    Act.RESET_SECOND_FACTOR: Rule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
-    Act.SET_OPERATOR_PASSWORD: Rule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
+    Act.ADD_PERSON: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PEOPLE),
+    Act.MAKE_PASSWORD_LINK: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
+    Act.RESET_SECOND_FACTOR: ActRule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
+    Act.SET_OPERATOR_PASSWORD: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
 }
 
 # Which of several acts a form or a command does is known only when the payment or the exception is read.

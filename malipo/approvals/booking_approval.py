@@ -57,7 +57,7 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class BookingResult:
     is_new: bool  # else the same booking was made or proposed before, and nothing has changed
     proposal: ProposedBooking | None  # while it waits for another operator
 
@@ -90,16 +90,16 @@ async def request(
     actor: Actor,
     now: datetime,
     is_single_operator: bool = False,
-) -> Requested:
+) -> BookingResult:
     """Book it, or propose it if it is more than one operator may book. The same booking twice is one."""
     await moved_alone.lock(tx, actor.name)
     # A reference of the bank's is of one transfer, whichever way it went.
     lock_kind = "transfer" if isinstance(booking, Transfer) else booking.kind
     await wallets.lock_booking(tx, lock_kind, booking.bank_reference)
     if (earlier := await _find_proposed(tx, booking)) is not None:
-        return Requested(is_new=False, proposal=earlier)
+        return BookingResult(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):
-        return Requested(is_new=False, proposal=None)
+        return BookingResult(is_new=False, proposal=None)
     deciders = await moved_alone.deciders_of(
         tx,
         act_of(booking),
@@ -111,11 +111,11 @@ async def request(
         is_single_operator=is_single_operator,
     )
     if deciders is Deciders.TWO:
-        return Requested(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
+        return BookingResult(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
     assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
     details = _details(booking) | audit_log.alone(deciders is Deciders.ONLY)
     await audit_log.append(tx, actor, action_of(booking.kind), now=now, **details)
-    return Requested(is_new=True, proposal=None)
+    return BookingResult(is_new=True, proposal=None)
 
 
 async def approve(

@@ -12,7 +12,7 @@ import msgspec
 
 from malipo import log
 from malipo.approvals import store
-from malipo.approvals.store import Limits
+from malipo.approvals.store import OperatorLimits
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.clock import Clock
@@ -26,15 +26,15 @@ REQUIRED = "required"
 _AGAIN_SECONDS = 1.0
 
 
-def limits_of(settings: Settings) -> Limits:
-    return Limits(
+def limits_of(settings: Settings) -> OperatorLimits:
+    return OperatorLimits(
         booking_approval_amount=settings.booking_approval_amount,
         second_factor=settings.operator_second_factor,
         credit_by_itself=settings.credit_by_itself,
     )
 
 
-def stricter(settings: Settings, noted: Limits | None) -> Settings:
+def stricter(settings: Settings, noted: OperatorLimits | None) -> Settings:
     """The settings of a command, with the stricter of its own limits and those of the service. Pure."""
     if noted is None:
         return settings

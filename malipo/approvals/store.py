@@ -37,7 +37,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(self.terms, type=type_)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class OperatorLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Of operators, as the service last began with them."""
 
     booking_approval_amount: int
@@ -52,18 +52,18 @@ async def lock_operator(tx: Tx, name: str) -> None:
     await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _ALONE, name)
 
 
-async def find_limits(connection: Conn) -> Limits | None:
+async def find_limits(connection: Conn) -> OperatorLimits | None:
     """None: the service has not begun since it notes them."""
     return _limits(await connection.fetchrow(f"SELECT {_LIMITS} FROM operator_limits"))
 
 
-async def lock_limits(tx: Tx) -> Limits | None:
+async def lock_limits(tx: Tx) -> OperatorLimits | None:
     """Until the commit no other process notes its own."""
     await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _LIMITS_LOCK)
     return await find_limits(tx)
 
 
-async def put_limits(tx: Tx, limits: Limits, *, now: datetime) -> None:
+async def put_limits(tx: Tx, limits: OperatorLimits, *, now: datetime) -> None:
     await tx.execute(
         """
         INSERT INTO operator_limits (booking_approval_amount, second_factor, credit_by_itself, noted_at)
@@ -78,8 +78,8 @@ async def put_limits(tx: Tx, limits: Limits, *, now: datetime) -> None:
     )
 
 
-def _limits(row: Row | None) -> Limits | None:
-    return None if row is None else Limits(**dict(row))
+def _limits(row: Row | None) -> OperatorLimits | None:
+    return None if row is None else OperatorLimits(**dict(row))
 
 
 async def sum_moved_alone(connection: Conn, operator: str, *, since: datetime) -> int:

@@ -10,7 +10,7 @@ from malipo.approvals.store import Proposal
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import Shown
+from malipo.cli.seen import ShownProposal
 from malipo.cli.shown_proposals import find_shown
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.db import Database
@@ -24,7 +24,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> list[tuple[Proposal, Shown]]:
+    async def act(database: Database) -> list[tuple[Proposal, ShownProposal]]:
         async with database.snapshot() as connection:
             found = await store.find_open(connection, list(Act))
             wanted = [each for each in found if arguments.id in (None, each.id)]
@@ -51,7 +51,7 @@ def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
 
 
-def _tell_one(arguments: argparse.Namespace, found: list[tuple[Proposal, Shown]]) -> int:
+def _tell_one(arguments: argparse.Namespace, found: list[tuple[Proposal, ShownProposal]]) -> int:
     if not found:
         raise Missing(f"Nothing with the id {arguments.id!r} waits for a second operator. See: malipo approvals")
     [(proposal, shown)] = found

@@ -7,7 +7,7 @@ from typing import Any
 from malipo import clock, money
 from malipo.networks.connector import Channel
 from malipo.payments.cases import case_reason
-from malipo.payments.cases.resolution import Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import ResolutionResult, ResolvedOutcome
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
@@ -150,7 +150,7 @@ def named(transaction: Transaction) -> str:
     return f"{transaction.reference}, {money.display(transaction.amount)}"
 
 
-def sentence_of(resolved: Resolved) -> str:
+def sentence_of(resolved: ResolutionResult) -> str:
     transaction, what = resolved.transaction, named(resolved.transaction)
     if not resolved.is_done:
         return (
@@ -165,11 +165,11 @@ def sentence_of(resolved: Resolved) -> str:
     return f"Resolved as {resolved.outcome}: {what}. {_effect(resolved)}{told}"
 
 
-def _is_as_told(resolved: Resolved) -> bool:
+def _is_as_told(resolved: ResolutionResult) -> bool:
     return resolved.outcome.is_paid == (resolved.transaction.status is Status.COMPLETED)
 
 
-def _effect(resolved: Resolved) -> str:
+def _effect(resolved: ResolutionResult) -> str:
     parts = [_moved(resolved.credited)] if resolved.credited else []
     if resolved.borne:
         parts.append(_borne(resolved.transaction, resolved.borne))
@@ -179,7 +179,7 @@ def _effect(resolved: Resolved) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def shown(resolved: Resolved) -> dict[str, Any]:
+def shown(resolved: ResolutionResult) -> dict[str, Any]:
     transaction = resolved.transaction
     return {
         "payment": transaction.id,

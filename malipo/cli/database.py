@@ -16,7 +16,7 @@ from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.database_url import database_url
-from malipo.cli.seen import Shown, agreed
+from malipo.cli.seen import ShownProposal, agreed
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.db.schema import require_served
@@ -74,7 +74,7 @@ def approve(
     shown, which is empty if nothing is proposed."""
     from malipo.cli.shown_proposals import find_shown  # Half of malipo, and most commands approve nothing.
 
-    async def show(tx: Tx) -> Shown | None:
+    async def show(tx: Tx) -> ShownProposal | None:
         proposal = await find(tx)
         limited = await with_limits(tx, settings)
         return None if proposal is None else await find_shown(tx, proposal, limited)
@@ -85,7 +85,7 @@ def approve(
 def approve_shown(
     arguments: argparse.Namespace,
     settings: Settings,
-    show: Callable[[Tx], Awaitable[Shown | None]],
+    show: Callable[[Tx], Awaitable[ShownProposal | None]],
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
     """The same, of something that is no proposal."""
@@ -95,7 +95,7 @@ def approve_shown(
 def _change(
     arguments: argparse.Namespace,
     settings: Settings,
-    show: Callable[[Tx], Awaitable[Shown | None]] | None,
+    show: Callable[[Tx], Awaitable[ShownProposal | None]] | None,
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
     authority = AUTHORITY[arguments.act]

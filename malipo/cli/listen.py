@@ -13,10 +13,10 @@ import aiohttp
 from malipo import log
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.developer.credentials import access, add_arguments, address
-from malipo.cli.developer.cursor_file import CursorFile, Place, Unreadable
+from malipo.cli.developer.cursor_file import CursorFile, CursorFileUnreadable, FeedPlace
 from malipo.cli.developer.feed_client import LATEST, Feed
 from malipo.cli.developer.forward import Forward, secret_of
-from malipo.cli.developer.listener import Listener
+from malipo.cli.developer.listener import FeedListener
 from malipo.cli.developer.output import Introduction, Output
 from malipo.errors import Invalid
 from malipo.outbox.event import Event
@@ -47,12 +47,12 @@ def _listen(arguments: argparse.Namespace, settings: Settings) -> int:
     forward_to, secret = address(arguments.forward_to, "--forward-to"), secret_of(found.api_key)
     log.configure(level="warning", stream=sys.stderr)
 
-    async def work(bookmark: CursorFile, place: Place, screen: Output) -> None:
+    async def work(bookmark: CursorFile, place: FeedPlace, screen: Output) -> None:
         post = WebhookClient(allow_private=True, ports=(), timeout_seconds=settings.webhook_timeout_seconds)
         forward = Forward(post, forward_to, secret, word=settings.header_word)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
             feed = Feed(http, found)
-            listener = Listener(feed, forward, bookmark, screen, wanted=wanted, skips_failed=arguments.skip_failed)
+            listener = FeedListener(feed, forward, bookmark, screen, wanted=wanted, skips_failed=arguments.skip_failed)
             try:
                 is_interrupted = await _until_interrupted(listener.run(place, is_once=arguments.once))
             finally:
@@ -78,19 +78,19 @@ def _wanted(text: str | None) -> list[str]:
     return names
 
 
-def _beginning(bookmark: CursorFile, *, is_from_start: bool) -> tuple[Place, str]:
+def _beginning(bookmark: CursorFile, *, is_from_start: bool) -> tuple[FeedPlace, str]:
     """Where to begin, and how to say so."""
     if is_from_start:
-        return Place(None), "Beginning with the oldest event that is kept."
+        return FeedPlace(None), "Beginning with the oldest event that is kept."
     try:
         place = bookmark.read()
-    except Unreadable:
-        return Place(None), (
+    except CursorFileUnreadable:
+        return FeedPlace(None), (
             f"Where the last one stopped cannot be read ({bookmark.path}). So that nothing is lost, "
             "beginning with the oldest event that is kept."
         )
     if place is None:
-        return Place(LATEST), "Waiting for events, from now on."
+        return FeedPlace(LATEST), "Waiting for events, from now on."
     return place, "Going on where the last one stopped."
 
 

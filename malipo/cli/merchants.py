@@ -10,7 +10,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import Shown, add_seen
+from malipo.cli.seen import ShownProposal, add_seen
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.errors import Missing
@@ -148,13 +148,13 @@ def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> i
 
 
 def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def show(tx: Tx) -> Shown | None:
+    async def show(tx: Tx) -> ShownProposal | None:
         """The code is the last reset's id, as on the pages of owners."""
         person = await _find_person(tx, arguments.email)
         found = await vouching.find_open_of_operators(tx, person, now=await database_now(tx))
         lines = [f"{clock.iso(each.reset_at)} {each.by} {_DONE[each.credential]}" for each in found]
         whose = {"person": person.email, "merchant": person.merchant_id}
-        return Shown(found[-1].id, whose, lines) if found else None
+        return ShownProposal(found[-1].id, whose, lines) if found else None
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> str:
         person = await _find_person(tx, arguments.email)

@@ -23,7 +23,7 @@ from malipo.operators.store import OperatorSession
 from malipo.settings import Settings
 
 
-class NotEnrolled(Forbidden):
+class OperatorNotEnrolled(Forbidden):
     code = "second_factor_not_enrolled"
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
             await service.finish(begun.pending_token, proof, **at, command_line=command_line)
         elif await _is_second_factor_required(database, settings):
             await _end_unproven(database, command_line, now=now)
-            raise NotEnrolled
+            raise OperatorNotEnrolled
         await _end(database, settings, now=now)  # What this file held before would be forgotten, and still live.
         return now + SESSION_LIFE
 

@@ -15,7 +15,7 @@ from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.command_table import COMMANDS, add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import Shown, add_seen
+from malipo.cli.seen import ShownProposal, add_seen
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.errors import Conflict, Invalid
@@ -115,11 +115,11 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
         raise ApproveOnPages("/operator")
     name = login.name_of(arguments.name)
 
-    async def show(tx: Tx) -> Shown | None:
+    async def show(tx: Tx) -> ShownProposal | None:
         """The code is the last reset's id, as on the pages."""
         found = await vouching.find_open_of(tx, name, now=await database_now(tx))
         lines = [f"{clock.iso(each.reset_at)} {each.by} {_DONE[each.credential]}" for each in found]
-        return Shown(found[-1].id, {"operator": name}, lines) if found else None
+        return ShownProposal(found[-1].id, {"operator": name}, lines) if found else None
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> None:
         await vouching.vouch(tx, name, actor=actor, now=now, last_seen=seen)

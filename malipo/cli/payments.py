@@ -18,7 +18,7 @@ from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.networks.routing import find_unconnected
 from malipo.payments.cases import cancel_unsent, resolve
-from malipo.payments.cases.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import NoSuchCase, OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
@@ -136,7 +136,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
-    finding = Finding(
+    finding = OperatorFinding(
         arguments.outcome,
         arguments.evidence.strip(),
         arguments.provider_reference,
@@ -144,7 +144,7 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
         is_waived=arguments.waive,
     )
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ResolutionResult:
         seconds = settings.follow_up_seconds[0]
         return await resolve.propose(
             tx,
@@ -166,7 +166,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     async def find(tx: Tx) -> Proposal | None:
         return await cases.lock_proposal(tx, (await resolve.lock_case(tx, arguments.payment)).transaction)
 
-    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Resolved:
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> ResolutionResult:
         return await approve_case(
             tx,
             arguments.payment,
@@ -181,7 +181,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ResolutionResult:
         return await resolve.reject(tx, arguments.payment, actor=actor, now=now)
 
     resolved = write(arguments, settings, act)
@@ -190,7 +190,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ResolutionResult:
         return await cancel_unsent.cancel(
             tx,
             arguments.payment,
@@ -219,5 +219,5 @@ def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int
     return tell_table(arguments, with_database(settings, act), empty=empty, right=("amount",))
 
 
-def _tell(arguments: argparse.Namespace, resolved: Resolved) -> int:
+def _tell(arguments: argparse.Namespace, resolved: ResolutionResult) -> int:
     return tell(arguments, told.shown(resolved), told.sentence_of(resolved))

@@ -16,8 +16,8 @@ from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type
 from malipo.payments.after_restore import release, status
 from malipo.payments.after_restore.fence import fence
-from malipo.payments.after_restore.release import Released, Scope
-from malipo.payments.after_restore.status import Status
+from malipo.payments.after_restore.release import ReleaseResult, Scope
+from malipo.payments.after_restore.status import RestoreStatus
 from malipo.restore.store import installation
 from malipo.settings import Settings
 
@@ -54,7 +54,7 @@ def _scope_of(arguments: argparse.Namespace) -> Scope:
 
 
 def _status(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> Status:
+    async def act(database: Database) -> RestoreStatus:
         async with database.snapshot() as connection:
             return await status.find(connection)
 
@@ -89,7 +89,7 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell_table(arguments, rows, empty="No payment is open.", right=("payments", "amount", "not asked yet"))
 
 
-def _sentence(found: Status) -> str:
+def _sentence(found: RestoreStatus) -> str:
     standing = found.installation
     if standing.is_fenced:
         words = f"Fenced since {standing.fenced_at:%Y-%m-%d %H:%M:%S} UTC: {standing.fence_reason}"
@@ -124,7 +124,7 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
             return None  # It is proposed; or it is refused below, because it would be approved.
         return await release.find_release(tx, (await installation.lock(tx)).epoch, *(scope or (None, None)))
 
-    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Released:
+    async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> ReleaseResult:
         how: dict[str, Any] = {"actor": actor, "now": now, "is_single_operator": arguments.alone}
         how["seen"] = seen if arguments.here or arguments.alone else None
         released = await release.release(tx, arguments.evidence.strip(), scope, **how)
@@ -140,7 +140,7 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     scope = _scope_of(arguments)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ReleaseResult:
         return await release.reject(tx, scope, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)
@@ -148,7 +148,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(arguments, shown, "Rejected: nothing is released. It can be proposed again.")
 
 
-def _released(released: Released, *, is_channel: bool) -> str:
+def _released(released: ReleaseResult, *, is_channel: bool) -> str:
     if not released.is_done:
         return "Proposed. Another operator must look at the evidence, and approve it at /operator/restore."
     if is_channel:

@@ -19,7 +19,7 @@ from malipo.words.say import SENTENCES
 _YES = "yes"
 
 
-class Shown(NamedTuple):
+class ShownProposal(NamedTuple):
     """What waits for a second operator (`shown_proposals.py` finds it)."""
 
     code: str
@@ -54,7 +54,7 @@ def add_approval(act: Any) -> None:
     add_seen(act)
 
 
-def agreed(arguments: argparse.Namespace, shown: Shown) -> str:
+def agreed(arguments: argparse.Namespace, shown: ShownProposal) -> str:
     """The code of what the operator has seen, and agrees with."""
     if arguments.seen is not None:
         if arguments.seen.strip().lower() == shown.code:
@@ -69,6 +69,6 @@ def agreed(arguments: argparse.Namespace, shown: Shown) -> str:
     return shown.code
 
 
-def _show(shown: Shown) -> None:
+def _show(shown: ShownProposal) -> None:
     for line in shown.lines:
         print(printable(line), file=sys.stderr)

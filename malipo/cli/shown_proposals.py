@@ -12,7 +12,7 @@ from malipo.approvals.key_approval import KeyTerms, find_wallet
 from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
 from malipo.cli.exceptions import effects, words
-from malipo.cli.seen import Shown
+from malipo.cli.seen import ShownProposal
 from malipo.db import Conn
 from malipo.db.database_clock import database_now
 from malipo.merchants.store import merchants
@@ -30,8 +30,8 @@ from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.store import exceptions
-from malipo.reconciliation.matching.store.booked_lines import LineSum
-from malipo.reconciliation.matching.store.evidence import Waiting
+from malipo.reconciliation.matching.store.booked_lines import ChargeSum
+from malipo.reconciliation.matching.store.evidence import WaitingLine
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
 
@@ -39,13 +39,13 @@ from malipo.settings import Settings
 _NO_DIFFERENCES = "An earlier version has proposed it: see what differs at /operator/close/{day}"
 
 
-async def find_shown(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+async def find_shown(connection: Conn, proposal: Proposal, settings: Settings) -> ShownProposal:
     found = await _find(connection, proposal, settings)
     whole = {"proposed by": proposal.requested_by, "reason": proposal.reason or None, **found.terms}
     return found._replace(terms=whole)
 
 
-async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> ShownProposal:
     if proposal.action in BOOKINGS:
         return await _booking(connection, proposal)
     if proposal.action in STATEMENT_UNDOS:
@@ -64,7 +64,7 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
     return await _payment(connection, proposal)
 
 
-async def _booking(connection: Conn, proposal: Proposal) -> Shown:
+async def _booking(connection: Conn, proposal: Proposal) -> ShownProposal:
     booking = proposed_booking(proposal)
     names = {each.id: each.name for each in await merchants.find_all(connection)}
     whose = None if booking.merchant_id is None else f"{names[booking.merchant_id]} ({booking.merchant_id})"
@@ -76,10 +76,10 @@ async def _booking(connection: Conn, proposal: Proposal) -> Shown:
         "channel": booking.channel,
         "account": booking.account,
     }
-    return Shown(decide.code_of(proposal), terms)
+    return ShownProposal(decide.code_of(proposal), terms)
 
 
-async def _key(connection: Conn, proposal: Proposal) -> Shown:
+async def _key(connection: Conn, proposal: Proposal) -> ShownProposal:
     key = proposal.terms_as(KeyTerms)
     names = {each.id: each.name for each in await merchants.find_all(connection)}
     wallet = await find_wallet(connection, proposal.subject)
@@ -94,10 +94,10 @@ async def _key(connection: Conn, proposal: Proposal) -> Shown:
         "the wallet holds": money.display(wallet.available),
         "in flight": money.display(wallet.in_flight),
     }
-    return Shown(decide.code_of(proposal), terms)
+    return ShownProposal(decide.code_of(proposal), terms)
 
 
-async def _payment(connection: Conn, proposal: Proposal) -> Shown:
+async def _payment(connection: Conn, proposal: Proposal) -> ShownProposal:
     resolution = proposed_resolution(proposal)
     case = await cases.get(connection, resolution.merchant_id, proposal.subject)
     transaction = case.transaction
@@ -114,12 +114,12 @@ async def _payment(connection: Conn, proposal: Proposal) -> Shown:
         "waived": "yes" if resolution.is_waived else None,
     }
     corrected = case_words.correction_lines(case) if case.correction is not None else []
-    return Shown(
+    return ShownProposal(
         await resolve.find_code(connection, proposal), terms, [f"{name + ':':<20} {value}" for name, value in corrected]
     )
 
 
-async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -> ShownProposal:
     exception, resolution = (
         await exceptions.get(connection, proposal.subject),
         resolutions.proposed_resolution(proposal),
@@ -131,10 +131,10 @@ async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -
     # What the proposer says stands beside what the line says, never in its place.
     said = {f"proposed {name}" if name in terms else name: value for name, value in resolution.terms.items()}
     terms |= {"action": resolution.action, **said}
-    return Shown(code, terms, [] if changes is None else effects.in_words(changes).splitlines())
+    return ShownProposal(code, terms, [] if changes is None else effects.in_words(changes).splitlines())
 
 
-async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -> Shown:
+async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -> ShownProposal:
     proposed = statement_proposals.of(proposal)
     file = await statements.get(connection, proposed.file_id)
     assert file is not None
@@ -156,10 +156,10 @@ async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -
         changes = effects.in_words(effects.rows_of(undone, {})).splitlines()
         if proposed.booking_id is None:
             changes += [sentence.format(count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
-    return Shown(withdraw_statement.code_of(proposal, effect), terms, changes)
+    return ShownProposal(withdraw_statement.code_of(proposal, effect), terms, changes)
 
 
-async def _import(connection: Conn, proposal: Proposal) -> Shown:
+async def _import(connection: Conn, proposal: Proposal) -> ShownProposal:
     held = await import_approval.find_held(connection, proposal)
     file = await statements.get(connection, proposal.subject)
     layout = "" if file is None else file.profile
@@ -179,35 +179,35 @@ async def _import(connection: Conn, proposal: Proposal) -> Shown:
         for each in held.lines
     ]
     told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in held.sums]
-    return Shown(import_approval.code_of(held), terms, told)
+    return ShownProposal(import_approval.code_of(held), terms, told)
 
 
-def _by_word(line: Waiting) -> str:
+def _by_word(line: WaitingLine) -> str:
     return f", which counts because of its status “{line.word}”" if line.word else ""
 
 
-def _by_name(line: Waiting) -> str:
+def _by_name(line: WaitingLine) -> str:
     return f", of a line that {', '.join(line.named_by)} called the payment's" if line.named_by else ""
 
 
-def _way(line: Waiting) -> str:
+def _way(line: WaitingLine) -> str:
     return f"{money.display(line.payment_amount)} {'came in' if line.amount > 0 else 'went out'}"
 
 
-def _ways(lines: LineSum) -> str:
+def _ways(lines: ChargeSum) -> str:
     """Which way it went: a sweep of the same amount may be either."""
     ways = [(lines.money_in, "came in"), (lines.money_out, "went out")]
     return ", ".join(f"{money.display(amount)} {way}" for amount, way in ways if amount)
 
 
-def _close(proposal: Proposal) -> Shown:
+def _close(proposal: Proposal) -> ShownProposal:
     proposed = proposed_close(proposal)
     day: date = proposed.day
     terms = {"day": str(day), "without": ", ".join(proposed.without), "hash": proposed.hash}
-    return Shown(decide.code_of(proposal), terms, proposed.differences or [_NO_DIFFERENCES.format(day=day)])
+    return ShownProposal(decide.code_of(proposal), terms, proposed.differences or [_NO_DIFFERENCES.format(day=day)])
 
 
-async def _release(connection: Conn, proposal: Proposal) -> Shown:
+async def _release(connection: Conn, proposal: Proposal) -> ShownProposal:
     found, of = await status.find(connection), proposal.terms_as(ReleaseTerms)
     terms: dict[str, Any] = {"release": "the installation", "fenced because": found.installation.fence_reason}
     rows = [each for each in found.open if each.attention]
@@ -216,4 +216,4 @@ async def _release(connection: Conn, proposal: Proposal) -> Shown:
         terms = {"release": f"{of.channel} {of.type}", "payments": payments, "amount": money.display(amount)}
         rows = []
     told = [f"  {each.channel} {each.type}: {each.payments:,} {each.attention}" for each in rows]
-    return Shown(release.code_of(proposal, found), terms, told)
+    return ShownProposal(release.code_of(proposal, found), terms, told)

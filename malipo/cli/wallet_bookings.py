@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from malipo import money
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotProposed, ProposedBooking, Requested
+from malipo.approvals.booking_approval import BookingResult, NotProposed, ProposedBooking
 from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone, require_here
@@ -97,7 +97,7 @@ def _settle(arguments: argparse.Namespace, settings: Settings) -> int:
 def _request(arguments: argparse.Namespace, settings: Settings, kind: BookingKind) -> int:
     amount, reference = amount_of(arguments.amount), reference_of(arguments.reference)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Requested, Wallet]:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[BookingResult, Wallet]:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
         requested = await booking_approval.request(
             tx,
@@ -122,7 +122,7 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: BookingKin
     return tell(arguments, shown, f"{sentence_of(requested, amount, reference)} {_holds(wallet)}")
 
 
-def sentence_of(requested: Requested, amount: int, reference: str) -> str:
+def sentence_of(requested: BookingResult, amount: int, reference: str) -> str:
     if requested.proposal is None:
         return (
             f"Booked {money.display(amount)}."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 _FAN_BITS = 5
 TOP = 3  # the highest level; the lowest, 0, holds the leaves
-_FAR = 2**50  # larger than every number: the end of a range that is open
+_FAR = 2**50  # larger than every number: the end of an open range
 
 
 @dataclass(frozen=True, slots=True, order=True)

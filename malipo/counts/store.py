@@ -1,4 +1,4 @@
-"""The SQL of the rollups. Adding to a rollup locks its position: up to which number everything is counted."""
+"""The SQL of the rollups. Adding to a rollup locks its position: the number up to which everything is counted."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -24,7 +24,7 @@ BucketCounts = Mapping[tuple[str, Bucket], Sequence[int]]
 async def find(
     connection: Conn, merchant_id: str, rollup: Rollup, rows: Sequence[Row], categories: Collection[int]
 ) -> dict[Bucket, int]:
-    """How many are in each of these buckets, of these categories. Empty ones are left out."""
+    """The counts of these buckets, of these categories. Empty buckets are left out."""
     found = await connection.fetch(
         """
         SELECT level, bucket, count FROM (
@@ -94,7 +94,7 @@ async def add(tx: Tx, rollup: Rollup, counted: BucketCounts) -> None:
 
 
 async def find_position(connection: Conn, merchant_id: str, rollup: Rollup) -> int:
-    """Up to which number a merchant's things are counted."""
+    """The number up to which a merchant's things are counted."""
     position = await connection.fetchval(
         "SELECT position FROM rollup_positions WHERE merchant_id = $1 AND rollup = $2", merchant_id, rollup
     )

@@ -14,7 +14,7 @@ from malipo.dashboard.form_errors import of_refusal
 from malipo.dashboard.language import Translator
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead
 
 _TITLES = {
@@ -79,7 +79,7 @@ def _meaning(words: Translator, error: Exception) -> tuple[HTTPStatus, str]:
             return HTTPStatus.TOO_MANY_REQUESTS, of_refusal(words, error)
         case Refusal():
             return HTTPStatus.BAD_REQUEST, of_refusal(words, error)
-        case Closed() | QueryTimeout():
+        case IntakeClosed() | QueryTimeout():
             return HTTPStatus.SERVICE_UNAVAILABLE, words(SPOKEN[error.code])
         case Unavailable() | ConnectionLost() | Contention():
             return HTTPStatus.SERVICE_UNAVAILABLE, words(_NOT_NOW)

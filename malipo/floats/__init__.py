@@ -1,1 +1,1 @@
-"""Floats: what lies at each network, by the ledger and as it was seen there, and how far it covers payouts."""
+"""Floats: the balance at each network, by the ledger and as last read there, and whether it covers payouts."""

@@ -1,4 +1,4 @@
-"""Notes what networks were seen to hold: as a statement closes, or as an operator read it."""
+"""Stores balances at networks: the closing balance of a statement, or one that an operator has read."""
 
 from datetime import datetime
 
@@ -20,14 +20,14 @@ async def note_closing(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """What an imported statement closes with. One that does not say it, or when, is no reading."""
+    """Store the closing balance of an imported statement, if the statement has one with a time."""
     if closing is None or ends_at is None:
         return
-    # A statement of a day that is not over says that it ends when the day does.
+    # The statement of a day that is not over gives the end of that day as its end.
     await store.insert(tx, [FloatReading(channel, account, closing, Source.STATEMENT, min(ends_at, now), actor.name)])
 
 
 async def note_seen(tx: Tx, channel: Channel, account: str, amount: int, *, actor: Actor, now: datetime) -> None:
-    """What an operator has seen on the network's own pages."""
+    """Store the balance that an operator has read on the network's own pages."""
     await store.insert(tx, [FloatReading(channel, account, amount, Source.OPERATOR, now, actor.name)])
     await audit_log.append(tx, actor, "float.read", now=now, channel=channel, account=account, amount=amount)

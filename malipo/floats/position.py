@@ -1,7 +1,7 @@
-"""The float of a channel: by the ledger, as it was last seen at the network, and how far it covers payouts. Pure.
+"""The float of a channel: by the ledger, as last read at the network, and whether it covers payouts. Pure.
 
-A reading warns people. Nothing is ever spent on one: a payout is paid from the merchant's wallet, and refused by the
-network if our account there cannot pay it.
+Readings are only for warnings. They never decide a payout: it is paid from the merchant's wallet, and the network
+refuses it if our account there is too low.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from malipo.networks.connector import Channel
 
-# After so long a network may hold anything. An old reading is believed only if it says less than the ledger.
+# After this time a reading is old. An old reading counts only if it is lower than the ledger's balance.
 _OLD = timedelta(hours=24)
 
 
 class Source(StrEnum):
-    """Who says it."""
+    """Where a reading comes from."""
 
-    NETWORK = "network"  # asked by a worker
-    STATEMENT = "statement"  # the closing balance of one that was imported
-    OPERATOR = "operator"  # as an operator saw it on the network's pages
+    NETWORK = "network"  # a worker asked the network
+    STATEMENT = "statement"  # the closing balance of an imported statement
+    OPERATOR = "operator"  # an operator read it on the network's pages
 
 
 class FloatReading(NamedTuple):
@@ -39,11 +39,11 @@ class Position(NamedTuple):
     readings: Sequence[FloatReading]  # the latest of each account
     in_flight: int  # in payouts that have not ended and are paid from there
     asked: frozenset[str] = frozenset()  # the accounts that the network's own call reads
-    unread: frozenset[str] = frozenset()  # accounts that have money of the bank's, and no reading
+    unread: frozenset[str] = frozenset()  # accounts that have received money from the bank, and have no reading
 
     @property
     def reading(self) -> int | None:
-        """What was last seen there, in all accounts."""
+        """The last read balance of all accounts together."""
         return sum(each.amount for each in self.readings) if self.readings else None
 
     @property
@@ -53,17 +53,19 @@ class Position(NamedTuple):
 
     @property
     def difference(self) -> int | None:
-        """What was seen less what should be there; None where an account is shared, or was never looked at."""
+        """The reading less the ledger's balance; None if an account is shared or was never read."""
         if self.reading is None or self.unread or any(each.is_shared for each in self.readings):
             return None
         return self.reading - self.ledger
 
     def cover(self, now: datetime) -> int:
-        """What is left after all payouts in flight; below 0 if it does not cover them.
+        """The balance after all payouts in flight; negative if it does not cover them.
 
-        A payout that was just paid counts twice until it is completed here: rather too little than too much.
+        A payout that the network has just paid counts twice until it is completed here: the cover is rather too low
+        than too high.
         """
-        # Payouts are paid from the account that is asked for, where one is; money in others does not cover them.
+        # Payouts are paid from the account whose balance the network's call returns, if it has one; money in other
+        # accounts does not cover them.
         paying = [each for each in self.readings if not self.asked or each.account in self.asked]
         held = sum(each.amount for each in paying) if paying else self.ledger
         if any(now - each.read_at > _OLD for each in paying):

@@ -1,4 +1,4 @@
-"""The SQL of floats. Readings are appended, and old ones that workers made are pruned."""
+"""The SQL of floats. Readings are appended; old readings by workers are pruned."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -41,10 +41,10 @@ async def find_latest(connection: Conn) -> list[FloatReading]:
 
 
 async def find_ledger_floats(connection: Conn) -> dict[str, int]:
-    """What lies at each network: collected less paid out, with corrections and what the house moved.
+    """The ledger's balance at each network: collected less paid out, with corrections and house bookings.
 
-    From the daily totals, which are short beside the moves, and which the ledger check compares with the payments. What
-    no worker has added to them yet is counted beside them.
+    It is computed from the daily totals, which are few compared with the moves, and which the ledger check compares
+    with the payments. Payments that are not in the totals yet are added.
     """
     rows = await connection.fetch(
         """
@@ -79,7 +79,7 @@ async def find_in_flight(connection: Conn) -> dict[str, int]:
 
 
 async def find_positions(connection: Conn, *, ledger: dict[str, int] | None = None) -> list[Position]:
-    """Of every channel. The ledger's floats are sums of many rows: whoever looks often hands in what they were."""
+    """Of every channel. The ledger's floats are sums of many rows: a caller that runs often passes the last sums in."""
     floats = await find_ledger_floats(connection) if ledger is None else ledger
     readings, in_flight = await find_latest(connection), await find_in_flight(connection)
     accounts = await _find_accounts(connection)
@@ -117,7 +117,7 @@ async def is_read_since(connection: Conn, channel: str, account: str, since: dat
 
 
 async def prune(tx: Tx, *, before: datetime, most: int) -> int:
-    """Delete what workers have read before then; the latest of each account stays. How many there were."""
+    """Delete workers' readings before this time, except the latest of each account. Returns how many."""
     done = await tx.execute(
         """
         DELETE FROM float_readings WHERE id IN (

@@ -1,4 +1,4 @@
-"""The languages that there are, and which of them a request prefers (its header Accept-Language). Pure."""
+"""The supported languages, and which of them a request prefers (header Accept-Language). Pure."""
 
 import re
 from enum import StrEnum
@@ -12,7 +12,8 @@ class Language(StrEnum):
 
 
 def preferred(accepted: str) -> Language:
-    """The one with the largest weight, of equal ones the first; English, if none of ours is named."""
+    """The language with the largest weight, the first of equal ones; English if the header names none that we
+    support."""
     best, most = Language.ENGLISH, 0.0
     for part in accepted.split(","):
         tag, *parameters = (each.strip().lower() for each in part.split(";"))

@@ -12,9 +12,9 @@ from malipo import log
 from malipo.clock import Clock
 from malipo.settings.parsers import Address, Network
 
-# Only proxies send these.
+# Only proxies send these headers.
 _OF_PROXIES = frozenset(("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"))
-# For what came over TLS: a browser that has seen it never tries plain HTTP again.
+# Sent over TLS: a browser that has received this header never tries plain HTTP again.
 HSTS = ("strict-transport-security", "max-age=31536000")
 _SAID_EVERY = timedelta(hours=1)
 
@@ -39,8 +39,8 @@ def address_of(request: Request, trusted: Sequence[Network]) -> Address:
 
 
 class UntrustedProxies:
-    """Notices a proxy that forwards requests and is not trusted: then all its clients are one address, and share one
-    limit of log-in attempts. Said in the log, and again every hour, and by `/readyz` for an hour."""
+    """Detects a proxy that forwards requests and is not trusted: all its clients appear under one address, and share
+    one limit of log-in attempts. The log reports it, and again every hour; `/readyz` reports it for an hour."""
 
     def __init__(self, trusted: Sequence[Network], clock: Clock) -> None:
         self._trusted = trusted
@@ -65,7 +65,7 @@ class UntrustedProxies:
 
 
 def is_secure(request: Request, trusted: Sequence[Network]) -> bool:
-    """Whether it has come over TLS, to us or to a proxy of ours."""
+    """Whether the request came over TLS, to us or to a trusted proxy."""
     return came_over_tls(request.scope, trusted)
 
 
@@ -78,9 +78,10 @@ def came_over_tls(scope: Scope, trusted: Sequence[Network]) -> bool:
 
 
 def is_of_this_machine(request: Request, trusted: Sequence[Network]) -> bool:
-    """Whether a program on this machine has sent it, for itself.
+    """Whether a program on this machine sent the request.
 
-    Behind a proxy on this machine every client looks local: what a proxy has passed on, or may have, does not count.
+    Behind a proxy on this machine every client looks local, so a request that a proxy has forwarded, or may have, does
+    not count.
     """
     peer = _peer_of(request)
     is_passed_on = any(name in _OF_PROXIES or name.startswith("x-forwarded-") for name in request.headers)

@@ -1,4 +1,4 @@
-"""Long work for a client ends when it hangs up."""
+"""Cancels long work for a client that disconnects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,12 +10,12 @@ Done = TypeVar("Done")
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Done]) -> Done:
-    """Wait for this. If the client hangs up before, it is cancelled, and nobody can be answered: ClientDisconnect."""
+    """Wait for the work. If the client disconnects first, the work is cancelled and ClientDisconnect is raised."""
     working, hang_up = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
     try:
         await asyncio.wait((working, hang_up), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            hang_up.result()  # Its body may be too slow: then that is the answer.
+            hang_up.result()  # Raises if the body was too slow.
             raise ClientDisconnect
         return working.result()
     finally:

@@ -1,6 +1,6 @@
 """HTTP methods of a path: HEAD is answered as GET, and a wrong method (OPTIONS too) with 405 and the right ones.
 
-There is no CORS: browsers use the dashboard, which is on the same origin, and the API is for servers.
+There is no CORS: browsers use the dashboard, which has the same origin, and servers use the API.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ SomeRoute = TypeVar("SomeRoute", bound=HasMethod)
 
 
 def by_path(routes: Iterable[SomeRoute]) -> dict[str, dict[str, SomeRoute]]:
-    """One entry for each path, so that a wrong method is told all the right ones."""
+    """One entry for each path, so that the answer to a wrong method can list all the allowed ones."""
     found: dict[str, dict[str, SomeRoute]] = defaultdict(dict)
     for route in routes:
         found[route.path][route.method] = route
@@ -27,5 +27,5 @@ def by_path(routes: Iterable[SomeRoute]) -> dict[str, dict[str, SomeRoute]]:
 
 
 def route_for(method: str, methods: Mapping[str, SomeRoute]) -> SomeRoute:
-    """Where a path takes GET it takes HEAD too; the server leaves the body out."""
+    """A path that allows GET allows HEAD too; the server leaves the body out."""
     return methods["GET" if method == "HEAD" else method]

@@ -1,7 +1,7 @@
-"""Request ids: every request has one. It is in the response's X-Request-Id and in each line that is logged for it.
+"""Request ids: every request has one. The response's X-Request-Id and each log line of the request contain it.
 
-Whoever sends an X-Request-Id of their own finds the request under that. And the id of the transaction that a request is
-about, so that its lines in the log are found by it; and its trace.
+A client may choose the id by sending X-Request-Id. Also the id of the request's transaction, so that its log lines and
+its trace are found by that id.
 """
 
 import re
@@ -11,13 +11,14 @@ from starlette.types import Scope
 
 from malipo import ids, log, tracing
 
-# In a request's scope: those of these headers that were sent. Most requests have none.
+# A key of the request's scope: which of these headers were sent. Most requests have none.
 SENT_IDS = "malipo.sent_ids"
 REQUEST_ID = b"x-request-id"
 TRACEPARENT = b"traceparent"
 
 _PREFIX = "req_"
-# Ours begin with req_. Nobody may choose one of those: their lines would be found under another's id.
+# Generated ids begin with req_. A client may not choose one of these: its lines would be found under another request's
+# id.
 _CHOSEN = re.compile(rb"(?!req_)[A-Za-z0-9._-]{1,64}")
 
 
@@ -47,13 +48,14 @@ def _chosen_in(sent: dict[bytes, bytes]) -> str | None:
 
 
 def enter_payment(id_: str) -> None:
-    """This request is about to create this payment: its span is the first of the payment's trace."""
+    """The request will create this payment, so that its span begins the payment's trace."""
     if tracing.active is not None:
         tracing.active.enter_payment(id_)
 
 
 def note_transaction(id_: str, *, is_new: bool = False) -> None:
-    """This request is about this transaction, which exists: no id that a client only wrote is logged as one."""
+    """The request concerns this transaction. Call it only for a transaction that exists, so that no invented id is
+    logged as one."""
     log.add(transaction=id_)
     if tracing.active is not None:
         tracing.active.note_transaction(id_, is_new=is_new)

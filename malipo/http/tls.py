@@ -1,4 +1,4 @@
-"""How we speak TLS to others: receivers of webhooks, and networks."""
+"""TLS for outgoing connections: to receivers of webhooks and to networks."""
 
 from functools import cache
 from ssl import SSLContext, TLSVersion, create_default_context
@@ -6,7 +6,8 @@ from ssl import SSLContext, TLSVersion, create_default_context
 
 @cache
 def client_context() -> SSLContext:
-    """The machine's authorities, and nothing older than TLS 1.2, whatever the machine itself would still speak."""
+    """Trusts the machine's certificate authorities. Requires TLS 1.2, even if the machine's own configuration allows
+    less."""
     context = create_default_context()
     context.minimum_version = TLSVersion.TLSv1_2
     context.set_alpn_protocols(("http/1.1",))

@@ -20,8 +20,8 @@ from malipo.http.client_address import address_of
 class WebApplication:
     """Pages for merchants at /dashboard and for operators at /operator, the API everywhere else.
 
-    Where the pages for operators may not be seen, the API answers: as for every path that it does not know. Pages may
-    be open for minutes. They get a share of the connections, so that there is always room for the API.
+    Where the operators' pages are switched off, the API answers as for any unknown path. Pages may keep a connection
+    open for minutes, so they get only a share of the connections, and the API always has room.
     """
 
     def __init__(self, service: Service, *, most_pages: int) -> None:

@@ -20,7 +20,7 @@ class Server(uvicorn.Server):
         self._on_ready = on_ready
 
     def stop(self) -> None:
-        # Long polls are answered first, or the stop would wait for them.
+        # Long polls are answered first; otherwise the shutdown would wait for them.
         self._long_polls.release()
         self.should_exit = True
 
@@ -30,7 +30,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """We handle the signals: uvicorn would raise them again at the end, and the process would be killed by them."""
+        """We handle the signals ourselves: uvicorn would raise them again at the end and so kill the process."""
         yield
 
     async def startup(self, sockets: Any = None) -> None:

@@ -1,7 +1,8 @@
-"""The listening sockets: bound here, or handed over by whoever keeps them open while this process is replaced.
+"""The listening sockets: bound here, or handed over by the parent process or systemd, which keep them open while this
+process is replaced.
 
 systemd hands over the sockets of a `.socket` unit as LISTEN_FDS says: the files from 3 on, for the process LISTEN_PID.
-Which of them is which is told by its port, so a unit and the settings cannot mean different things.
+Each socket is identified by its port, so that a unit and the settings cannot contradict each other.
 """
 
 import os
@@ -16,11 +17,11 @@ _FIRST_HANDED_OVER = 3
 
 
 class CannotListen(Impossible):
-    """Somebody else has the address, or it is not ours."""
+    """Another process uses the address, or this machine does not have it."""
 
 
 def listeners(settings: Settings, handed_over: Sequence[socket.socket] = ()) -> list[socket.socket]:
-    """One socket for each port of the settings: the one that was handed over, or else a new one."""
+    """One socket for each port of the settings: the one that was handed over, or a new one."""
     wanted = {"MALIPO_PORT": settings.port, "MALIPO_OPERATOR_PORT": settings.operator_port}
     by_port = {each.getsockname()[1]: each for each in handed_over}
     if unwanted := by_port.keys() - wanted.values():
@@ -48,7 +49,7 @@ def listen(host: str, port: int, *, setting: str = "MALIPO_PORT", host_setting: 
 
 
 def of_supervisor(environment: MutableMapping[str, str]) -> list[socket.socket]:
-    """The sockets of a systemd socket unit. The variables are taken away: they are not meant for children."""
+    """The sockets of a systemd socket unit. The variables are removed: they are not meant for child processes."""
     told = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if told["LISTEN_PID"] != str(os.getpid()):
         return []
@@ -59,6 +60,6 @@ def of_files(numbers: Iterable[int]) -> list[socket.socket]:
     """Sockets that were open when this process began."""
     taken = []
     for number in numbers:
-        os.set_inheritable(number, False)  # Only an API process gets it on.
+        os.set_inheritable(number, False)  # Only an API process inherits it.
         taken.append(socket.socket(fileno=number))
     return taken

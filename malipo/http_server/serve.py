@@ -29,9 +29,9 @@ async def serve(
     on_ready: Callable[[], None] = lambda: None,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until SIGTERM, SIGINT or `stop`; then finish what is under way.
+    """Serve until SIGTERM, SIGINT or `stop`; then finish the requests under way.
 
-    What is new is refused then, or waits for the next process if somebody else has these sockets too.
+    New connections are refused then, or wait for the next process if another one holds these sockets too.
     """
     sockets = listeners(settings, handed_over)
     most = most_connections(files=raise_file_limit(), database_pool=settings.database_pool)
@@ -83,7 +83,7 @@ async def serve(
 
 
 def _standby_database(settings: Settings) -> Database | None:
-    """Few wait for a standby that is away, and not for long: the primary is there."""
+    """Few requests wait for a standby that is away, and not for long: they can use the primary."""
     if settings.database_read_url is None:
         return None
     return Database(

@@ -51,15 +51,16 @@ class WorkerApplication:
         raise HTTPException(HTTPStatus.NOT_FOUND)
 
     def _health(self) -> Response:
-        """The process runs and its loops turn. While the database is away they turn too: a restart would not help."""
+        """Whether the process runs and no loop is stuck. Loops run even while the database is away: a restart would not
+        help."""
         if stuck := self._loops.stuck:
             reason = f"These loops do not turn: {', '.join(stuck)}."
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "loop_stuck", reason)
         return responses.success({"status": "alive", "version": __version__, "build": build_id()})
 
     async def _readiness(self) -> Response:
-        """Its loops do their work: they write the mark into the state folder, and the database takes writes. A restart
-        does not help if not: somebody has to change something."""
+        """Whether the loops can do their work: the state folder and the database are writable. If not, a restart does
+        not help: somebody has to change something."""
         if blocked := self._loops.blocked:
             return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", " ".join(blocked))
         readiness = await self._readiness_check.look(_nothing_is_missing)
@@ -70,7 +71,7 @@ class WorkerApplication:
 
 
 async def _nothing_is_missing() -> None:
-    """A hold and a fence are no fault of the worker: it sends nothing, as it should."""
+    """A hold or a fence is no fault of the worker: it sends nothing, as intended."""
 
 
 class _Server(uvicorn.Server):
@@ -84,7 +85,7 @@ class _Server(uvicorn.Server):
 async def exposed(
     settings: Settings, metrics: Metrics, readiness: ReadinessCheck, loops: LoopHealth
 ) -> AsyncIterator[None]:
-    """For as long as the worker works."""
+    """Serve the port while the worker runs."""
     if settings.worker_metrics_port is None:
         yield
         return

@@ -1,7 +1,7 @@
-"""The collector: looks at the database every few seconds, and sets the gauges. A scrape reads only what was last seen.
+"""The collector: queries the database every few seconds, and sets the gauges. A scrape reads only the last values, so
+scrapes cost the database nothing.
 
-So scrapes cost the database nothing, however many there are. If the database does not answer, the gauges stay as they
-were, and the time of the last look shows how old they are.
+If the database does not answer, the gauges stay as they were, and the time of the last look shows how old they are.
 """
 
 import asyncio
@@ -50,13 +50,13 @@ class Collector:
         self._unconnected = find_unconnected(settings)
         for route in product(Channel, Type):
             gauges.set("channel_connected", route not in self._unconnected, *route)
-        for look in ("often", "rarely"):  # Not yet, which is as old as can be.
+        for look in ("often", "rarely"):  # No query has succeeded yet: infinitely old.
             gauges.set("money_seen_timestamp_seconds", 0, look)
         for channel, low in settings.float_low:
             gauges.set("float_low_shillings", low, channel)
 
     async def watch(self) -> None:
-        """Until cancelled. The first time at once."""
+        """Run until cancelled, the first time at once."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watch_disks())
             while True:
@@ -69,13 +69,13 @@ class Collector:
             await asyncio.sleep(OFTEN_SECONDS)
 
     async def look_at_disks(self) -> None:
-        """In a thread: a disk that hangs holds up no look at the database."""
+        """In a thread, so that a disk that hangs does not delay the queries of the database."""
         for disk, space in (await asyncio.to_thread(find_space, self._settings)).items():
             self._gauges.set("disk_free_bytes", space.free, disk)
             self._gauges.set("disk_size_bytes", space.size, disk)
 
     async def look(self) -> None:
-        """While the database is away, everything stays as it was last seen."""
+        """Query once. While the database is away, the gauges keep their last values."""
         self._gauges.set("database_writable", await self._takes_writes())
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
@@ -86,13 +86,14 @@ class Collector:
             self._gauges.set("database_up", 0)
             log.debug("monitoring.not_seen", reason=str(error))
         except Exception as error:
-            if not isinstance(await self._schema.explain(error), BeingUpgraded):  # which the schema's monitor logs
+            if not isinstance(await self._schema.explain(error), BeingUpgraded):  # the schema's monitor logs it
                 log.error("monitoring.look_broke", error)
         else:
             self._gauges.set("database_up", 1)
 
     async def _takes_writes(self) -> bool:
-        """No if it is away, read-only or full; what it is, the log says, and `/readyz`."""
+        """Whether the database accepts writes: not if it is away, read-only or full. The log and `/readyz` say
+        which."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._writes.require()
@@ -126,7 +127,7 @@ class Collector:
         self._seen("often")
 
     async def _look_rarely(self) -> None:
-        """Sums that grow with the installation. They change slowly, so they may be some minutes old."""
+        """Queries whose cost grows with the installation. The values change slowly, so they may be some minutes old."""
         now = asyncio.get_running_loop().time()
         if self._rarely_at is not None and now < self._rarely_at:
             return
@@ -140,7 +141,7 @@ class Collector:
         self._seen("rarely")
 
     async def _look_at_floats(self) -> None:
-        """Often, because payouts in flight change quickly; with the ledger's floats as they were last added up."""
+        """Runs often, because payouts in flight change quickly; uses the last computed sums of the ledger's floats."""
         async with self._database.snapshot() as connection:
             await store.prepare(connection)
             positions = await float_store.find_positions(connection, ledger=self._ledger_floats)
@@ -166,12 +167,13 @@ class Collector:
 
 
 class Space(NamedTuple):
-    free: int  # for whoever is not root
+    free: int  # for users other than root
     size: int
 
 
 def find_space(settings: Settings) -> dict[str, Space]:
-    """Of the folders that there are. A process without them, such as an API without embedded PostgreSQL, has none."""
+    """The space of each folder that exists. A process without folders, such as an API without embedded PostgreSQL, has
+    none."""
     folders: dict[str, Path | None] = {"data": settings.data_dir, "state": state_folder(settings)}
     return {disk: space for disk, folder in folders.items() if folder is not None and (space := _space_of(folder))}
 

@@ -1,4 +1,5 @@
-"""The SQL of the gauges. What is read often are queues, which are short; what can be long is counted up to a bound."""
+"""The SQL of the gauges. The frequent queries read queues, which are short; anything that can be long is counted up to
+a bound."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +7,7 @@ from typing import NamedTuple
 from malipo.db import Conn
 from malipo.ledger.store import checks
 
-# Beyond it is "too many" however many there are.
+# Above this bound the exact number does not matter.
 _MOST = 100_000
 _ALIVE_SECONDS = 30
 
@@ -14,7 +15,7 @@ Labels = tuple[str, ...]
 
 
 class Queue(NamedTuple):
-    """What waits of a channel and type."""
+    """The waiting payments of a channel and type."""
 
     channel: str
     type: str
@@ -35,7 +36,7 @@ def _age(earliest: str) -> str:
 
 
 async def prepare(connection: Conn) -> None:
-    """A look is short, or is given up: nothing waits for it."""
+    """Sets a short timeout: the queries are given up rather than delay others."""
     await connection.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '5s'")
 
 
@@ -55,7 +56,7 @@ async def find_queues(connection: Conn) -> list[Queue]:
 async def find_unsettled(
     connection: Conn, *, unsettled_seconds: float, unconnected_payouts: Sequence[str] = ()
 ) -> list[UnsettledPayments]:
-    """As `malipo payments unsettled` lists them, each once."""
+    """The payments that `malipo payments unsettled` lists, each once."""
     rows = await connection.fetch(
         f"""
         WITH late AS MATERIALIZED (
@@ -134,7 +135,7 @@ async def find_counting_backlog(connection: Conn) -> dict[Labels, float]:
 
 
 async def find_ledger_check(connection: Conn) -> dict[str, float]:
-    """The last one that has ended, the last clean one, and what the one that runs has found so far."""
+    """The last check that has ended, the last clean one, and the findings so far of the one that is running."""
     row = await connection.fetchrow(
         f"""
         SELECT coalesce((SELECT date_part('epoch', finished_at) FROM ledger_checks
@@ -174,7 +175,7 @@ async def find_archiving(connection: Conn) -> dict[str, float]:
 
 
 async def find_sums(connection: Conn) -> dict[str, float]:
-    """Suspense, debts, and what was given up. Few payments are ever corrected, and the house books little."""
+    """Suspense, debts, and losses. Few payments are ever corrected, and house bookings are few."""
     row = await connection.fetchrow(
         f"""
         SELECT (SELECT coalesce(sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END), 0)

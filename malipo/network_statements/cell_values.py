@@ -73,16 +73,16 @@ class CellProblem(Code):
     YEAR = "cell_year"
 
 
-class Unreadable(ValueError):  # noqa: N818
+class CellUnreadable(ValueError):  # noqa: N818
     """Why a cell or a line cannot be read."""
 
     def __init__(self, code: Code, /, **values: object) -> None:
         super().__init__(code)
         self.problem = Problem(code, **values)
 
-    def of(self, column: Code) -> "Unreadable":
+    def of(self, column: Code) -> "CellUnreadable":
         """The same, of a column with this name."""
-        return Unreadable(self.problem.code, column=Problem(column), **self.problem.values)
+        return CellUnreadable(self.problem.code, column=Problem(column), **self.problem.values)
 
 
 def text_of(cell: Cell) -> str:
@@ -108,13 +108,13 @@ def cents_of(cell: Cell, decimal_mark: str = ".") -> int | None:
     if cell is None:
         return None
     if isinstance(cell, datetime):
-        raise Unreadable(CellProblem.DATE)
+        raise CellUnreadable(CellProblem.DATE)
     if abs(cell) >= 10**_MOST_DIGITS:
-        raise Unreadable(CellProblem.TOO_MUCH, cell=str(cell))
+        raise CellUnreadable(CellProblem.TOO_MUCH, cell=str(cell))
     cents = round(cell * 100)
     # A spreadsheet program computes in binary fractions: 59.4 may be 59.400000000000006.
     if abs(cell * 100 - cents) > 1e-4:
-        raise Unreadable(CellProblem.PARTS_OF_A_CENT, cell=str(cell))
+        raise CellUnreadable(CellProblem.PARTS_OF_A_CENT, cell=str(cell))
     return cents
 
 
@@ -126,18 +126,18 @@ def _cents_of_text(cell: str, decimal_mark: str) -> int | None:
     match = _NUMBERS[decimal_mark].fullmatch(text[1:-1].strip() if is_negative else text)
     if match is None:
         if _has_other_mark(text, decimal_mark):
-            raise Unreadable(CellProblem.OTHER_MARK, cell=_quoted(text), mark=decimal_mark)
-        raise Unreadable(CellProblem.NO_AMOUNT, cell=_quoted(text))
+            raise CellUnreadable(CellProblem.OTHER_MARK, cell=_quoted(text), mark=decimal_mark)
+        raise CellUnreadable(CellProblem.NO_AMOUNT, cell=_quoted(text))
     before, after, whole, fraction = match.groups()
     if before and after:
-        raise Unreadable(CellProblem.NO_AMOUNT, cell=_quoted(text))
+        raise CellUnreadable(CellProblem.NO_AMOUNT, cell=_quoted(text))
     if fraction is not None and _AMBIGUOUS[decimal_mark].fullmatch(f"{whole}{decimal_mark}{fraction}"):
-        raise Unreadable(CellProblem.AMBIGUOUS, cell=_quoted(text))
+        raise CellUnreadable(CellProblem.AMBIGUOUS, cell=_quoted(text))
     if fraction is not None and fraction[2:].strip("0"):
-        raise Unreadable(CellProblem.PARTS_OF_A_CENT, cell=_quoted(text))
+        raise CellUnreadable(CellProblem.PARTS_OF_A_CENT, cell=_quoted(text))
     digits = re.sub(r"\D", "", whole).lstrip("0")
     if len(digits) > _MOST_DIGITS:
-        raise Unreadable(CellProblem.TOO_MUCH, cell=_quoted(text))
+        raise CellUnreadable(CellProblem.TOO_MUCH, cell=_quoted(text))
     cents = int(digits or 0) * 100 + int(f"{fraction or ''}00"[:2])
     return -cents if is_negative or "-" in (before, after) else cents
 
@@ -174,7 +174,7 @@ def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
         if (local := _of_serial(text)) is not None:
             return _in_utc(local.replace(tzinfo=there), text)
         example = f"{datetime(2026, 1, 31, 14, 5):{'%Y-%m-%d %H:%M:%S' if formats[0] == 'iso' else formats[0]}}"
-        raise Unreadable(CellProblem.NO_TIME, cell=_quoted(text), example=example)
+        raise CellUnreadable(CellProblem.NO_TIME, cell=_quoted(text), example=example)
 
     return time_of
 
@@ -226,15 +226,15 @@ def _datetime(parts: dict[str, str | None], there: ZoneInfo, text: str) -> datet
             int(parts.get("second") or 0),
             tzinfo=there,
         )
-    except Unreadable:
+    except CellUnreadable:
         raise
     except ValueError:
-        raise Unreadable(CellProblem.NO_SUCH_TIME, cell=_quoted(text)) from None
+        raise CellUnreadable(CellProblem.NO_SUCH_TIME, cell=_quoted(text)) from None
     return _in_utc(local, text)
 
 
 def _in_utc(moment: datetime, text: str) -> datetime:
     """A day after the year 9999 is no time for Python; and a file must not cover all the years to come."""
     if moment.year not in YEARS:
-        raise Unreadable(CellProblem.YEAR, cell=_quoted(text))
+        raise CellUnreadable(CellProblem.YEAR, cell=_quoted(text))
     return moment.astimezone(UTC)

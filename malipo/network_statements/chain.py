@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from malipo import clock, money
 from malipo.errors import Code, Problem
-from malipo.network_statements.heading import Heading
-from malipo.network_statements.statement_line import Line
+from malipo.network_statements.heading import StatementHeading
+from malipo.network_statements.statement_line import StatementLine
 
 
 class ChainProblem(Code):
@@ -67,12 +67,12 @@ class Chain:
     begins: datetime | None = None  # the first and the last time of a line
     ends: datetime | None = None
     _is_balanced: bool = True  # every line so far has a balance
-    _top: Line | None = None
-    _bottom: Line | None = None
+    _top: StatementLine | None = None
+    _bottom: StatementLine | None = None
     _down: _Direction = field(default_factory=_Direction)  # oldest first
     _up: _Direction = field(default_factory=_Direction)  # newest first
 
-    def add(self, line: Line) -> None:
+    def add(self, line: StatementLine) -> None:
         self.lines += 1
         amount = line.amount * 100 + line.cents
         if amount > 0:
@@ -137,7 +137,7 @@ class Chain:
     def first_break(self) -> Break | None:
         return (self._up if self.is_newest_first else self._down).first if self.lines else None
 
-    def problems(self, heading: Heading) -> list[Problem]:
+    def problems(self, heading: StatementHeading) -> list[Problem]:
         """What does not add up. A file with any of these is not matched with anything."""
         found = []
         if self.has_balances and self.first_break is not None:
@@ -163,7 +163,7 @@ class Chain:
                 )
         return found
 
-    def outside_of(self, heading: Heading) -> Problem | None:
+    def outside_of(self, heading: StatementHeading) -> Problem | None:
         """Why a file does not have the time that its heading says, or one end of it; None if all lines are in it."""
         if self.begins is None or self.ends is None:
             return None
@@ -185,7 +185,7 @@ def _moment(at: datetime) -> str:
     return f"{at.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"
 
 
-def _balance(line: Line) -> int:
+def _balance(line: StatementLine) -> int:
     assert line.balance is not None
     return line.balance * 100 + line.balance_cents
 

@@ -4,27 +4,27 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS, Unreadable, cents_of, text_of, times
-from malipo.network_statements.profile import DONE, FAILED, Field, SignRule, folded
+from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS, CellUnreadable, cents_of, text_of, times
+from malipo.network_statements.profile import DONE, FAILED, SignRule, StatementField, folded
 from malipo.table_files.rows import Cell
 
 # Words of headers, the most telling first. A column is taken by the first field that claims it.
-_WORDS: dict[Field, str] = {
-    Field.LINKED: r"linked|original",
-    Field.PAID_IN: r"paid in|money in|credit amount|^credit$|deposit",
-    Field.WITHDRAWN: r"withdrawn|paid out|money out|debit amount|^debit$|withdrawal",
-    Field.BALANCE: r"balance",
-    Field.DIRECTION: r"credit/debit|dr ?/? ?cr|cr ?/? ?dr|direction|entry",
-    Field.STATUS: r"status|result",
-    Field.AT: r"completion|date|time|created|posted",
-    Field.KEY: r"a/c no|account no|order|merchant ref|external|your ref|our ref|^reference",
-    Field.RECEIPT: r"receipt|transaction id|transation id|txn|trans id|^id$|reference",
-    Field.PARTY: r"msisdn|phone|party|payer|payee|customer|sender|receiver",
-    Field.REASON: r"reason|^type$|transaction type|service",
-    Field.DETAILS: r"details|description|narration|remarks",
-    Field.AMOUNT: r"amount|value",
+_WORDS: dict[StatementField, str] = {
+    StatementField.LINKED: r"linked|original",
+    StatementField.PAID_IN: r"paid in|money in|credit amount|^credit$|deposit",
+    StatementField.WITHDRAWN: r"withdrawn|paid out|money out|debit amount|^debit$|withdrawal",
+    StatementField.BALANCE: r"balance",
+    StatementField.DIRECTION: r"credit/debit|dr ?/? ?cr|cr ?/? ?dr|direction|entry",
+    StatementField.STATUS: r"status|result",
+    StatementField.AT: r"completion|date|time|created|posted",
+    StatementField.KEY: r"a/c no|account no|order|merchant ref|external|your ref|our ref|^reference",
+    StatementField.RECEIPT: r"receipt|transaction id|transation id|txn|trans id|^id$|reference",
+    StatementField.PARTY: r"msisdn|phone|party|payer|payee|customer|sender|receiver",
+    StatementField.REASON: r"reason|^type$|transaction type|service",
+    StatementField.DETAILS: r"details|description|narration|remarks",
+    StatementField.AMOUNT: r"amount|value",
 }
-_FIELDS_OF_AMOUNTS = (Field.PAID_IN, Field.WITHDRAWN, Field.AMOUNT, Field.BALANCE)
+_FIELDS_OF_AMOUNTS = (StatementField.PAID_IN, StatementField.WITHDRAWN, StatementField.AMOUNT, StatementField.BALANCE)
 _MONEY_IN = re.compile(r"cr|credit|in|received", re.IGNORECASE)
 _MONEY_OUT = re.compile(r"dr|debit|out|sent|paid", re.IGNORECASE)
 
@@ -32,7 +32,7 @@ _MONEY_OUT = re.compile(r"dr|debit|out|sent|paid", re.IGNORECASE)
 @dataclass(frozen=True)
 class Guess:
     header: list[str]
-    columns: dict[Field, int]
+    columns: dict[StatementField, int]
     sign: SignRule | None  # None: there is no column with an amount
     time_format: str | None
     money_in: tuple[str, ...] = ()
@@ -43,9 +43,9 @@ class Guess:
     carrier: str = ""  # the aggregator whose account it is; none: the network's own
 
     @property
-    def missing(self) -> list[Field]:
+    def missing(self) -> list[StatementField]:
         """What only a person can say."""
-        needed = [Field.RECEIPT, Field.AT, *([Field.AMOUNT] if self.sign is None else [])]
+        needed = [StatementField.RECEIPT, StatementField.AT, *([StatementField.AMOUNT] if self.sign is None else [])]
         return [field for field in needed if field not in self.columns]
 
 
@@ -61,9 +61,9 @@ def guess(rows: Sequence[list[Cell]]) -> Guess | None:
         ((_by_words(header, samples, mark), mark) for mark in DECIMAL_MARKS),
         key=lambda each: sum(field in each[0] for field in _FIELDS_OF_AMOUNTS),
     )
-    at = columns.get(Field.AT)
+    at = columns.get(StatementField.AT)
     time_format = None if at is None else _time_format([_at(row, at) for row in samples])
-    money_in, money_out = _directions(samples, columns.get(Field.DIRECTION))
+    money_in, money_out = _directions(samples, columns.get(StatementField.DIRECTION))
     sign = _sign(columns, bool(money_in or money_out))
     return Guess(
         header,
@@ -73,7 +73,7 @@ def guess(rows: Sequence[list[Cell]]) -> Guess | None:
         money_in,
         money_out,
         decimal_mark,
-        *((DONE, FAILED) if Field.STATUS in columns else ((), ())),
+        *((DONE, FAILED) if StatementField.STATUS in columns else ((), ())),
     )
 
 
@@ -88,9 +88,9 @@ def _header_row(rows: Sequence[list[Cell]]) -> int | None:
     return best if best is not None and known(rows[best]) >= 3 else None
 
 
-def _by_words(header: list[str], samples: list[list[Cell]], decimal_mark: str) -> dict[Field, int]:
+def _by_words(header: list[str], samples: list[list[Cell]], decimal_mark: str) -> dict[StatementField, int]:
     """By its name, and only if what stands in it fits."""
-    columns: dict[Field, int] = {}
+    columns: dict[StatementField, int] = {}
     for field, words in _WORDS.items():
         for number, name in enumerate(header):
             if number in columns.values() or not re.search(words, folded(name)):
@@ -102,10 +102,10 @@ def _by_words(header: list[str], samples: list[list[Cell]], decimal_mark: str) -
     return columns
 
 
-def _fits(field: Field, values: list[Cell], decimal_mark: str) -> bool:
+def _fits(field: StatementField, values: list[Cell], decimal_mark: str) -> bool:
     if field in _FIELDS_OF_AMOUNTS:
         return all(_is_read(lambda cell: cents_of(cell, decimal_mark), value) for value in values)
-    if field is Field.AT:
+    if field is StatementField.AT:
         return bool(values) and _time_format(values) is not None
     return True
 
@@ -118,12 +118,12 @@ def _time_format(values: list[Cell]) -> str | None:
     )
 
 
-def _sign(columns: dict[Field, int], has_directions: bool) -> SignRule | None:
-    if Field.PAID_IN in columns and Field.WITHDRAWN in columns:
+def _sign(columns: dict[StatementField, int], has_directions: bool) -> SignRule | None:
+    if StatementField.PAID_IN in columns and StatementField.WITHDRAWN in columns:
         return SignRule.TWO_COLUMNS
-    if Field.AMOUNT not in columns:
+    if StatementField.AMOUNT not in columns:
         return None
-    return SignRule.DIRECTION if Field.DIRECTION in columns and has_directions else SignRule.SIGNED
+    return SignRule.DIRECTION if StatementField.DIRECTION in columns and has_directions else SignRule.SIGNED
 
 
 def _directions(samples: list[list[Cell]], column: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -142,6 +142,6 @@ def _at(row: list[Cell], column: int) -> Cell:
 def _is_read(read: Callable[[Cell], object], value: Cell) -> bool:
     try:
         read(value)
-    except Unreadable:
+    except CellUnreadable:
         return False
     return True

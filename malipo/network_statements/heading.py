@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 import msgspec
 
 from malipo.errors import Code
-from malipo.network_statements.cell_values import TIME_FORMATS, Unreadable, cents_of, is_day, text_of, times
-from malipo.network_statements.profile import Labels, Profile, folded
+from malipo.network_statements.cell_values import TIME_FORMATS, CellUnreadable, cents_of, is_day, text_of, times
+from malipo.network_statements.profile import HeadingLabels, StatementProfile, folded
 from malipo.table_files.rows import Cell
 
 # As exports and banks name them, whatever the layout is. A layout's own labels come first.
-_COMMON = Labels(
+_COMMON = HeadingLabels(
     opening=(
         *("Opening Balance", "Previous Balance", "Starting Balance", "Balance B/F", "Balance BF", "B/F"),
         *("Balance Brought Forward", "Brought Forward", "Salio la Kuanzia", "Salio Anzia"),
@@ -37,7 +37,7 @@ class HeadingValue(Code):
     ANY = "value_above_header"
 
 
-class Heading(msgspec.Struct, frozen=True, kw_only=True):
+class StatementHeading(msgspec.Struct, frozen=True, kw_only=True):
     """None where the file does not say."""
 
     account: str | None = None
@@ -55,7 +55,7 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
         return last_line if is_in_that_day else self.ends
 
 
-def read_heading(rows: list[list[Cell]], profile: Profile) -> Heading:
+def read_heading(rows: list[list[Cell]], profile: StatementProfile) -> StatementHeading:
     """Labels and values stand anywhere in these rows; a value is in the next cell that is not empty, or in the same."""
     values: dict[str, Cell] = {}
     for row in rows:
@@ -68,7 +68,7 @@ def read_heading(rows: list[list[Cell]], profile: Profile) -> Heading:
     time_of = times((*profile.time_formats, *TIME_FORMATS), profile.zone)
     try:
         begins, ends = _find(values, own.from_), _find(values, own.to)
-        read = Heading(
+        read = StatementHeading(
             account=text_of(_find(values, own.account)) or None,
             opening=cents_of(_find(values, (*own.opening, *_COMMON.opening)), profile.decimal_mark),
             closing=cents_of(_find(values, (*own.closing, *_COMMON.closing)), profile.decimal_mark),
@@ -80,7 +80,7 @@ def read_heading(rows: list[list[Cell]], profile: Profile) -> Heading:
             ends=None if ends is None else time_of(ends),
             ends_on_a_day=is_day(ends),
         )
-    except Unreadable as error:
+    except CellUnreadable as error:
         raise error.of(HeadingValue.ANY) from None
 
 
@@ -114,12 +114,12 @@ def _is_time(cell: Cell, time_of: _Reader) -> bool:
         return False
     try:
         time_of(cell)
-    except Unreadable:
+    except CellUnreadable:
         return False
     return True
 
 
-def balances_in(row: list[Cell], profile: Profile, balance: Cell) -> dict[str, int]:
+def balances_in(row: list[Cell], profile: StatementProfile, balance: Cell) -> dict[str, int]:
     """What a row among the lines says that is none: the balance that the lines begin or end with, in cents."""
     found: dict[str, int] = {}
     for number, cell in enumerate(row):

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 import msgspec
 
 from malipo.network_statements.guess_profile import Guess
-from malipo.network_statements.profile import DONE, FAILED, Field, KindRule, Profile, SaidBy, built_in
+from malipo.network_statements.profile import (
+    DONE,
+    FAILED,
+    KindRule,
+    LayoutOperators,
+    StatementField,
+    StatementProfile,
+    built_in,
+)
 from malipo.network_statements.statement_line import LineKind
 from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
@@ -21,18 +29,18 @@ def is_free_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in built_in()
 
 
-def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
+def profile_of(found: Guess, channel: Channel, *, name: str) -> StatementProfile:
     assert found.sign is not None
     assert found.time_format is not None
-    profile = Profile(
+    profile = StatementProfile(
         name=name,
         title=f"Saved for {channel}",
         channels=(channel,),
         sign=found.sign,
         columns={field: (found.header[number],) for field, number in found.columns.items()},
         time_formats=(found.time_format,),
-        completed=found.moved if Field.STATUS in found.columns else (),
-        failed=found.not_moved if Field.STATUS in found.columns else FAILED,
+        completed=found.moved if StatementField.STATUS in found.columns else (),
+        failed=found.not_moved if StatementField.STATUS in found.columns else FAILED,
         decimal_mark=found.decimal_mark,
         money_in=found.money_in,
         money_out=found.money_out,
@@ -41,13 +49,15 @@ def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
     return with_carrier(profile, found.carrier)
 
 
-def with_carrier(profile: Profile, carrier: str) -> Profile:
+def with_carrier(profile: StatementProfile, carrier: str) -> StatementProfile:
     """An aggregator's account has the payments of all channels; without a carrier it is that of the network itself."""
     channels = tuple(Channel) if carrier else profile.channels
     return msgspec.structs.replace(profile, carrier=carrier, channels=channels)
 
 
-def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequence[str], by: str) -> Profile:
+def with_status_words(
+    profile: StatementProfile, *, moved: Sequence[str], not_moved: Sequence[str], by: str
+) -> StatementProfile:
     """With words that mean that money moved, or that it did not; a word that meant the other is taken from there. Who
     says it last answers for it; nobody does for what malipo itself says of the word."""
     said_moved, said_not = folded_words(moved), folded_words(not_moved)
@@ -66,13 +76,15 @@ def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequ
     )
 
 
-def saved_by(profile: Profile, name: str) -> Profile:
+def saved_by(profile: StatementProfile, name: str) -> StatementProfile:
     """A new layout, of which this operator has said everything."""
-    own = msgspec.structs.replace(profile, said_by=SaidBy(columns=name, carrier=name if profile.carrier else ""))
+    own = msgspec.structs.replace(
+        profile, said_by=LayoutOperators(columns=name, carrier=name if profile.carrier else "")
+    )
     return with_status_words(own, moved=own.completed, not_moved=own.failed, by=name)
 
 
-def with_current_words(saved: Profile) -> Profile:
+def with_current_words(saved: StatementProfile) -> StatementProfile:
     """A layout that was saved with words that are too wide, with those of today."""
     fees = next(rule for rule in built_in()["generic"].kinds if rule.kind is LineKind.FEE)
     kinds = tuple(fees if rule == KindRule(LineKind.FEE, _OLD_FEE) else rule for rule in saved.kinds)

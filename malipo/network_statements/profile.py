@@ -27,7 +27,7 @@ FAILED = (
 )
 
 
-class Field(StrEnum):
+class StatementField(StrEnum):
     """What a column can be."""
 
     RECEIPT = "receipt"
@@ -55,9 +55,9 @@ class SignRule(StrEnum):
 
 # Which columns each rule reads.
 NEEDED = {
-    SignRule.TWO_COLUMNS: (Field.PAID_IN, Field.WITHDRAWN),
-    SignRule.SIGNED: (Field.AMOUNT,),
-    SignRule.DIRECTION: (Field.AMOUNT, Field.DIRECTION),
+    SignRule.TWO_COLUMNS: (StatementField.PAID_IN, StatementField.WITHDRAWN),
+    SignRule.SIGNED: (StatementField.AMOUNT,),
+    SignRule.DIRECTION: (StatementField.AMOUNT, StatementField.DIRECTION),
 }
 
 
@@ -68,7 +68,7 @@ class KindRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pattern: str
 
 
-class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HeadingLabels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands before the header: a label, and its value in a cell to the right of it."""
 
     account: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to: tuple[str, ...] = ()
 
 
-class SaidBy(msgspec.Struct, frozen=True):
+class LayoutOperators(msgspec.Struct, frozen=True):
     """Which operators said how a layout is read. Nothing: it is malipo's own."""
 
     columns: str = ""  # who saved it
@@ -86,12 +86,12 @@ class SaidBy(msgspec.Struct, frozen=True):
     words: dict[str, str] = {}  # who last said what a word of the status means; words in small letters
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class StatementProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     name: str
     title: str
     channels: tuple[Channel, ...]
     sign: SignRule
-    columns: dict[Field, tuple[str, ...]]
+    columns: dict[StatementField, tuple[str, ...]]
     time_formats: tuple[str, ...]
     zone: str = "Africa/Dar_es_Salaam"
     decimal_mark: str = "."  # before the cents; the other one, of `.` and `,`, is between thousands
@@ -103,26 +103,26 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     key_pattern: str = ""  # finds our key in the details, where it has no column; its first group
     linked_pattern: str = ""  # finds the receipt that a reversal takes back, in its details; its first group
     phone_pattern: str = r"\+?\d{1,6}[*xX]+\d{2,4}|\+?\d{9,12}"
-    labels: Labels = Labels()
+    labels: HeadingLabels = HeadingLabels()
     is_fetched: bool = False  # of what malipo itself wrote from a network's API; never chosen for a file of a person's
     carrier: str = ""  # of an aggregator's account, which has payments of all these channels: the connector's name
-    said_by: SaidBy = SaidBy()
+    said_by: LayoutOperators = LayoutOperators()
 
     @property
     def is_aggregator(self) -> bool:
         return bool(self.carrier)
 
     @property
-    def needed(self) -> tuple[Field, ...]:
-        return (Field.RECEIPT, Field.AT, *NEEDED[self.sign])
+    def needed(self) -> tuple[StatementField, ...]:
+        return (StatementField.RECEIPT, StatementField.AT, *NEEDED[self.sign])
 
     @cached_property
-    def _names(self) -> dict[str, Field]:
+    def _names(self) -> dict[str, StatementField]:
         return {folded(name): field for field, names in self.columns.items() for name in names}
 
-    def columns_in(self, row: list[str]) -> dict[Field, int] | None:
+    def columns_in(self, row: list[str]) -> dict[StatementField, int] | None:
         """Where each field stands, if this row is the header."""
-        found: dict[Field, int] = {}
+        found: dict[StatementField, int] = {}
         for number, text in enumerate(row):
             field = self._names.get(folded(text))
             if field is not None:
@@ -135,10 +135,10 @@ def folded(name: str) -> str:
     return _NOT_LETTERS.sub(" ", _CURRENCY.sub("", name).casefold()).strip()
 
 
-def decode(name: str, text: str) -> Profile:
+def decode(name: str, text: str) -> StatementProfile:
     """A profile from its file."""
     fields: dict[str, Any] = {"name": name, **tomllib.loads(text)}
-    profile = msgspec.convert(fields, Profile)
+    profile = msgspec.convert(fields, StatementProfile)
     missing = [field for field in profile.needed if field not in profile.columns]
     if missing:
         raise msgspec.ValidationError(f"`columns` has no {', '.join(missing)}")
@@ -152,12 +152,12 @@ def decode(name: str, text: str) -> Profile:
 
 
 @cache
-def built_in() -> dict[str, Profile]:
+def built_in() -> dict[str, StatementProfile]:
     """The profiles that come with malipo, by name."""
     return {profile.name: profile for profile in _load()}
 
 
-def _load() -> Iterator[Profile]:
+def _load() -> Iterator[StatementProfile]:
     folder = resources.files("malipo.network_statements").joinpath("profiles")
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".toml"):

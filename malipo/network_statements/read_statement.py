@@ -12,10 +12,10 @@ import msgspec
 
 from malipo import money
 from malipo.errors import Code, Refusal
-from malipo.network_statements.cell_values import Unreadable, cents_of, text_of, times
-from malipo.network_statements.heading import Heading, balances_in, read_heading
-from malipo.network_statements.profile import Field, Profile, SignRule
-from malipo.network_statements.statement_line import BadLine, Line, LineKind
+from malipo.network_statements.cell_values import CellUnreadable, cents_of, text_of, times
+from malipo.network_statements.heading import StatementHeading, balances_in, read_heading
+from malipo.network_statements.profile import SignRule, StatementField, StatementProfile
+from malipo.network_statements.statement_line import BadLine, LineKind, StatementLine
 from malipo.network_statements.status_words import Statuses
 from malipo.table_files.rows import Cell, rows_of
 
@@ -54,17 +54,17 @@ class UnknownLayout(Refusal):
 
 
 @dataclass
-class Statement:
+class StatementReader:
     """Its lines can be read once. Balances in rows among them, and their statuses, are known once they were read."""
 
-    profile: Profile
-    heading: Heading
+    profile: StatementProfile
+    heading: StatementHeading
     columns: list[str]
     statuses: Statuses
-    lines: Iterator[Line | BadLine] = iter(())
+    lines: Iterator[StatementLine | BadLine] = iter(())
 
 
-def read_statement(path: Path, profile: Profile) -> Statement:
+def read_statement(path: Path, profile: StatementProfile) -> StatementReader:
     rows = rows_of(path)
     before: list[list[Cell]] = []
     for row in rows:
@@ -72,9 +72,9 @@ def read_statement(path: Path, profile: Profile) -> Statement:
         if where is not None:
             try:
                 heading = read_heading(before, profile)
-            except Unreadable as error:
+            except CellUnreadable as error:
                 raise UnknownLayout(code=LayoutRefusal.HEADING, name=path.name, why=error.problem) from None
-            statement = Statement(profile, heading, [text_of(cell) for cell in row], Statuses(profile))
+            statement = StatementReader(profile, heading, [text_of(cell) for cell in row], Statuses(profile))
             statement.lines = _lines(statement, rows, where, first_row=len(before) + 2)
             return statement
         before.append(row)
@@ -85,10 +85,10 @@ def read_statement(path: Path, profile: Profile) -> Statement:
 
 
 def _lines(
-    statement: Statement, rows: Iterator[list[Cell]], where: dict[Field, int], *, first_row: int
-) -> Iterator[Line | BadLine]:
+    statement: StatementReader, rows: Iterator[list[Cell]], where: dict[StatementField, int], *, first_row: int
+) -> Iterator[StatementLine | BadLine]:
     pick_cells, read = _cell_picker(where), _line_reader(statement.profile)
-    has_status = bool(statement.profile.completed) and Field.STATUS in where
+    has_status = bool(statement.profile.completed) and StatementField.STATUS in where
     is_moved, is_said = statement.statuses.is_moved, statement.statuses.is_said
     for number, row in enumerate(rows, first_row):
         if not any(row):
@@ -107,16 +107,16 @@ def _lines(
         try:
             line = read(number, cells)
             yield msgspec.structs.replace(line, word=word) if is_said(word) else line
-        except Unreadable as error:
+        except CellUnreadable as error:
             if any(text_of(cell) for cell in row):
                 yield BadLine(number, error.problem)
 
 
-def _note_balances(statement: Statement, row: list[Cell], cells: "_Cells") -> bool:
+def _note_balances(statement: StatementReader, row: list[Cell], cells: "_Cells") -> bool:
     """Whether the row says what the account held before or after the lines. The heading has the last word."""
     try:
         found = balances_in(row, statement.profile, cells.balance)
-    except Unreadable:
+    except CellUnreadable:
         return False
     said = {name: cents for name, cents in found.items() if getattr(statement.heading, name) is None}
     statement.heading = msgspec.structs.replace(statement.heading, **said)
@@ -141,9 +141,9 @@ class _Cells(NamedTuple):
     linked: Cell
 
 
-def _cell_picker(where: dict[Field, int]) -> Callable[[list[Cell]], _Cells]:
+def _cell_picker(where: dict[StatementField, int]) -> Callable[[list[Cell]], _Cells]:
     # One cell that is always empty, at the end of each row, stands for the columns that the layout does not have.
-    pick = itemgetter(*(where.get(Field(name), -1) for name in _Cells._fields))
+    pick = itemgetter(*(where.get(StatementField(name), -1) for name in _Cells._fields))
     most = max(where.values())
 
     def pick_cells(row: list[Cell]) -> _Cells:
@@ -153,7 +153,7 @@ def _cell_picker(where: dict[Field, int]) -> Callable[[list[Cell]], _Cells]:
     return pick_cells
 
 
-def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
+def _line_reader(profile: StatementProfile) -> Callable[[int, _Cells], StatementLine]:
     time_of = times(profile.time_formats, profile.zone)
     read_amount = _amount_reader(profile)
     amount_in = _SIGNS[profile.sign](profile, read_amount)
@@ -161,20 +161,20 @@ def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
     find_key, find_linked = _finder(profile.key_pattern), _finder(profile.linked_pattern)
     find_phone = re.compile(profile.phone_pattern).search
 
-    def read(number: int, cells: _Cells) -> Line:
+    def read(number: int, cells: _Cells) -> StatementLine:
         details, reason = text_of(cells.details), text_of(cells.reason)
         amount, cents = money.split_movement(amount_in(cells))
         receipt = text_of(cells.receipt)
         if not receipt:
-            raise Unreadable(RowProblem.NO_RECEIPT)
+            raise CellUnreadable(RowProblem.NO_RECEIPT)
         if len(receipt) > _MOST_RECEIPT:
-            raise Unreadable(RowProblem.LONG_RECEIPT, most=_MOST_RECEIPT)
+            raise CellUnreadable(RowProblem.LONG_RECEIPT, most=_MOST_RECEIPT)
         kind = kind_of(reason, details)
         linked = text_of(cells.linked) or (find_linked(details) if kind is LineKind.REVERSAL else "")
         phone = find_phone(text_of(cells.party) or details)
         exact_balance = _named(ColumnName.BALANCE, read_amount, cells.balance)
         balance, balance_cents = (None, 0) if exact_balance is None else money.split(exact_balance)
-        return Line(
+        return StatementLine(
             row=number,
             receipt=receipt,
             at=_named(ColumnName.TIME, time_of, cells.at),
@@ -200,7 +200,7 @@ def _finder(pattern: str) -> Callable[[str], str]:
     return lambda text: found[1] if (found := search(text)) else ""
 
 
-def kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
+def kind_reader(profile: StatementProfile) -> Callable[[str, str], LineKind]:
     # Both in small letters: a search that ignores case takes several times as long.
     searches = [re.compile(rule.pattern).search for rule in profile.kinds]
     kinds = [*(rule.kind for rule in profile.kinds), LineKind.MONEY]
@@ -216,12 +216,12 @@ def kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
 _Amount = Callable[[Cell], int | None]  # in cents
 
 
-def _amount_reader(profile: Profile) -> _Amount:
+def _amount_reader(profile: StatementProfile) -> _Amount:
     mark = profile.decimal_mark
     return lambda cell: cents_of(cell, mark)
 
 
-def _two_columns(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
+def _two_columns(profile: StatementProfile, read: _Amount) -> Callable[[_Cells], int]:
     """Some exports write what was withdrawn with a minus, some without: it always went out."""
 
     def amount_in(cells: _Cells) -> int:
@@ -229,17 +229,17 @@ def _two_columns(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
         withdrawn = _named(ColumnName.WITHDRAWN, read, cells.withdrawn) or 0
         if paid_in and withdrawn:
             came, went = money.exact(0, paid_in), money.exact(0, withdrawn)
-            raise Unreadable(RowProblem.IN_AND_OUT, came=came, went=went)
+            raise CellUnreadable(RowProblem.IN_AND_OUT, came=came, went=went)
         return paid_in or -abs(withdrawn)
 
     return amount_in
 
 
-def _signed(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
+def _signed(profile: StatementProfile, read: _Amount) -> Callable[[_Cells], int]:
     return lambda cells: _required_amount(cells, read)
 
 
-def _by_direction(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
+def _by_direction(profile: StatementProfile, read: _Amount) -> Callable[[_Cells], int]:
     money_in = {each.casefold() for each in profile.money_in}
     money_out = {each.casefold() for each in profile.money_out}
 
@@ -249,7 +249,7 @@ def _by_direction(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
             return amount
         if word in money_out:
             return -abs(amount)
-        raise Unreadable(RowProblem.DIRECTION, word=word, known=profile.money_in + profile.money_out)
+        raise CellUnreadable(RowProblem.DIRECTION, word=word, known=profile.money_in + profile.money_out)
 
     return amount_in
 
@@ -257,7 +257,7 @@ def _by_direction(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
 def _required_amount(cells: _Cells, read: _Amount) -> int:
     amount = _named(ColumnName.AMOUNT, read, cells.amount)
     if amount is None:
-        raise Unreadable(RowProblem.NO_AMOUNT)
+        raise CellUnreadable(RowProblem.NO_AMOUNT)
     return amount
 
 
@@ -271,5 +271,5 @@ _SIGNS = {
 def _named(column: ColumnName, read: Callable[[Cell], Read], cell: Cell) -> Read:
     try:
         return read(cell)
-    except Unreadable as error:
+    except CellUnreadable as error:
         raise error.of(column) from None

@@ -19,7 +19,7 @@ class LineKind(StrEnum):
     OTHER = "other"
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StatementLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     row: int  # in the file, from 1
     receipt: str  # not unique: a payment and its fee share one
     at: datetime

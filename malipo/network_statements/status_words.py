@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from malipo.errors import Code, Problem
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 
 _FIRST_ROWS = 5  # are told of a word that is not known
 
@@ -35,7 +35,7 @@ class UnknownWord:
 class Statuses:
     """What the status column of a file says, as far as the file was read."""
 
-    profile: Profile
+    profile: StatementProfile
     failed: Counter[str] = field(default_factory=Counter)  # rows that moved nothing, and were passed over
     said: Counter[tuple[str, bool]] = field(default_factory=Counter)  # rows by words that operators said; moved, or not
     _unknown: dict[str, UnknownWord] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""The outbox: events are written in the commit that makes them true, and delivered afterwards."""
+"""The outbox: an event is written in the same commit as the change that it reports, and delivered afterwards."""

@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(_TotalsBody).decode
 
 
 def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:
-    """What these events add. Pure."""
+    """The totals that these events add. Pure."""
     totals: dict[Key, Total] = defaultdict(Total)
     for each in events:
         if each.event not in ENDS:
@@ -52,7 +52,7 @@ def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:
         try:
             ended = _decode(each.body).transaction
         except msgspec.MsgspecError as error:
-            # A total that is short by one is better than a feed that stops.
+            # A total that lacks one payment is better than a feed that stops.
             log.error("totals.unreadable", error, delivery=each.id)
             continue
         total = totals[each.merchant_id, each.created_at.astimezone(ZONE).date(), ended.type, ended.channel]

@@ -19,7 +19,8 @@ class Event(StrEnum):
     PAYOUT_CORRECTED = "payout.corrected"
 
 
-# The events of an end. Each ended payment has exactly one, and is counted when it is numbered.
+# The events that report the end of a payment. Each ended payment has exactly one; numbering that event counts the
+# payment.
 ENDS = frozenset(
     {
         Event.PAYMENT_COMPLETED,
@@ -30,7 +31,7 @@ ENDS = frozenset(
         Event.PAYOUT_CANCELLED,
     }
 )
-# The same as a condition in SQL: a list of what is not an end, so that an index on few rows suffices.
+# The same as a condition in SQL: a list of the other events, so that a small partial index suffices.
 IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
 
 

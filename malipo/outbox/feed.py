@@ -58,7 +58,7 @@ async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: 
     if after < pruned:
         raise CursorExpired
     if after > last:
-        # A feed never shrinks. A reader with a cursor beyond its end would miss events if we answered "none".
+        # A feed never shrinks. A reader whose cursor is beyond its end would miss events if the answer were "none".
         raise CursorUnknown
     rows = await connection.fetch(
         """
@@ -99,7 +99,7 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
     # A payment that ended by an event must be in the rollups before the event is deleted.
     counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
     end = min(feed["last_number"], feed["pruned_to"] + most, counted)
-    # Only among those: looked for in all that is old, it would take longer with every event that waits to be deleted.
+    # The query covers only these events: over all old ones it would slow down with every event that waits for deletion.
     first_kept = await tx.fetchval(
         """
         SELECT feed_number FROM events

@@ -1,4 +1,4 @@
-"""SQL of the outbox: events are written in the commit that makes them true, and numbered after it."""
+"""SQL of the outbox: an event is written in the same commit as the change that it reports, and numbered afterwards."""
 
 import itertools
 from collections import Counter
@@ -33,7 +33,7 @@ def document_of(events: Sequence[OutboxEvent]) -> str:
 
 
 def insert_events_sql(events: str) -> str:
-    """Inserts events, as a part of the statement that makes them true."""
+    """Inserts events, as a part of the statement that writes the change that they report."""
     return f"""
         INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, ordinal)
         SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal

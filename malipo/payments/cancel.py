@@ -14,9 +14,9 @@ from malipo.payments.status_writer import StatusChange, StatusOutcome
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.restore.store import installation, send_counts
-from malipo.restore.worker_reports import Served, route_of, served_by
+from malipo.restore.worker_reports import WorkerCoverage, route_of, served_by
 
 
 class NotCancellable(Conflict):
@@ -39,7 +39,7 @@ class Cancel:
 
     async def __call__(
         self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
-    ) -> list[StatusOutcome | Refusal | Closed]:
+    ) -> list[StatusOutcome | Refusal | IntakeClosed]:
         if (closed := await installation.why_not_cancel(tx)) is not None:
             return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
@@ -92,7 +92,7 @@ def _answer(outcome: StatusOutcome | Refusal | None) -> StatusOutcome | Refusal:
 # Which PENDING payouts operators may cancel, and whether that takes two of them.
 
 
-async def find_served(connection: Conn, case: Case) -> Served:
+async def find_served(connection: Conn, case: Case) -> WorkerCoverage:
     """Whether a worker carries its channel, by what workers report. The settings of the caller may be others."""
     route = route_of(case.transaction.channel, case.transaction.type)
     return served_by(await send_counts.find_reports(connection), route)
@@ -102,7 +102,7 @@ async def require_cancellable(tx: Tx, case: Case) -> None:
     """That nobody has sent it, and nobody will. After a restore that is not certain until its network was queried."""
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed
-    if case.is_merchant_active and await find_served(tx, case) is Served.YES:
+    if case.is_merchant_active and await find_served(tx, case) is WorkerCoverage.YES:
         raise Forbidden(code=CaseRefusal.MERCHANT_CAN_CANCEL)
     if case.transaction.status is not Status.PENDING:
         raise Conflict(code=CaseRefusal.NOT_PENDING, status=case.transaction.status)

@@ -1,8 +1,8 @@
 """Rate limits of people, by session and by person, which each process counts for itself.
 
-What they protect is the process's own: its connections for people, and its processor. So nothing is stored, and a page
-costs no further statement. With several processes somebody gets through as many times as there are processes; of an API
-key that would break a promise, and so its windows are stored (`store.py`).
+They protect resources of the process: its connections for people, and its CPU. So nothing is stored, and a page needs
+no further statement. With several processes a person may make as many times more requests. For API keys that would
+break the documented limit, so their windows are stored (`store.py`).
 """
 
 from malipo.clock import Clock, milliseconds
@@ -38,7 +38,7 @@ class InProcessLimits:
         return len(self._windows)
 
     def _sweep(self, now_ms: int) -> None:
-        """Once a minute: forget those who asked for nothing in the last one, so that memory does not grow."""
+        """Once a minute, forget the ids without a request in the last minute, so that memory does not grow."""
         if 0 <= now_ms - self._swept_ms < SPAN_MS:
             return
         self._swept_ms = now_ms

@@ -33,7 +33,7 @@ class RateClass(StrEnum):
 
 
 class RateLimitStatus(msgspec.Struct, frozen=True):
-    """What a caller is told: the limit, what is left of it, and in how many seconds there is more."""
+    """The limit, how many requests are left of it, and in how many seconds more are allowed."""
 
     limit: int
     remaining: int
@@ -74,7 +74,7 @@ class Window(msgspec.Struct, frozen=True):
         return [(self.start_ms + time, count) for time, count in zip(self.times[1:], counts, strict=True)]
 
     def admit(self, asked: int, *, limit: int, now_ms: int) -> tuple[int, Window]:
-        """How many of the asked may pass, first come first served, and the window after them."""
+        """How many of the requests are admitted, first come first served, and the window after them."""
         # If the clock was set back, the last request's time is used until the clock has caught up.
         now = max(now_ms - self.start_ms, self.times[-1])
         gone = max(bisect_right(self.times, now - SPAN_MS) - 1, 0)

@@ -1,7 +1,7 @@
-"""The daily limit of a merchant's look-ups. They are counted in the audit log, which has each of them anyway.
+"""The daily limit of a merchant's look-ups. They are counted in the audit log, which contains each of them anyway.
 
-A day is one of Dar es Salaam. Everything that was asked counts, whatever the network answered: the limit is there so
-that nobody can copy a network's directory of names.
+Days are those of Dar es Salaam. Every look-up counts, whatever the network answered: the limit keeps a merchant from
+copying a network's directory of names.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from malipo.db import Tx
 from malipo.errors import TooMany
 from malipo.networks.connector import Channel
 
-# Of the second kind is what an older version has written for a batch: only how many they were.
+# Entries of the second kind are from an older version, which stored only how many numbers a batch had.
 ACTIONS = ("recipient.looked_up", "recipients.looked_up")
 
 
@@ -40,9 +40,9 @@ async def admit(
     now: datetime,
 ) -> int:
     """How many of the numbers, from the first on, may be looked up; 0 for `most` is no limit. Each of them has an entry
-    in the audit log, also those of a batch: whoever asks whether a number was looked up finds it.
+    in the audit log, also those of a batch, so that a search for a number finds its look-up.
 
-    They are counted under a lock, so that look-ups that come at once do not all get the last one.
+    A lock keeps concurrent look-ups from all using the last one of the limit.
     """
     admitted = len(numbers)
     if most:

@@ -1,4 +1,5 @@
-"""Looks up the names of recipients for a merchant: within the daily limit, in the audit log, and never in the way.
+"""Looks up the names of recipients for a merchant: within the daily limit, with an entry in the audit log, and without
+delaying the payment.
 
 One number that a program or a person asks for (`look_up`), or the lines of a batch (`look_up_many`).
 """
@@ -31,7 +32,7 @@ class LookupUnavailable(Conflict):
 
 
 class Payee(msgspec.Struct, frozen=True):
-    """To whom something is to be paid."""
+    """The recipient of a payout that is being prepared."""
 
     channel: Channel
     phone: str  # +255…
@@ -39,23 +40,24 @@ class Payee(msgspec.Struct, frozen=True):
 
 
 def whose(merchant_id: str, actor: Actor) -> str:
-    """For whom a name is cached: what one has asked for is told to no other without an entry in the audit log."""
+    """The key under which a name is cached for one caller: another caller's look-up needs its own entry in the audit
+    log."""
     return f"{merchant_id} {actor.name}"
 
 
 class NameCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a recipient; None where it is not known."""
+    """What a look-up found out about a recipient; None: unknown."""
 
-    name: str | None = None  # as the network has it
+    name: str | None = None  # as the network has it on file on file
     is_registered: bool | None = None
     is_barred: bool | None = None
     checked_at: datetime | None = None  # when the network said it; None if it said nothing
     comparison: Comparison = Comparison.UNKNOWN  # with the name that was typed
-    is_over_limit: bool = False  # nobody was asked, because the merchant's look-ups of today are used up
+    is_over_limit: bool = False  # no network was asked, because the merchant has used up today's look-ups
 
 
 class RecipientNames:
-    """Counted in the audit log and in the daily limit of the merchant, on the connections of whoever asks."""
+    """Counted in the audit log and in the daily limit of the merchant, on the database connections of the caller."""
 
     def __init__(self, names: NameLookup, queries: Queries, *, most_daily: int, clock: Clock) -> None:
         self._names = names
@@ -82,24 +84,23 @@ class RecipientNames:
                 lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now)
             )
         except OutcomeUnknown:
-            raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
+            raise Unavailable from None  # Whether it was counted does not matter: no network was asked.
         if not admitted:
             raise LookupsUsedUp(most, now)
         asker = whose(merchant_id, actor)
         return _check(line, await self._names.look_up(asker, line.channel, line.phone, now=now))
 
     def recall(self, merchant_id: str, line: Payee, *, actor: Actor) -> NameCheck | None:
-        """What the same person or key was told of this number within the last minute. It counts no second time."""
+        """What the same person or key was told about this number within the last minute. It does not count again."""
         looked = self._names.recall(whose(merchant_id, actor), line.channel, line.phone)
         return None if looked is None else _check(line, looked)
 
     async def look_up_many(
         self, merchant_id: str, lines: Sequence[Payee], *, actor: Actor, seconds: float = MANY_SECONDS
     ) -> list[NameCheck]:
-        """One for each line, in their order. It raises nothing, and takes hardly longer than `seconds`.
+        """One for each line, in their order. It never raises, and takes hardly longer than `seconds`.
 
-        A number that occurs twice is looked up once. What is above the daily limit, or is not answered in time, is
-        unknown.
+        A number that occurs twice is looked up once. Names above the daily limit, or not answered in time, are unknown.
         """
         names, now = self._names, self._clock()
         numbers = list(dict.fromkeys((line.channel, line.phone) for line in lines if names.can_look_up(line.channel)))
@@ -111,7 +112,7 @@ class RecipientNames:
                     lambda tx: admit(tx, merchant_id, numbers, most=most, actor=actor, now=now)
                 )
             except (Unavailable, ConnectionLost, Contention):
-                return [NameCheck() for _ in lines]  # What cannot be counted is not asked.
+                return [NameCheck() for _ in lines]  # A look-up that cannot be counted is not made.
         found = await names.look_up_many(whose(merchant_id, actor), numbers[:admitted], seconds=seconds, now=now)
         over = set(numbers[admitted:])
         return [

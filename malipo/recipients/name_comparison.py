@@ -1,7 +1,7 @@
 """Compares the name that somebody typed with the one that a network has on file. Pure.
 
 Names are compared as sets of words: in any order, in any case, without accents and titles. A network often has three
-names where people type two, or an initial. The result is for the eyes of whoever pays: it never stops a payment.
+names where people type two, or an initial. The result is only shown to the payer: it never stops a payment.
 """
 
 import re

@@ -32,24 +32,24 @@ class Installation:
         return self.is_fenced or self.held_at is not None
 
     @property
-    def refusal(self) -> "Closed":
-        return Restored() if self.is_fenced else OnHold()
+    def refusal(self) -> "IntakeClosed":
+        return DatabaseRestored() if self.is_fenced else OnHold()
 
 
-class Closed(Unavailable):
+class IntakeClosed(Unavailable):
     """Nothing that moves money is taken in now."""
 
     retry_after_seconds = 60
 
 
-class Restored(Closed):
+class DatabaseRestored(IntakeClosed):
     code = "restored"
 
     def __init__(self) -> None:
         super().__init__("The service was restored from a backup and takes no payments until operators have looked.")
 
 
-class NotComparedYet(Closed):
+class NotComparedYet(IntakeClosed):
     """The database has restarted, and the workers have not compared it with their marks yet."""
 
     retry_after_seconds = 5
@@ -58,7 +58,7 @@ class NotComparedYet(Closed):
         super().__init__("The service has just begun and does not know yet what was sent. Nothing was done; try again.")
 
 
-class OnHold(Closed):
+class OnHold(IntakeClosed):
     code = "on_hold"
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ class WorkerReport(NamedTuple):
     is_running: bool  # it has reported within RUNNING; else within REMEMBERED
 
 
-class Served(Enum):
+class WorkerCoverage(Enum):
     """Whether workers send payments of a channel and type."""
 
     YES = "yes"
@@ -29,7 +29,7 @@ def route_of(channel: str, type_: str) -> str:
     return f"{channel} {type_}"
 
 
-def served_by(reports: Sequence[WorkerReport], route: str) -> Served:
+def served_by(reports: Sequence[WorkerReport], route: str) -> WorkerCoverage:
     if any(route in each.routes for each in reports):
-        return Served.YES
-    return Served.NO if any(each.is_running for each in reports) else Served.UNKNOWN
+        return WorkerCoverage.YES
+    return WorkerCoverage.NO if any(each.is_running for each in reports) else WorkerCoverage.UNKNOWN

@@ -1,6 +1,6 @@
 """Completes batches: COMPLETED when every payout of one has ended.
 
-It is looked for once a second, and not decided when a payout ends: that would lock the row of the batch for each.
+It looks once a second. Deciding it whenever a payout ends would lock the row of the batch for each payout.
 """
 
 from malipo.db import Database
@@ -10,6 +10,6 @@ _MOST = 100
 
 
 async def complete_batches(database: Database) -> bool:
-    """Whether more may be waiting."""
+    """Complete the batches that are ready. Returns whether more may be waiting."""
     async with database.begin() as tx:
         return await batches.complete_ended(tx, most=_MOST) == _MOST

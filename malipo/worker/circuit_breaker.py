@@ -54,7 +54,7 @@ class CircuitBreaker:
         self._queries = queries
         self._clock = clock
         self._faults = 0
-        self._reason: str | None = None  # why we have just opened it, until that is written down
+        self._reason: str | None = None  # why this worker has just opened it, until that is stored
         self.is_open = False
         metrics.watch_circuit(connector.name, lambda: self.is_open)
 
@@ -63,7 +63,7 @@ class CircuitBreaker:
         await run_forever("circuit", self.look, seconds=None, loops=loops, route=self._connector.name)
 
     def note(self, answer: Answer) -> None:
-        """The outcome of a call."""
+        """Count the outcome of a call."""
         self._faults = self._faults + 1 if _is_trouble(answer) else 0
         if self._faults >= _FAULTS and not self.is_open:
             self._faults = 0
@@ -71,7 +71,7 @@ class CircuitBreaker:
             self.is_open = True
 
     async def look(self) -> bool:
-        """Read the state, and probe if a probe is due."""
+        """Read the stored state, and probe if a probe is due."""
         if self._reason is not None:
             await self._open(self._reason)
             self._reason = None
@@ -117,8 +117,9 @@ def _reason_of(answer: Answer) -> str:
 
 
 def _is_trouble(answer: Answer) -> bool:
-    """A fault; or a refusal that would meet every customer: then it is better that payments wait than that each fails.
+    """Whether the answer is a fault, or a refusal that every customer would get: then payments should wait instead of
+    failing one after another.
 
-    A refusal that is about one customer never counts, whatever else it says.
+    A refusal of one customer never counts, whatever else it contains.
     """
     return answer.is_fault or answer.refuses_us

@@ -1,7 +1,7 @@
 """The float reader: asks a network, every few minutes, what it holds for us, and notes the answer.
 
-It is a loop of its own with calls of its own, so that payments never wait for it. An answer that is not understood
-changes nothing, and is asked for again at the next turn.
+It has its own loop and its own calls, so that payments never wait for it. An answer that cannot be parsed changes
+nothing; the next turn asks again.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever, step_seconds
 
 _MARGIN_SECONDS = 5.0
-# Another worker may have asked: then it is not asked again before this share of the time.
+# If another worker has asked, this one does not ask again before this share of the interval has passed.
 _RECENT_SHARE = 0.9
 
 
@@ -33,13 +33,13 @@ class PayingAccount(NamedTuple):
 
 
 def paying_accounts(networks: Networks, name: str) -> list[PayingAccount]:
-    """The accounts that a connector pays out of: one for each channel, though an aggregator's are the same one."""
+    """The accounts that a connector pays out of: one for each channel. An aggregator uses the same account for all."""
     channels = [channel for channel, type_ in networks.carried_by(name) if type_ is Type.DISBURSEMENT]
     return [PayingAccount(each, networks.account_name(name, each), len(channels) > 1) for each in channels]
 
 
 def float_readers(networks: Networks, queries: Queries, settings: Settings, clock: Clock) -> list["FloatReader"]:
-    """One for each network that has a call for it, and that pays out."""
+    """One reader for each network that pays out and has a call for the balance."""
     if not settings.float_reading_seconds:
         return []
     readers = [FloatReader(each, networks, queries, settings, clock) for each in networks.connectors.values()]
@@ -56,7 +56,7 @@ class FloatReader:
         self._step_seconds = step_seconds(settings)
         self._clock = clock
         self._every_seconds = settings.float_reading_seconds
-        self._due_at = 0.0  # by the monotonic clock: at once
+        self._due_at = 0.0  # by the monotonic clock; 0: now
         self.accounts: list[PayingAccount] = []
         if isinstance(connector, ReadsBalance):
             self.accounts = paying_accounts(networks, connector.name)
@@ -67,7 +67,7 @@ class FloatReader:
         await run_forever("float_reading", self.step, seconds=seconds, loops=loops, route=self.name)
 
     async def step(self) -> bool:
-        """Ask, if it is time and no other worker has."""
+        """Ask, if it is time and no other worker has asked."""
         if clocks.monotonic() < self._due_at:
             return False
         self._due_at = clocks.monotonic() + self._every_seconds

@@ -1,5 +1,5 @@
-"""Ends payments that wait on a channel without a connector: collections like those on a channel that is down, payouts
-after a longer time, because no network will ever take them."""
+"""Ends payments that wait on a channel without a connector, because no network will ever take them: collections after
+the same time as on a channel that is down, payouts after a longer one."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The ledger checker: runs the ledger check on a schedule, a piece at a time, in one of several workers.
 
-After each piece its result and the next place are stored. A worker that is killed leaves the check to others, who
-continue at that place when the lease has ended. It uses a quarter of the time: the rest of it, it pauses.
+After each piece it stores the result and the next position. If a worker is killed, another one continues at that
+position when the lease has ended. The checker works a quarter of the time and pauses for the rest.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever
 # Longer than a piece takes; shorter than the lease, so that no two workers have the same piece.
 PIECE_SECONDS = 240.0
 _LEASE_SECONDS = 300.0
-# A check that has found something is soon made again: what was put right stops the alarm.
+# A check with findings is repeated soon, so that the alarm stops once they are corrected.
 _AGAIN_SECONDS = 600.0
 _PAUSE_SHARE = 3.0
 _FEWEST_LOGGED = 10
 
 
 class LedgerChecker:
-    """It has connections of its own: those of payments are set for short statements."""
+    """It has its own connections: those for payments have a short statement timeout."""
 
     def __init__(self, database: Database, settings: Settings, *, lease_seconds: float = _LEASE_SECONDS) -> None:
         self._database = database
@@ -39,7 +39,7 @@ class LedgerChecker:
         self._claim_id = ids.random("clm_")
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled. If the schedule is 0, nothing is checked."""
+        """Run until cancelled. If the schedule is 0, nothing is checked."""
         if self._every_seconds:
             await run_forever(
                 "ledger_check",
@@ -50,7 +50,8 @@ class LedgerChecker:
             )
 
     async def step(self) -> bool:
-        """Check one piece, if a check is due or runs, and no other worker has it. Whether there are more pieces."""
+        """Check one piece, if a check is due or running and no other worker has it. Returns whether there are more
+        pieces."""
         async with self._database.begin() as tx:
             claim = await checks.claim(
                 tx,
@@ -97,7 +98,8 @@ class LedgerChecker:
 
 
 def _place_of(stored: list[object] | None) -> CheckPosition:
-    """A place that this version does not know is one of another version: then it begins anew."""
+    """The position to continue at. If another version stored one that this version does not know, the check starts
+    again."""
     try:
         return START if stored is None else msgspec.convert(stored, CheckPosition)
     except msgspec.ValidationError:
@@ -105,7 +107,7 @@ def _place_of(stored: list[object] | None) -> CheckPosition:
 
 
 def _log_findings(found: list[LedgerFinding]) -> None:
-    """A difference is logged at once, before the check has ended."""
+    """Log each difference at once, before the check has ended."""
     for each in [each for each in found if each.is_wrong][:_FEWEST_LOGGED]:
         log.error(
             "ledger_check.difference", what=each.what, where=each.where, stored=each.stored, computed=each.computed

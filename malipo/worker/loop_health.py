@@ -1,7 +1,7 @@
-"""Whether the loops of a worker turn, and do their work.
+"""Whether the loops of a worker make progress.
 
-A loop that has not begun a new step for longer than a step may take is stuck: a restart helps. One that turns, and
-whose step cannot be done, such as without a state folder, is blocked: only a person helps.
+A loop that has not begun a new step for longer than a step may take is stuck: a restart helps. A loop whose steps keep
+failing, for example without a state folder, is blocked: somebody has to change something.
 """
 
 import math
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from malipo import clock
 from malipo.metrics import Metrics
 
-# What a busy machine may cost beside the step itself.
+# Allowance for a busy machine, beside the time of the step itself.
 _MARGIN_SECONDS = 30.0
-# How often it is logged that a loop is blocked by the same thing.
+# How often the log repeats that a loop is blocked by the same cause.
 _SAID_EVERY_SECONDS = 60.0
 
 
@@ -32,7 +32,8 @@ class LoopHealth:
         self._loops: dict[str, _Loop] = {}
 
     def begin(self, name: str, *, step_seconds: float) -> Callable[[], None]:
-        """A loop begins; what it returns is called at each turn. A step and the rest after it take at most so long."""
+        """Register a loop. It calls the returned function at each turn; a step and the rest after it may take at most
+        so long."""
         loop = self._loops[name] = _Loop(step_seconds + _MARGIN_SECONDS, self._monotonic())
         if self._metrics is not None:
             self._metrics.watch_loop(
@@ -45,17 +46,17 @@ class LoopHealth:
         return turned
 
     def end(self, name: str) -> None:
-        """A loop was told to end: that it turns no more is as it should be."""
+        """A loop was told to end, so that it is not reported as stuck."""
         if loop := self._loops.pop(name, None):
             loop.most_seconds = math.inf
 
     @property
     def stuck(self) -> list[str]:
-        """The names of the loops that do not turn."""
+        """The names of the loops that are stuck."""
         return sorted(name for name, loop in self._loops.items() if self._is_stuck(loop))
 
     def note_blocked(self, name: str, reason: str | None) -> bool:
-        """What keeps a loop from its work, or None when nothing does; whether that should be logged now."""
+        """Store why a loop is blocked, or None if it is not. Returns whether that should be logged now."""
         loop = self._loops.get(name)
         if loop is None:
             return reason is not None
@@ -68,7 +69,7 @@ class LoopHealth:
 
     @property
     def blocked(self) -> list[str]:
-        """What keeps loops from their work: a sentence each."""
+        """Why loops are blocked: a sentence for each."""
         return sorted({loop.blocked_by for loop in self._loops.values() if loop.blocked_by is not None})
 
     def _is_stuck(self, loop: _Loop) -> bool:

@@ -1,6 +1,6 @@
 """Calls to one network: a send or a query with its timeout, in tasks of their own, and the report of the answer.
 
-No lock and no database connection is held while the network is waited for.
+No lock and no database connection is held during the call.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from malipo.worker.circuit_breaker import CircuitBreaker
 
 Mark = Callable[[str], None]
 
-# Beside the time of the call itself: how long after the claim it may begin, and what clocks and scheduling may cost.
+# Added to the time of the call itself: how long after the claim it may begin, and the error of clocks and scheduling.
 START_SECONDS = 15.0
 _MARGIN_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
@@ -68,7 +68,7 @@ class NetworkCalls:
 
     def spawn(self, work: Awaitable[None], transaction: Transaction) -> None:
         async def watched() -> None:
-            # The request that created it is long over: what is known of it is the transaction.
+            # The request that created the payment ended long ago; the trace is found by the transaction.
             log.bind(transaction=transaction.id)
             try:
                 await work
@@ -138,7 +138,7 @@ class NetworkCalls:
     async def report(
         self, transaction: Transaction, source: AnswerSource, answer: Answer, *, asked_at: float | None = None
     ) -> None:
-        """Record an answer, however long the database is away: a network does not repeat it."""
+        """Record an answer, and retry for as long as the database is away: a network does not repeat an answer."""
         if answer.alert is not None:
             log.error("network.alert", route=self.connector.name, transaction=transaction.id, alert=answer.alert)
         report = Report(

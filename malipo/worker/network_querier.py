@@ -31,12 +31,12 @@ class NetworkQuerier:
         self._settings = settings
 
     def wake(self, topic: str) -> None:
-        """A notification came."""
+        """Called for a notification: look now."""
         if topic in ("", self._connector.name):
             self._calls.may_begin.set()
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled. After an error it is tried again: a querier never ends by itself."""
+        """Run until cancelled. After an error it tries again: a querier never ends by itself."""
         seconds = step_seconds(self._settings)
         await run_forever(
             "ask",
@@ -52,7 +52,7 @@ class NetworkQuerier:
         await self._calls.finish(seconds=seconds)
 
     async def _query_due(self) -> bool:
-        """Query due payments, as far as the concurrency limit allows. Whether more may be due."""
+        """Query due payments, as far as the concurrency limit allows. Returns whether more may be due."""
         free = self._calls.free
         if self._circuit.is_open or free <= 0:
             return False

@@ -1,7 +1,7 @@
 """The network sender: claims waiting payments, and sends them to one connector.
 
-Each connector has its own limit of concurrent sends, so a network that hangs delays no other. Open payments are queried
-by `network_querier.py`.
+Each connector has its own limit of concurrent sends, so that a network that hangs does not delay the others. Open
+payments are queried by `network_querier.py`.
 """
 
 from malipo import clock as clocks
@@ -43,7 +43,7 @@ class NetworkSender:
             self._calls.may_begin.set()
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled. After an error it is tried again: a sender never ends by itself."""
+        """Run until cancelled. After an error it tries again: a sender never ends by itself."""
         seconds = step_seconds(self._settings)
         await run_forever(
             "send",
@@ -60,7 +60,7 @@ class NetworkSender:
         await self._calls.finish(seconds=seconds)
 
     async def _send_due(self) -> bool:
-        """Send waiting payments, as far as the concurrency limit allows. Whether more may be waiting."""
+        """Send waiting payments, as far as the concurrency limit allows. Returns whether more may be waiting."""
         if self._circuit.is_open:
             if self._detector.may_send:
                 await self._network_work.lapse(self._channels, connector=self._connector.name)
@@ -95,7 +95,8 @@ class NetworkSender:
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:
         if age.seconds() >= min(START_SECONDS, self._calls.lease_seconds / 2):
-            # The process or the machine was paused. Others may have begun to query, so nothing may be sent any more.
+            # The process or the machine was paused. Other workers may already query these payments, so they must not be
+            # sent.
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
         self._calls.mark("sending")
@@ -106,7 +107,8 @@ class NetworkSender:
 
 
 class _Age:
-    """How old a claim is, by the clock that says more: wall time can be set back, monotonic time stops in a suspend."""
+    """How old a claim is: the larger of two measures, because wall time can be set back and monotonic time stops during
+    suspend."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -20,12 +20,12 @@ RARE_LOOK_SECONDS = 15.0
 PAUSE_SECONDS = 0.05
 # A step without a timeout of its own: longer than it ever takes.
 _UNLIMITED_SECONDS = 300.0
-# How long a step may go on after its loop was told to end.
+# How long a step may continue after its loop was told to end.
 _LAST_STEP_SECONDS = 5.0
 
 
 def step_seconds(settings: Settings) -> float:
-    """How long a step with the database may take: longer than any timeout inside it."""
+    """The timeout of a step that uses the database: longer than any timeout inside it."""
     return 3.0 * settings.database_patience_seconds
 
 
@@ -40,7 +40,7 @@ async def run_forever(
     loops: LoopHealth | None = None,
     **where: str,
 ) -> None:
-    """Until cancelled. A step returns whether more may be waiting. After any error it is tried again.
+    """Run steps until cancelled. A step returns whether more may be waiting. After any error the step is tried again.
 
     A step that takes longer than its timeout waits for a database that will never answer, and is cancelled. One that is
     under way when the loop is cancelled may end: what it has claimed in the database nobody else would send before the
@@ -59,7 +59,9 @@ async def run_forever(
             try:
                 is_more = await _take_step(what, step, seconds=seconds, **where)
                 loops.note_blocked(name, None)
-            except Impossible as error:  # Somebody has to change something; until then it is said once a minute.
+            except (
+                Impossible
+            ) as error:  # Somebody has to change something; until then the log repeats it once a minute.
                 is_more = False
                 if loops.note_blocked(name, str(error)):
                     log.error("worker.blocked", None, step=what, message=str(error), **where)
@@ -67,13 +69,13 @@ async def run_forever(
                 await _rest(notifier, look_seconds, until=next_at)
     except asyncio.CancelledError:
         task = asyncio.current_task()
-        if task is not None and task.cancelling():  # It was told to. A loop that ends otherwise is stuck.
+        if task is not None and task.cancelling():  # The loop was told to end. One that ends otherwise is stuck.
             loops.end(name)
         raise
 
 
 async def _take_step(what: str, step: Step, *, seconds: float | None, **where: str) -> bool:
-    """Whether more may be waiting."""
+    """Take one step. Returns whether more may be waiting."""
     begun = asyncio.ensure_future(step())
     try:
         await asyncio.wait((begun,), timeout=seconds)
@@ -93,7 +95,7 @@ async def _take_step(what: str, step: Step, *, seconds: float | None, **where: s
 
 
 async def _result_of(begun: asyncio.Future[bool]) -> bool:
-    """What has not ended is cancelled."""
+    """The result of a task; a task that has not ended is cancelled."""
     if begun.done():
         return begun.result()
     begun.cancel()

@@ -24,7 +24,7 @@ _KEPT_READINGS_DAYS = 90
 
 
 async def prune_hourly(database: Database, settings: Settings, clock: Clock) -> None:
-    """Until cancelled."""
+    """Run until cancelled."""
     while True:
         try:
             await prune(database, settings, clock)

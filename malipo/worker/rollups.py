@@ -6,7 +6,7 @@ from malipo.payments.counts import counter
 
 
 async def count(database: Database, *, least: int = counter.LEAST) -> bool:
-    """Whether more may be waiting."""
+    """Count once. Returns whether more may be waiting."""
     async with database.begin() as tx:
         is_more = await counter.count(tx, least=least)
     async with database.begin() as tx:

@@ -51,7 +51,7 @@ def _nothing(_: str) -> None:
     pass
 
 
-# Answers for a worker over HTTP, for as long as it lasts.
+# Serves the health and metrics of a worker over HTTP while it runs.
 Exposed = Callable[[Settings, Metrics, ReadinessCheck, LoopHealth], AbstractAsyncContextManager[None]]
 
 
@@ -63,10 +63,10 @@ async def serve(
     exposed: Exposed,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """A worker process: until it is told to stop, or gets SIGTERM or SIGINT."""
+    """Run a worker process until it is told to stop, or gets SIGTERM or SIGINT."""
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
-    raise_file_limit()  # A socket for every receiver.
+    raise_file_limit()  # Each receiver of webhooks needs a socket.
     if not await _is_there_before(stop, database_url):
         return
     async with (
@@ -104,7 +104,7 @@ async def serve(
 
 
 async def _is_there_before(stop: asyncio.Event, database_url: str) -> bool:
-    """Whether the database answered before we were told to stop."""
+    """Wait for the database. Returns False if the process was told to stop first."""
     waiting = asyncio.ensure_future(wait_for_database(database_url))
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -128,9 +128,9 @@ async def work(
     beside: Sequence[Callable[[LoopHealth], Coroutine[Any, Any, None]]] = (),
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until `stop`; then calls under way have `finish_seconds` to end.
+    """Work until `stop`; then calls under way have `finish_seconds` to end.
 
-    While the schema is one that this version cannot serve, nothing runs but the look at it: nothing is claimed or sent.
+    While this version cannot serve the schema, only the check of the schema runs: nothing is claimed or sent.
     """
     schema = service.health.monitor.schema
     monitoring = asyncio.ensure_future(service.health.monitor.watch())
@@ -157,7 +157,7 @@ async def work(
 
 
 async def _either(*awaited: Coroutine[Any, Any, object]) -> None:
-    """Return when one of them has."""
+    """Return when either of them has ended."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -217,7 +217,7 @@ async def _work_on_served_schema(
         might_send = detector.may_send
         is_more = await detector.look()
         if detector.may_send and not might_send:
-            wake("")  # What has waited for this comparison need not wait for the next poll.
+            wake("")  # Whatever waited for this comparison does not have to wait for the next poll.
         return is_more
 
     count = partial(rollups.count, database)
@@ -259,11 +259,11 @@ async def _work_on_served_schema(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
-        with contextlib.suppress(Exception):  # The database may be gone already.
+        with contextlib.suppress(Exception):  # The database may be away already.
             await detector.leave()
 
 
 def _log_end(task: asyncio.Future[None]) -> None:
-    """None of them ends by itself. If one does, that is a bug, and it is logged."""
+    """No part ends by itself. If one does, that is a bug, and is logged."""
     if not task.cancelled():
         log.error("worker.part_ended", task.exception())

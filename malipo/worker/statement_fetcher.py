@@ -1,6 +1,6 @@
 """The statement fetcher: once a day it fetches yesterday's statement from each network that has an API for it.
 
-Of several workers each may ask; the lines are imported once. What fails is tried again, an hour later.
+Several workers may fetch the same statement; its lines are imported once. A failed fetch is repeated an hour later.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from malipo.networks.routing import Networks
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.imports.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
@@ -30,14 +30,14 @@ from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
 _ACTOR = Actor(FETCHED_BY, "worker")
-# In Dar es Salaam. Networks need a while after midnight to have all of a day.
+# In Dar es Salaam. Networks need some time after midnight to complete a day.
 _NOT_BEFORE = time(2)
 _AGAIN_SECONDS = 3600.0
 _MOST_SECONDS = 1800.0
 
 
 class StatementFetcher:
-    """It has connections of its own: those of payments are set for short statements."""
+    """It has its own connections: those for payments have a short statement timeout."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class StatementFetcher:
         self._settings = settings
         self._clock = clock
         self._monotonic = monotonic
-        self._due_at = 0.0  # by the monotonic clock: at once
+        self._due_at = 0.0  # by the monotonic clock; 0: now
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
         await run_forever("statement_fetch", self.step, seconds=_MOST_SECONDS, loops=loops)
 
     async def step(self) -> bool:
-        """Fetch what of yesterday is not there yet, if it is time."""
+        """Fetch yesterday's statements that are missing, if it is time."""
         now = self._clock()
         if self._monotonic() < self._due_at or now.astimezone(clocks.ZONE).time() < _NOT_BEFORE:
             return False
@@ -76,7 +76,7 @@ class StatementFetcher:
         return False
 
     async def _fetch(self, account: FetchableAccount, day: date, now: datetime) -> bool:
-        """Whether there is something new."""
+        """Fetch one statement. Returns whether it was new."""
         where = {"channel": account.channel, "account": account.account, "day": str(day)}
         async with self._database.read() as connection:
             begins, _ = day_bounds(day)
@@ -93,11 +93,11 @@ class StatementFetcher:
             return False
         log.info("statement_fetch.imported", lines=done.file.line_count, new=done.file.new_count, **where)
         if (other := done.elsewhere) is not None:
-            # Its lines count twice until an operator has agreed that it is withdrawn.
+            # Its lines count twice until an operator has approved its withdrawal.
             log.warning("statement_fetch.also_elsewhere", file=other.id, imported_as=other.where, **where)
         return not done.is_repeat
 
-    async def _import(self, account: FetchableAccount, day: date, now: datetime) -> Imported:
+    async def _import(self, account: FetchableAccount, day: date, now: datetime) -> ImportResult:
         with TemporaryDirectory(prefix="malipo-") as folder:
             path = await fetch_file(account, day, Path(folder))
             async with self._database.begin() as tx:

@@ -1,8 +1,9 @@
-"""Concurrency of webhooks: how many are sent to one receiver at once, so that one that hangs delays no other. Pure.
+"""Concurrency of webhooks: how many are sent to one receiver at once, so that a receiver that hangs does not delay the
+others. Pure.
 
 Each endpoint has a limit of concurrent requests. It grows by one with every success and halves with every failure. All
-endpoints share two lanes. An endpoint that has failed, or is slow, is on the slow lane: however many such there are,
-they take no slot from fast ones. A request that takes long in the fast lane gives its slot there back.
+endpoints share two lanes. An endpoint that has failed or is slow uses the slow lane, so that no number of slow
+endpoints takes slots from fast ones. A request that takes long in the fast lane returns its slot there.
 """
 
 from dataclasses import dataclass
@@ -32,11 +33,11 @@ class Slot:
 
 class WebhookConcurrency:
     def __init__(self, *, fast: int, slow: int) -> None:
-        self._free = {False: fast, True: slow}  # by whether it is the slow lane
+        self._free = {False: fast, True: slow}  # key: whether it is the slow lane
         self._endpoints: dict[str, _Endpoint] = {}
 
     def room(self, endpoint_id: str) -> int:
-        """How many more may be sent to it now."""
+        """How many more may be sent to this endpoint now."""
         endpoint = self._endpoints.get(endpoint_id)
         if endpoint is None:
             return max(0, min(_FIRST_LIMIT, self._free[False]))
@@ -49,7 +50,7 @@ class WebhookConcurrency:
         return Slot(endpoint_id, endpoint.is_slow)
 
     def linger(self, slot: Slot) -> None:
-        """It has been under way for LINGER_SECONDS."""
+        """The request has been under way for LINGER_SECONDS: it moves to the slow lane."""
         slot.has_lingered = True
         self._endpoints[slot.endpoint_id].is_slow = True
         if not slot.is_slow:
@@ -70,7 +71,7 @@ class WebhookConcurrency:
             del self._endpoints[slot.endpoint_id]
 
     def cancel(self, slot: Slot) -> None:
-        """It was not sent."""
+        """Return the slot of a delivery that was not sent."""
         self._endpoints[slot.endpoint_id].under_way -= 1
         self._free[slot.is_slow] += 1
 

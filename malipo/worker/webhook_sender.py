@@ -31,12 +31,12 @@ Mark = Callable[[str], None]
 
 _MOST_EVENTS = 500
 _MOST_CLAIMED = 256
-# Beside the time of the exchange itself: what clocks, scheduling and the database may cost.
+# Added to the time of the request itself: the error of clocks, scheduling and the database.
 _MARGIN_SECONDS = 20.0
 _FAST = 512
 _SLOW = 2048
 _AGAIN_SECONDS = 1.0
-# The query for endpoints with due deliveries costs a little for each endpoint, so it is not made all the time.
+# The query for endpoints with due deliveries costs a little for each endpoint, so it is not run at every turn.
 _LOOK_SHARE = 0.05
 
 
@@ -74,7 +74,7 @@ class WebhookSender:
         metrics.watch_deliveries(lambda: self._concurrency.under_way)
 
     def wake(self, topic: str) -> None:
-        """A notification came."""
+        """Called for a notification: look now."""
         if topic in ("", EVENTS_TOPIC):
             self._to_fan_out.set()
         if topic in ("", WEBHOOKS_TOPIC):
@@ -98,7 +98,8 @@ class WebhookSender:
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds, loops=loops))
 
     async def finish(self, *, seconds: float) -> None:
-        """Let requests that are under way end. Others are sent again by other workers, when their lease ends."""
+        """Wait for requests under way. Other workers send again those that do not end in time, when their lease
+        ends."""
         under_way = set(self._under_way)
         if under_way:
             await asyncio.wait(under_way, timeout=seconds)
@@ -147,7 +148,7 @@ class WebhookSender:
         return done.events == _MOST_EVENTS
 
     async def _take_due(self) -> bool:
-        """Claim what is due, as far as there is room. Whether more may be waiting."""
+        """Claim due deliveries, as far as there is room. Returns whether more may be waiting."""
         now = self._clock()
         await self._look(now)
         slots = self._take_slots()
@@ -168,7 +169,7 @@ class WebhookSender:
                 self._concurrency.cancel(slot)
         for endpoint_id, unused in slots.items():
             self._waiting.pop(endpoint_id, None)
-            if not unused:  # There may be more: it is the last in turn now.
+            if not unused:  # The endpoint may have more: it becomes the last in turn.
                 self._waiting[endpoint_id] = None
         return any(self._concurrency.room(endpoint_id) for endpoint_id in self._waiting)
 
@@ -202,7 +203,8 @@ class WebhookSender:
         task.add_done_callback(self._under_way.discard)
 
     async def _send(self, slot: Slot, message: WebhookMessage) -> None:
-        """Its slot is free when its attempt is recorded: so at most as many as there are slots can be sent twice."""
+        """The slot is returned when the attempt is recorded, so at most as many deliveries as there are slots can be
+        sent twice."""
         is_success = False
         if message.transaction_id is not None:
             log.bind(transaction=message.transaction_id)
@@ -240,9 +242,11 @@ class WebhookSender:
             if tracing.active is not None:
                 tracing.active.end_delivery(attempt.id, attempt.http_status, is_success=attempt.is_success)
         except CannotDecrypt as error:
-            # The operator has set a wrong key. The delivery waits, and uses up no attempt.
+            # The operator has set a wrong encryption key. The delivery waits, and no attempt is counted.
             log.error("webhook.cannot_sign", endpoint=message.endpoint.id, reason=str(error))
-            self._waiting.pop(message.endpoint.id, None)  # Until the next poll: the others would fail too.
+            self._waiting.pop(
+                message.endpoint.id, None
+            )  # Skip the endpoint until the next poll: its other deliveries would fail too.
             return None
         except Exception as error:
             log.error("webhook.delivery_broke", error, endpoint=message.endpoint.id, delivery=message.event_id)
@@ -253,7 +257,7 @@ class WebhookSender:
             lingering.cancel()
 
     async def _record(self, attempt: Attempt) -> None:
-        """Record the attempt, however long the database is away."""
+        """Record the attempt, and retry for as long as the database is away."""
         while True:
             try:
                 delivery = await self._attempts.record(attempt)

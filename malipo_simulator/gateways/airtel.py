@@ -12,14 +12,14 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.gateways.airtel_signature import is_signed
 from malipo_simulator.gateways.airtel_summary import MERCHANT_NUMBER, summary
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
-from malipo_simulator.network import Ask, Network
+from malipo_simulator.network import GatewayPayment, Network
 from malipo_simulator.statements.account import balance_of
 from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.switches import AirtelSwitches
@@ -106,7 +106,7 @@ class Airtel(Gateway):
         if refused := self._query_refusal() or rules.number_refusal(msisdn):
             return refused if isinstance(refused, Reply) else _refuse(refused)
         phone = f"+255{msisdn}"
-        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=phone)
         subscriber = subscriber_of(phone)
         if not subscriber.is_registered:
@@ -203,14 +203,14 @@ class Airtel(Gateway):
             return lost(transaction)
         return _disbursed(transaction)
 
-    def _take(self, kind: PaymentKind, payment: rules.Payment) -> Transaction | Reply:
-        if plan_of(kind, payment.phone).answering is Answering.HTML_500:
+    def _take(self, kind: PaymentKind, payment: rules.AirtelPayment) -> Transaction | Reply:
+        if plan_of(kind, payment.phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=payment.phone)
         if self._network.is_repeat(self._network.find(self.name, payment.id)):
             return _refuse(rules.DUPLICATE[kind])
         minute = time.strftime("%y%m%d.%H%M", time.gmtime(self._network.now()))
         letter, digits = divmod(next(self._numbers) % 10**6, 10**5)
-        ask = Ask(
+        ask = GatewayPayment(
             gateway=self.name,
             channel="AIRTEL_MONEY",
             kind=kind,

@@ -22,7 +22,7 @@ class Refused(NamedTuple):
     http_status: int = 400
 
 
-class Words(NamedTuple):
+class AirtelStatus(NamedTuple):
     status: str  # of the transaction: TS, TF, …
     code: str
     message: str
@@ -31,23 +31,23 @@ class Words(NamedTuple):
 _IN_PROCESS = "Transaction is in process"
 
 # As the portal's own samples have it, an enquiry calls a success "in process" by its code.
-STATUS_OF: Mapping[PaymentKind, Mapping[Outcome | None, Words]] = {
+STATUS_OF: Mapping[PaymentKind, Mapping[Outcome | None, AirtelStatus]] = {
     PaymentKind.COLLECTION: {
-        None: Words("TIP", "DP00800001006", _IN_PROCESS),
-        Outcome.SUCCESS: Words("TS", "DP00800001006", "success"),
-        Outcome.DECLINED: Words("TF", "DP00800001008", "Refused by the customer"),
-        Outcome.BALANCE_TOO_LOW: Words("TF", "DP00800001007", "User has insufficient balance"),
-        Outcome.EXPIRED: Words("TE", "DP00800001029", "Transaction Expired"),
-        Outcome.FAILED: Words("TF", "DP00800001005", "FAILED"),
-        Outcome.REVERSED: Words("TR", "DP00800001001", "Transaction has been reversed"),
+        None: AirtelStatus("TIP", "DP00800001006", _IN_PROCESS),
+        Outcome.SUCCESS: AirtelStatus("TS", "DP00800001006", "success"),
+        Outcome.DECLINED: AirtelStatus("TF", "DP00800001008", "Refused by the customer"),
+        Outcome.BALANCE_TOO_LOW: AirtelStatus("TF", "DP00800001007", "User has insufficient balance"),
+        Outcome.EXPIRED: AirtelStatus("TE", "DP00800001029", "Transaction Expired"),
+        Outcome.FAILED: AirtelStatus("TF", "DP00800001005", "FAILED"),
+        Outcome.REVERSED: AirtelStatus("TR", "DP00800001001", "Transaction has been reversed"),
     },
     PaymentKind.DISBURSEMENT: {
-        None: Words("TIP", "DP00900001006", _IN_PROCESS),
-        Outcome.SUCCESS: Words("TS", "DP00900001001", "success"),
-        Outcome.NOT_REGISTERED: Words("TF", "DP00900001009", "Initiatee is invalid"),
-        Outcome.FLOAT_TOO_LOW: Words("TF", "DP00900001007", "Insufficient balance in the merchant's account"),
-        Outcome.FAILED: Words("TF", "DP00900001005", "Transaction Failed"),
-        Outcome.REVERSED: Words("TR", "DP00900001001", "Transaction has been reversed"),
+        None: AirtelStatus("TIP", "DP00900001006", _IN_PROCESS),
+        Outcome.SUCCESS: AirtelStatus("TS", "DP00900001001", "success"),
+        Outcome.NOT_REGISTERED: AirtelStatus("TF", "DP00900001009", "Initiatee is invalid"),
+        Outcome.FLOAT_TOO_LOW: AirtelStatus("TF", "DP00900001007", "Insufficient balance in the merchant's account"),
+        Outcome.FAILED: AirtelStatus("TF", "DP00900001005", "Transaction Failed"),
+        Outcome.REVERSED: AirtelStatus("TR", "DP00900001001", "Transaction has been reversed"),
     },
 }
 # In a callback a success is called by its name, and an expiry is a failure.
@@ -96,7 +96,7 @@ def query_refusal(code: str) -> Refused:
     return Refused(code if is_older else "ESB000014", "Error", None if is_older else code, 200)
 
 
-class Payment(NamedTuple):
+class AirtelPayment(NamedTuple):
     phone: str
     amount: int
     id: str
@@ -104,7 +104,7 @@ class Payment(NamedTuple):
     pin: str = ""
 
 
-def read_collection(body: Any) -> Payment | Refused:
+def read_collection(body: Any) -> AirtelPayment | Refused:
     subscriber, transaction = _part(body, "subscriber"), _part(body, "transaction")
     for where, part in (("subscriber", subscriber), ("transaction", transaction)):
         if part.get("country") != COUNTRY:
@@ -114,7 +114,7 @@ def read_collection(body: Any) -> Payment | Refused:
     return _read(PaymentKind.COLLECTION, body, subscriber, transaction)
 
 
-def read_disbursement(body: Any, version: int) -> Payment | Refused:
+def read_disbursement(body: Any, version: int) -> AirtelPayment | Refused:
     payee, transaction = _part(body, "payee"), _part(body, "transaction")
     if version >= 2 and (refused := _newer_refusal(payee, transaction, version)):
         return refused
@@ -154,7 +154,7 @@ def _part(body: Any, name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _read(kind: PaymentKind, body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Payment | Refused:
+def _read(kind: PaymentKind, body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> AirtelPayment | Refused:
     reference = body.get("reference") if isinstance(body, dict) else None
     id_, msisdn = transaction.get("id"), person.get("msisdn")
     amount: Any = transaction.get("amount")
@@ -172,4 +172,4 @@ def _read(kind: PaymentKind, body: Any, person: dict[str, Any], transaction: dic
         return Refused("ESB000033", "Invalid MSISDN Length. MSISDN Length should be 9", _BAD_NUMBER[kind])
     if not _NINE_DIGITS.fullmatch(str(msisdn)):
         return Refused("ESB000036", "Invalid MSISDN Format", _BAD_NUMBER[kind])
-    return Payment(f"+255{msisdn}", int(amount), id_, reference)
+    return AirtelPayment(f"+255{msisdn}", int(amount), id_, reference)

@@ -7,12 +7,12 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import azampay_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
-from malipo_simulator.network import Ask, Network
+from malipo_simulator.network import GatewayPayment, Network
 from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.switches import AzampaySwitches
 from malipo_simulator.transaction import GatewayName, Transaction
@@ -95,7 +95,7 @@ class Azampay(Gateway):
         if abs(self._network.now() - int(body["transferDetails"]["dateInEpoch"])) > switches.skew_seconds:
             return _refused(402, "Request expired")
         phone, reference = f"+{body['destination']['accountNumber']}", body["externalReferenceId"]
-        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, reference)):
             status = int(switches.duplicate_status)
@@ -103,7 +103,7 @@ class Azampay(Gateway):
         return await self._take(channel, phone, body)
 
     async def _take(self, channel: str, phone: str, body: dict[str, Any]) -> Reply:
-        ask = Ask(
+        ask = GatewayPayment(
             gateway=self.name,
             channel=channel,
             kind=PaymentKind.DISBURSEMENT,
@@ -168,7 +168,7 @@ class Azampay(Gateway):
         if checksum is not None and not self._encrypted.is_digest(checksum, rules.name_digest_of(body)):
             return json_reply(400, {"status": False, "message": "Invalid Checksum", "statusCode": 400})
         phone = f"+{account}"
-        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=phone)
         subscriber = subscriber_of(phone)
         if not subscriber.is_registered:

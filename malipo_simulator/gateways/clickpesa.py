@@ -8,13 +8,13 @@ import msgspec
 
 from malipo_simulator import phone as phones
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import clickpesa_lists
 from malipo_simulator.gateways import clickpesa_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.json_views import show_time
-from malipo_simulator.network import Ask, Network
+from malipo_simulator.network import GatewayPayment, Network
 from malipo_simulator.statements.account import balance_of
 from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.switches import ClickpesaSwitches
@@ -122,7 +122,7 @@ class Clickpesa(Gateway):
         channel, has_phone = phones.network_of(phone), "phoneNumber" in body
         if has_phone and channel is None:
             return _error(400, rules.BAD_PHONE)
-        if plan_of(kind, phone).answering is Answering.HTML_500:
+        if plan_of(kind, phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, reference)):
             return _error(409, f"Order reference {reference} already exists")
@@ -134,7 +134,7 @@ class Clickpesa(Gateway):
 
     async def _take(self, kind: PaymentKind, channel: str, phone: str, body: dict[str, Any]) -> Reply:
         reference = body["orderReference"]
-        ask = Ask(
+        ask = GatewayPayment(
             gateway=self.name,
             channel=channel,
             kind=kind,

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import xml
 from malipo_simulator.gateways.gateway import HTML_500, XML, Gateway, Notice, Reply, Request, lost
-from malipo_simulator.network import Ask, Network
+from malipo_simulator.network import GatewayPayment, Network
 from malipo_simulator.switches import HalopesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -98,11 +98,11 @@ class Halopesa(Gateway):
             return self._reply(code, reference)
         phone = f"+{fields['sender_msisdn']}"
         plan = plan_of(PaymentKind.COLLECTION, phone)
-        if plan.answering is Answering.HTML_500:
+        if plan.answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._is_repeated(fields["requestid"], reference):
             return self._reply("9004", reference)
-        ask = Ask(
+        ask = GatewayPayment(
             gateway=self.name,
             channel="HALOPESA",
             kind=PaymentKind.COLLECTION,

@@ -9,12 +9,12 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import mpesa_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
-from malipo_simulator.network import Ask, Network
+from malipo_simulator.network import GatewayPayment, Network
 from malipo_simulator.switches import MpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -119,12 +119,12 @@ class Mpesa(Gateway):
         amount, phone = rules.amount_of(fields["input_Amount"]), rules.phone_of(msisdn, is_sandbox=is_sandbox)
         if amount is None or phone is None:
             return _coded("INS-15" if amount is None else "INS-2051", conversation)
-        if plan_of(kind, phone).answering is Answering.HTML_500:
+        if plan_of(kind, phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, conversation)):
             return _coded("INS-10", conversation)
         note = fields.get("input_PurchasedItemsDesc") or fields.get("input_PaymentItemsDesc")
-        ask = Ask(
+        ask = GatewayPayment(
             gateway=self.name,
             channel="MPESA",
             kind=kind,
@@ -137,7 +137,7 @@ class Mpesa(Gateway):
         )
         return await self._reply(ask)
 
-    async def _reply(self, ask: Ask) -> Reply:
+    async def _reply(self, ask: GatewayPayment) -> Reply:
         is_sync = self._network.control.of(MpesaSwitches).mode == "sync"
         transaction = self._network.take(ask, is_reply_final=is_sync)
         if not await self._network.may_reply(transaction, is_final=is_sync):

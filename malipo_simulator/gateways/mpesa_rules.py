@@ -78,14 +78,14 @@ STATUS_OF: Mapping[Outcome | None, str] = {
 }
 
 
-class Rule(NamedTuple):
+class FieldRule(NamedTuple):
     field: str
     pattern: re.Pattern[str]
     code: str
 
 
-def _rule(field: str, pattern: str, code: str) -> Rule:
-    return Rule(field, re.compile(pattern, re.ASCII), code)
+def _rule(field: str, pattern: str, code: str) -> FieldRule:
+    return FieldRule(field, re.compile(pattern, re.ASCII), code)
 
 
 _COUNTRY = _rule("input_Country", r"TZN", "INS-998")
@@ -119,7 +119,7 @@ def take_number(fields: dict[str, object]) -> None:
         fields["input_Amount"] = str(amount)
 
 
-def refusal(fields: Mapping[str, object], rules: tuple[Rule, ...], provider_code: str) -> str | None:
+def refusal(fields: Mapping[str, object], rules: tuple[FieldRule, ...], provider_code: str) -> str | None:
     """The code of the first thing that is wrong; None if nothing is."""
     for rule in rules:
         if not fields.get(rule.field):

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, ReplyTiming, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import tigo_rules as rules
 from malipo_simulator.gateways import xml
@@ -26,7 +26,7 @@ from malipo_simulator.gateways.gateway import (
     json_reply,
     lost,
 )
-from malipo_simulator.network import Ask, Network
+from malipo_simulator.network import GatewayPayment, Network
 from malipo_simulator.switches import TigoSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -103,7 +103,7 @@ class Tigo(Gateway):
         payment = rules.read_push(body, biller_msisdn=self._keys["billerMsisdn"], biller_code=self._keys["billerCode"])
         if isinstance(payment, str):
             return _pushed(payment, body.get("ReferenceID"))
-        if plan_of(PaymentKind.COLLECTION, payment.phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.COLLECTION, payment.phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=payment.phone)
         if self._network.is_repeat(self._network.find(self.name, payment.reference)):
             return _pushed(rules.DUPLICATE, payment.reference)
@@ -125,8 +125,8 @@ class Tigo(Gateway):
         is_right = (username, password) == (self._keys["username"], self._keys["password"])
         return None if is_right else "DebitMandate-10-3000-E"
 
-    def _ask(self, kind: PaymentKind, payment: rules.Payment, *, note: str) -> Ask:
-        return Ask(
+    def _ask(self, kind: PaymentKind, payment: rules.TigoPayment, *, note: str) -> GatewayPayment:
+        return GatewayPayment(
             gateway=self.name,
             channel="TIGO_PESA",
             kind=kind,
@@ -173,7 +173,7 @@ class Tigo(Gateway):
         )
         if isinstance(payment, str):
             return _cashed_in(payment, fields.get("referenceid", ""), type_)
-        if plan_of(PaymentKind.DISBURSEMENT, payment.phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, payment.phone).answering is ReplyTiming.HTML_500:
             return HTML_500._replace(phone=payment.phone)
         if self._network.is_repeat(self._network.find(self.name, payment.reference)):
             return _cashed_in(rules.GENERAL_ERROR, payment.reference, type_, message="Duplicate REFERENCEID")

@@ -65,13 +65,13 @@ _REFERENCE = re.compile(r"[0-9A-Za-z]{1,60}", re.ASCII)
 _CASH_IN_REFERENCE = re.compile(r"[0-9A-Za-z]{1,20}", re.ASCII)
 
 
-class Payment(NamedTuple):
+class TigoPayment(NamedTuple):
     phone: str
     amount: int
     reference: str
 
 
-def read_push(body: Mapping[str, Any], *, biller_msisdn: str, biller_code: str) -> Payment | str:
+def read_push(body: Mapping[str, Any], *, biller_msisdn: str, biller_code: str) -> TigoPayment | str:
     """The payment, or the code that refuses it."""
     customer, biller, reference = body.get("CustomerMSISDN"), body.get("BillerMSISDN"), body.get("ReferenceID")
     if not customer:
@@ -89,10 +89,10 @@ def read_push(body: Mapping[str, Any], *, biller_msisdn: str, biller_code: str) 
     is_whole = type(amount) is int or (isinstance(amount, str) and amount.isascii() and amount.isdecimal())
     if not is_whole or not 0 < int(amount or 0) < 10**10:
         return "BILLER-18-3019-E"
-    return Payment(f"+{customer}", int(amount or 0), str(reference))
+    return TigoPayment(f"+{customer}", int(amount or 0), str(reference))
 
 
-def read_cash_in(fields: Mapping[str, str], *, type_: str, account_msisdn: str, pin: str) -> Payment | str:
+def read_cash_in(fields: Mapping[str, str], *, type_: str, account_msisdn: str, pin: str) -> TigoPayment | str:
     """The payment, or the status that refuses it."""
     if fields.get("type") != type_ or not _CASH_IN_REFERENCE.fullmatch(fields.get("referenceid", "")):
         return GENERAL_ERROR
@@ -107,4 +107,4 @@ def read_cash_in(fields: Mapping[str, str], *, type_: str, account_msisdn: str, 
     amount = fields.get("amount", "")
     if not re.fullmatch("[0-9]{1,10}", amount, re.ASCII):
         return NOT_A_MULTIPLE
-    return Payment(found, int(amount), fields["referenceid"]) if int(amount) else BELOW_MINIMUM
+    return TigoPayment(found, int(amount), fields["referenceid"]) if int(amount) else BELOW_MINIMUM

@@ -46,7 +46,7 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
     balance_cents: int = 0
 
 
-class Statement(msgspec.Struct, frozen=True):
+class AccountStatement(msgspec.Struct, frozen=True):
     gateway: GatewayName
     merchant: str
     day: date
@@ -59,7 +59,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 def statement_of(
     state: State, gateway: GatewayName, day: date, *, merchant: str, until: float | None = None
-) -> Statement:
+) -> AccountStatement:
     """Of a day in Dar es Salaam, as far as it has gone."""
     opening, todays = STARTING_BALANCE, []
     for entry in entries_of(state, gateway):
@@ -68,10 +68,10 @@ def statement_of(
             opening += entry.amount
         elif on == day and (until is None or entry.at < until):
             todays.append(entry)
-    return with_balances(Statement(gateway, merchant, day, opening, opening, todays, until))
+    return with_balances(AccountStatement(gateway, merchant, day, opening, opening, todays, until))
 
 
-def with_balances(statement: Statement) -> Statement:
+def with_balances(statement: AccountStatement) -> AccountStatement:
     """With a balance after each line, which follows from the opening."""
     cents, entries = statement.opening * 100, []
     for entry in statement.entries:

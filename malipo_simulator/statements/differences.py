@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from malipo_simulator.statements.account import ZONE, Statement, StatementEntry, with_balances
+from malipo_simulator.statements.account import ZONE, AccountStatement, StatementEntry, with_balances
 
 
 class Difference(StrEnum):
@@ -31,7 +31,7 @@ class Difference(StrEnum):
 _PAYMENTS = ("collection", "disbursement")
 
 
-def with_differences(statement: Statement, differences: set[Difference]) -> Statement:
+def with_differences(statement: AccountStatement, differences: set[Difference]) -> AccountStatement:
     for difference in Difference:
         if difference in differences and difference in _CHANGES:
             statement = with_balances(_CHANGES[difference](statement))
@@ -47,32 +47,32 @@ def with_differences(statement: Statement, differences: set[Difference]) -> Stat
     return statement
 
 
-def _payment(statement: Statement, nth: int) -> StatementEntry | None:
+def _payment(statement: AccountStatement, nth: int) -> StatementEntry | None:
     """The n-th payment from the end of the day, or the last there is."""
     payments = [each for each in statement.entries if each.kind in _PAYMENTS]
     return payments[max(len(payments) - nth, 0)] if payments else None
 
 
-def _changed(statement: Statement, entry: StatementEntry | None, *instead: StatementEntry) -> Statement:
+def _changed(statement: AccountStatement, entry: StatementEntry | None, *instead: StatementEntry) -> AccountStatement:
     entries: list[StatementEntry] = []
     for each in statement.entries:
         entries += instead if each is entry else [each]
     return replace(statement, entries=entries)
 
 
-def _missing(statement: Statement) -> Statement:
+def _missing(statement: AccountStatement) -> AccountStatement:
     """With its fee: nothing of it is there."""
     gone = _payment(statement, 1)
     kept = [each for each in statement.entries if gone is None or each.receipt != gone.receipt]
     return replace(statement, entries=kept)
 
 
-def _amount(statement: Statement) -> Statement:
+def _amount(statement: AccountStatement) -> AccountStatement:
     entry = _payment(statement, 2)
     return _changed(statement, entry, replace(entry, amount=entry.amount * 2)) if entry else statement
 
 
-def _twice(statement: Statement) -> Statement:
+def _twice(statement: AccountStatement) -> AccountStatement:
     entry = _payment(statement, 3)
     if entry is None:
         return statement
@@ -81,7 +81,7 @@ def _twice(statement: Statement) -> Statement:
     )
 
 
-def _reversed(statement: Statement) -> Statement:
+def _reversed(statement: AccountStatement) -> AccountStatement:
     entry = _payment(statement, 4)
     if entry is None:
         return statement
@@ -96,12 +96,12 @@ def _reversed(statement: Statement) -> Statement:
     return _added(statement, back)
 
 
-def _fee(statement: Statement) -> Statement:
+def _fee(statement: AccountStatement) -> AccountStatement:
     fee = next((each for each in statement.entries if each.kind == "fee"), None)
     return _changed(statement, fee, replace(fee, amount=fee.amount - 3)) if fee else statement
 
 
-def _theirs_only(statement: Statement) -> Statement:
+def _theirs_only(statement: AccountStatement) -> AccountStatement:
     at = _evening(statement)
     return _added(
         statement,
@@ -111,23 +111,23 @@ def _theirs_only(statement: Statement) -> Statement:
     )
 
 
-def _sweep(statement: Statement) -> Statement:
+def _sweep(statement: AccountStatement) -> AccountStatement:
     at, receipt = _evening(statement) + 60, f"SW{statement.day:%y%m%d}"
     away = StatementEntry(at=at, receipt=receipt, kind="sweep", amount=-10_000)
     return _added(statement, away, replace(away, at=at + 1, amount=10_000))
 
 
-def _bank(statement: Statement) -> Statement:
+def _bank(statement: AccountStatement) -> AccountStatement:
     at = _evening(statement) + 120
     return _added(statement, StatementEntry(at=at, receipt=f"BK{statement.day:%y%m%d}", kind="bank", amount=-25_000))
 
 
-def _other(statement: Statement) -> Statement:
+def _other(statement: AccountStatement) -> AccountStatement:
     at = _evening(statement) + 180
     return _added(statement, StatementEntry(at=at, receipt=f"PS{statement.day:%y%m%d}", kind="other", amount=777))
 
 
-def _repeated(statement: Statement) -> Statement:
+def _repeated(statement: AccountStatement) -> AccountStatement:
     entry = _payment(statement, 5)
     if entry is None:
         return statement
@@ -135,7 +135,7 @@ def _repeated(statement: Statement) -> Statement:
     return _added(statement, replace(again, phone="+255754999002"))
 
 
-def _failed(statement: Statement) -> Statement:
+def _failed(statement: AccountStatement) -> AccountStatement:
     at = _evening(statement) + 300
     entry = StatementEntry(
         at=at, receipt=f"FA{statement.day:%y%m%d}", kind="collection", amount=999, phone="+255754999003"
@@ -143,21 +143,21 @@ def _failed(statement: Statement) -> Statement:
     return _added(statement, replace(entry, is_failed=True))
 
 
-def _evening(statement: Statement) -> float:
+def _evening(statement: AccountStatement) -> float:
     """Late on that day, and so early that whatever is added after it is still of that day."""
     return datetime.combine(statement.day, time(23, 51), ZONE).timestamp()
 
 
-def _night(statement: Statement) -> float:
+def _night(statement: AccountStatement) -> float:
     """The last second of that day: a line is in the statement of its day."""
     return datetime.combine(statement.day, time(23, 59, 59), ZONE).timestamp()
 
 
-def _added(statement: Statement, *entries: StatementEntry) -> Statement:
+def _added(statement: AccountStatement, *entries: StatementEntry) -> AccountStatement:
     return replace(statement, entries=sorted([*statement.entries, *entries], key=lambda each: each.at))
 
 
-_CHANGES: dict[Difference, Callable[[Statement], Statement]] = {
+_CHANGES: dict[Difference, Callable[[AccountStatement], AccountStatement]] = {
     Difference.MISSING: _missing,
     Difference.THEIRS_ONLY: _theirs_only,
     Difference.AMOUNT: _amount,

@@ -9,19 +9,19 @@ import io
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, time, timedelta
 
-from malipo_simulator.statements.account import ZONE, Statement, StatementEntry
+from malipo_simulator.statements.account import ZONE, AccountStatement, StatementEntry
 from malipo_simulator.transaction import GatewayName
 
 Rows = Iterable[list[object]]
 
 
-def as_csv(statement: Statement) -> str:
+def as_csv(statement: AccountStatement) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows(_LAYOUTS[statement.gateway](statement))
     return text.getvalue()
 
 
-def _mpesa(statement: Statement) -> Rows:
+def _mpesa(statement: AccountStatement) -> Rows:
     """With a heading, newest first, the phone masked, what was withdrawn with a minus."""
     begins, ends = _bounds(statement)
     moved = [each.amount * 100 + each.cents for each in statement.entries if not each.is_failed]
@@ -81,7 +81,7 @@ def _mpesa_words(entry: StatementEntry) -> tuple[str, str]:
     }[entry.kind]
 
 
-def _airtel(statement: Statement) -> Rows:
+def _airtel(statement: AccountStatement) -> Rows:
     """Amounts without a sign, a column that says credit or debit, a clock of twelve hours."""
     begins, ends = _bounds(statement)
     yield ["AIRTEL MONEY STATEMENT", statement.merchant]
@@ -108,7 +108,7 @@ def _airtel(statement: Statement) -> Rows:
         yield [at, entry.receipt, words, status, *amounts, _merchants_reference(entry)]
 
 
-def _signed(statement: Statement) -> Rows:
+def _signed(statement: AccountStatement) -> Rows:
     """One signed amount, labels above the table."""
     begins, ends = _bounds(statement)
     yield ["from", f"{begins:%Y-%m-%d %H:%M:%S}", "to", f"{ends:%Y-%m-%d %H:%M:%S}"]
@@ -123,7 +123,7 @@ def _signed(statement: Statement) -> Rows:
         yield [entry.receipt, at, *amounts, *who, plain_words(entry), entry.linked, status]
 
 
-def _clickpesa(statement: Statement) -> Rows:
+def _clickpesa(statement: AccountStatement) -> Rows:
     """Times in UTC, no balance after each line."""
     begins, ends = _bounds(statement)
     yield ["startDate", begins.isoformat(), "endDate", ends.isoformat()]
@@ -164,7 +164,7 @@ def _bank_words(entry: StatementEntry, to_bank: str, from_bank: str) -> str:
     return f"{to_bank if entry.amount < 0 else from_bank} {entry.reference}".strip()
 
 
-def _bounds(statement: Statement) -> tuple[datetime, datetime]:
+def _bounds(statement: AccountStatement) -> tuple[datetime, datetime]:
     begins = datetime.combine(statement.day, time(), ZONE)
     if statement.until is not None:
         return begins, datetime.fromtimestamp(statement.until, ZONE)
@@ -197,7 +197,7 @@ def _masked(phone: str) -> str:
     return f"{digits[:6]}***{digits[-3:]}"
 
 
-_LAYOUTS: dict[GatewayName, Callable[[Statement], Rows]] = {
+_LAYOUTS: dict[GatewayName, Callable[[AccountStatement], Rows]] = {
     GatewayName.MPESA: _mpesa,
     GatewayName.AIRTEL_MONEY: _airtel,
     GatewayName.TIGO_PESA: _signed,

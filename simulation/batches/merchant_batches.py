@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from simulation.batches.planned import PlannedBatch
 from simulation.merchants import call
-from simulation.template import Merchant
+from simulation.template import SimulatedMerchant
 from simulation.world import API_PORTS, World
 
 _PATH = "/v1/payments/disburse/batches"
@@ -19,7 +19,7 @@ _OK = 200
 
 
 @dataclass
-class ToldOfBatch:
+class BatchReplies:
     """What a merchant was told of one batch."""
 
     ids: list[str] = field(default_factory=list)
@@ -29,13 +29,15 @@ class ToldOfBatch:
 
 
 class MerchantBatches:
-    def __init__(self, world: World, accounts: list[Merchant], batches: tuple[PlannedBatch, ...], seed: int) -> None:
+    def __init__(
+        self, world: World, accounts: list[SimulatedMerchant], batches: tuple[PlannedBatch, ...], seed: int
+    ) -> None:
         self._world = world
         self._accounts = accounts
         self.batches = batches
         self._chance = random.Random(f"merchants of batches {seed}")
         self._lateness = random.Random(f"repeats of batches {seed}")
-        self.told = {batch.number: ToldOfBatch() for batch in batches}
+        self.told = {batch.number: BatchReplies() for batch in batches}
         self.acts: list[tuple[float, str, str]] = []  # when, about which phone, and what
 
     async def make_all(self) -> None:
@@ -97,7 +99,7 @@ class MerchantBatches:
         batch: PlannedBatch,
         what: str,
         path: str,
-        merchant: Merchant,
+        merchant: SimulatedMerchant,
         body: Any,
         key: str | None = None,
         *,

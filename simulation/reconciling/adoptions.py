@@ -27,9 +27,9 @@ from malipo_simulator.statements.account import ZONE
 from simulation.database import SimulatedDatabase
 from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
-from simulation.reconciling.finance import ELSEWHERE, Finance, Given
+from simulation.reconciling.finance import ELSEWHERE, Finance, ImportedFile
 from simulation.reconciling.wishes import Wish, Wishes
-from simulation.template import Merchant
+from simulation.template import SimulatedMerchant
 from simulation.world import NETWORKS, World
 
 PROCESS = "operators"
@@ -81,7 +81,7 @@ class Adoptions:
         plan: Plan,
         world: World,
         simulated: SimulatedDatabase,
-        accounts: list[Merchant],
+        accounts: list[SimulatedMerchant],
         wishes: Wishes,
         finance: Finance,
     ) -> None:
@@ -94,7 +94,7 @@ class Adoptions:
         self._chance = random.Random(f"statements of operators {plan.seed}")
         # Seconds after the first import, and the file that one has proposed to withdraw: when the other one approves.
         self._withdraw_after = sorted(self._chance.uniform(0, 16) for _ in range(self._chance.choice(_WITHDRAWALS)))
-        self._withdrawing: tuple[Given, float] | None = None
+        self._withdrawing: tuple[ImportedFile, float] | None = None
         self._first_imported_at: float | None = None
         self._lines: dict[str, _Line] = {}
         self._proposed_at: dict[str, float] = {}  # by the exception

@@ -19,7 +19,7 @@ from malipo.networks.connector import Channel
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.imports.doubt_statement import AgainstAnother, NothingKnown
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.match_statements import match_statements
@@ -40,18 +40,18 @@ _MOST_AGAINST = 4  # files that were given wrongly, and are withdrawn for one
 
 
 @dataclass(frozen=True)
-class Account:
+class NetworkAccount:
     channel: Channel
     name: str
 
 
 @dataclass(frozen=True)
-class Given:
+class ImportedFile:
     """A file that the service has, and that was not withdrawn."""
 
     id: str
     path: Path
-    account: Account
+    account: NetworkAccount
 
     @property
     def gateway(self) -> GatewayName:
@@ -70,15 +70,17 @@ class Finance:
         self.refused: list[str] = []
         self.taken_wrongly: list[str] = []  # files of another network, of which the service can know no line
 
-    async def find_given(self, database: Database) -> list[Given]:
+    async def find_given(self, database: Database) -> list[ImportedFile]:
         """As the list of imported files shows them, the oldest first."""
         async with database.read() as connection:
             rows = await connection.fetch(
                 "SELECT id, name, channel, account FROM statement_files WHERE withdrawn_at IS NULL ORDER BY id"
             )
         return [
-            Given(
-                row["id"], self.files.folder / row["name"], Account(Channel(row["channel"]), row["account"].casefold())
+            ImportedFile(
+                row["id"],
+                self.files.folder / row["name"],
+                NetworkAccount(Channel(row["channel"]), row["account"].casefold()),
             )
             for row in rows
         ]
@@ -108,13 +110,15 @@ class Finance:
 
     async def give_wrongly(
         self, database: Database, day: date, *, until: float | None = None
-    ) -> tuple[GatewayName, Account] | None:
+    ) -> tuple[GatewayName, NetworkAccount] | None:
         """A file of an account to another one, in any layout: whose, and to which; None if the service refuses it."""
         gateway = self._chance.choice(self._gateways)
         layout = self._chance.choice((PORTAL, GENERIC, WEEK))
         account = self._chance.choice(self._wrong_accounts(gateway))
         # Nobody calls an account of another network a new one.
-        says_new = account == Account(channel_of(gateway), ELSEWHERE) and self._chance.random() < _SAYS_NEW_AT_ONCE
+        says_new = (
+            account == NetworkAccount(channel_of(gateway), ELSEWHERE) and self._chance.random() < _SAYS_NEW_AT_ONCE
+        )
         path = self.files.write(gateway, day, until=until, layout=layout)
         if path is None or account.name == self._names.get(gateway):
             return None
@@ -131,25 +135,30 @@ class Finance:
     async def give_elsewhere(self, database: Database, day: date) -> None:
         """Each account's week to another account that is called a new one, when all of it is known."""
         for gateway in self._gateways:
-            account = Account(channel_of(gateway), ELSEWHERE)
+            account = NetworkAccount(channel_of(gateway), ELSEWHERE)
             path = self.files.write(gateway, day, layout=self._chance.choice((PORTAL, GENERIC, WEEK)))
             if path is not None and account != self._own(gateway):
                 await self._try(database, partial(self._take, path=path, account=account, is_new_account=True))
 
-    def _wrong_accounts(self, gateway: GatewayName) -> list[Account]:
+    def _wrong_accounts(self, gateway: GatewayName) -> list[NetworkAccount]:
         own = channel_of(gateway)
         if gateway is GatewayName.CLICKPESA:
-            return [Account(own, ELSEWHERE)]
-        others = [Account(Channel(each), "") for each in self._plan.channels if each != own]
-        return [Account(own, ELSEWHERE), Account(own, ELSEWHERE), Account(own, _CLICKPESA), *others]
+            return [NetworkAccount(own, ELSEWHERE)]
+        others = [NetworkAccount(Channel(each), "") for each in self._plan.channels if each != own]
+        return [
+            NetworkAccount(own, ELSEWHERE),
+            NetworkAccount(own, ELSEWHERE),
+            NetworkAccount(own, _CLICKPESA),
+            *others,
+        ]
 
-    def is_wrong(self, given: Given) -> bool:
+    def is_wrong(self, given: ImportedFile) -> bool:
         """Whether a file was given to an account that is not its own."""
         return given.account != self._own(given.gateway)
 
-    def _own(self, gateway: GatewayName) -> Account:
+    def _own(self, gateway: GatewayName) -> NetworkAccount:
         usual = _CLICKPESA if gateway is GatewayName.CLICKPESA else ""
-        return Account(channel_of(gateway), self._names.get(gateway, usual))
+        return NetworkAccount(channel_of(gateway), self._names.get(gateway, usual))
 
     async def withdraw_wrong(self, database: Database, *, but: str | None = None) -> None:
         """What was given to an account that is not its own. Where operators have decided about its lines it stays."""
@@ -162,7 +171,7 @@ class Finance:
         about its lines it stays, and the account is called so from then on."""
         for _ in range(_MOST_AGAINST):
             own = self._own(gateway)
-            named = Account(own.channel, layout.clickpesa) if own.name == _CLICKPESA else own
+            named = NetworkAccount(own.channel, layout.clickpesa) if own.name == _CLICKPESA else own
             try:
                 await self._give(database, path, named)
             except AgainstAnother as error:
@@ -170,14 +179,14 @@ class Finance:
                 if wrong is None or not self.is_wrong(wrong):
                     raise
                 if not await self.withdraw(database, wrong):
-                    if wrong.gateway is not gateway or wrong.account != Account(own.channel, ELSEWHERE):
+                    if wrong.gateway is not gateway or wrong.account != NetworkAccount(own.channel, ELSEWHERE):
                         raise
                     self._names[gateway] = ELSEWHERE
             else:
                 return
         raise Conflict(f"{path.name}: there is always another file against it.")
 
-    async def _give(self, database: Database, path: Path, account: Account) -> None:
+    async def _give(self, database: Database, path: Path, account: NetworkAccount) -> None:
         is_first = await self._is_first(database, account)
         says_new = is_first and self._chance.random() < _SAYS_NEW_AT_ONCE
         try:
@@ -187,17 +196,19 @@ class Finance:
                 raise
             await self._import(database, path, account, is_new_account=True)
 
-    async def _is_first(self, database: Database, account: Account) -> bool:
+    async def _is_first(self, database: Database, account: NetworkAccount) -> bool:
         return all(
-            each.account != Account(account.channel, account.name.casefold())
+            each.account != NetworkAccount(account.channel, account.name.casefold())
             for each in await self.find_given(database)
         )
 
-    async def _import(self, database: Database, path: Path, account: Account, *, is_new_account: bool) -> Imported:
+    async def _import(
+        self, database: Database, path: Path, account: NetworkAccount, *, is_new_account: bool
+    ) -> ImportResult:
         async with database.begin() as tx:
             return await self._take(tx, path=path, account=account, is_new_account=is_new_account)
 
-    async def _take(self, tx: Tx, *, path: Path, account: Account, is_new_account: bool) -> Imported:
+    async def _take(self, tx: Tx, *, path: Path, account: NetworkAccount, is_new_account: bool) -> ImportResult:
         return await import_statement(
             tx,
             path,
@@ -223,24 +234,24 @@ class Finance:
     def _desk(self) -> WithdrawStatements:
         return WithdrawStatements(approval_amount=_APPROVAL_AMOUNT)
 
-    async def withdraw(self, database: Database, given: Given) -> bool:
+    async def withdraw(self, database: Database, given: ImportedFile) -> bool:
         await self.propose_withdrawal(database, given)  # Or it was proposed before.
         return await self.approve_withdrawal(database, given)
 
-    async def propose_withdrawal(self, database: Database, given: Given) -> bool:
+    async def propose_withdrawal(self, database: Database, given: ImportedFile) -> bool:
         return await self._try(
             database,
             lambda tx: self._desk.propose_withdrawal(tx, given.id, reason=_WHY, actor=_OPERATOR, now=clock.now()),
         )
 
-    async def approve_withdrawal(self, database: Database, given: Given) -> bool:
+    async def approve_withdrawal(self, database: Database, given: ImportedFile) -> bool:
         """What is refused by then is rejected, so that the file can be decided about again."""
         if await self._try(database, lambda tx: self._desk.approve(tx, given.id, actor=_SECOND, now=clock.now())):
             return True
         await self._try(database, lambda tx: self._desk.reject(tx, given.id, actor=_SECOND, now=clock.now()))
         return False
 
-    async def import_again(self, database: Database, given: Given) -> None:
+    async def import_again(self, database: Database, given: ImportedFile) -> None:
         """The same bytes, for the same account, after they were withdrawn."""
         await self._give(database, given.path, given.account)
 

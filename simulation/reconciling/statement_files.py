@@ -19,7 +19,14 @@ from malipo.networks.connector import Channel, Type
 from malipo.table_files import rows
 from malipo.table_files.limits import ReadingLimits
 from malipo_simulator.state import State
-from malipo_simulator.statements.account import ZONE, Statement, StatementEntry, entries_of, statement_of, with_balances
+from malipo_simulator.statements.account import (
+    ZONE,
+    AccountStatement,
+    StatementEntry,
+    entries_of,
+    statement_of,
+    with_balances,
+)
 from malipo_simulator.statements.layouts import as_csv, exact, plain_words
 from malipo_simulator.transaction import GatewayName
 
@@ -138,7 +145,7 @@ class StatementFiles:
         return replace(entry, remark=remark, reference="" if is_without else entry.reference)
 
 
-def _generic(statement: Statement, layout: Layout) -> str:
+def _generic(statement: AccountStatement, layout: Layout) -> str:
     """The generic layout, newest first: what a spreadsheet is left with. Of several days with a heading."""
     text = io.StringIO()
     writer = csv.writer(text)

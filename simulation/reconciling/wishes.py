@@ -9,7 +9,7 @@ from malipo_simulator.statements.account import receipt_in_account
 from malipo_simulator.transaction import Transaction
 from simulation.batches.planned import PlannedBatch
 from simulation.book import Book
-from simulation.plan import Payment, Plan, twins_of
+from simulation.plan import Plan, PlannedPayment, twins_of
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Wishes:
         return is_new and self._book.paid_to(phone) + amount <= payment.amount
 
 
-def _refund_key(payment: Payment, amount: int) -> str | None:
+def _refund_key(payment: PlannedPayment, amount: int) -> str | None:
     match payment.refund:
         case "parts":
             return f"{'rest' if amount > payment.amount / 2 else 'part'}-{payment.number}"

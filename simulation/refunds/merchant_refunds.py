@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.plan import Payment
+from simulation.plan import PlannedPayment
 
 _PART = 500
 _LOOKS = 25
@@ -21,8 +21,8 @@ _PAUSE_SECONDS = 0.9
 _AT_ONCE_SECONDS = 0.1
 _TROUBLE_SECONDS = 2.0
 
-Trouble = Callable[[Payment, float], None]
-Call = Callable[[Payment, int, str, str, Any, str | None], Awaitable[tuple[int, Any]]]
+Trouble = Callable[[PlannedPayment, float], None]
+Call = Callable[[PlannedPayment, int, str, str, Any, str | None], Awaitable[tuple[int, Any]]]
 
 
 @dataclass
@@ -40,13 +40,15 @@ class Refunds:
 
 
 class MerchantRefunds:
-    def __init__(self, call: Call, payments: tuple[Payment, ...], time: Callable[[], float], trouble: Trouble) -> None:
+    def __init__(
+        self, call: Call, payments: tuple[PlannedPayment, ...], time: Callable[[], float], trouble: Trouble
+    ) -> None:
         self._call = call
         self._trouble = trouble
         self._time = time
         self.told = {payment.number: Refunds() for payment in payments}
 
-    async def give_back(self, payment: Payment, collection_id: str) -> None:
+    async def give_back(self, payment: PlannedPayment, collection_id: str) -> None:
         if not payment.refund or not await self._until(payment, collection_id, ("COMPLETED",)):
             return
         match payment.refund:
@@ -64,13 +66,13 @@ class MerchantRefunds:
             case _:
                 await self._ask(payment, collection_id, "return", 0)
 
-    async def _insist(self, payment: Payment, collection_id: str) -> None:
+    async def _insist(self, payment: PlannedPayment, collection_id: str) -> None:
         refund = await self._ask(payment, collection_id, "return", 0)
         if refund is not None and await self._until(payment, refund, ("FAILED",), _AT_ONCE_SECONDS):
             self._trouble(payment, _TROUBLE_SECONDS)
             await self._ask(payment, collection_id, "insist", 1)
 
-    async def give_back_again(self, payment: Payment, collection_id: str) -> None:
+    async def give_back_again(self, payment: PlannedPayment, collection_id: str) -> None:
         """After a restore: under the same keys, and by somebody who knows of no refund."""
         for word, body in list(self.told[payment.number].asked.items()):
             await self._ask(payment, collection_id, word, 0, body)
@@ -78,7 +80,7 @@ class MerchantRefunds:
             await self._ask(payment, collection_id, "once-more", 0)
 
     async def _until(
-        self, payment: Payment, id_: str, statuses: tuple[str, ...], seconds: float = _LOOK_SECONDS
+        self, payment: PlannedPayment, id_: str, statuses: tuple[str, ...], seconds: float = _LOOK_SECONDS
     ) -> bool:
         """Whether a payment gets there, or is corrected so, as far as the merchant has the patience to look."""
         for _ in range(_LOOKS):
@@ -91,7 +93,7 @@ class MerchantRefunds:
         return False
 
     async def _ask(
-        self, payment: Payment, collection_id: str, word: str, turn: int, body: dict[str, Any] | None = None
+        self, payment: PlannedPayment, collection_id: str, word: str, turn: int, body: dict[str, Any] | None = None
     ) -> str | None:
         """Ask until there is an answer that is not the service's own trouble; the refund, if one was made."""
         self.told[payment.number].asked[word] = body

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from malipo_simulator.state import State
 from simulation.database import PaymentRow, SimulatedDatabase
-from simulation.plan import Payment, Plan
+from simulation.plan import Plan, PlannedPayment
 from simulation.postgres_gate import EPOCH
 from simulation.refunds.merchant_refunds import Refunds
 
@@ -26,7 +26,7 @@ _LATE = ("network-request-late", "network-request-twice", "pause", "clock")
 
 
 @dataclass(frozen=True)
-class Given:
+class PaidRefund:
     """Money that the network has paid to the customer under one key, and what the service says of it."""
 
     amount: int
@@ -47,7 +47,7 @@ def find_reports(database: SimulatedDatabase) -> dict[str, float]:
 
 def given_to(
     phone: str, rows: Sequence[PaymentRow], networks: State, reports: dict[str, float], seen_failed: dict[str, str]
-) -> list[Given]:
+) -> list[PaidRefund]:
     """What the networks have paid to a customer, and not taken back."""
     refunds = [row for row in rows if row.phone == phone and row.is_refund]
     there = {row.id for row in rows}
@@ -66,7 +66,7 @@ def given_to(
         row = next((row for row in refunds if each.reference.endswith(row.key)), None)
         is_failed = row is not None and row.status == "FAILED"
         found.append(
-            Given(
+            PaidRefund(
                 moved,
                 each.taken_at - EPOCH.timestamp(),
                 is_failed=is_failed,
@@ -83,9 +83,9 @@ def lateness(plan: Plan) -> float:
 
 
 def check(
-    payment: Payment,
+    payment: PlannedPayment,
     told: Refunds,
-    given: Sequence[Given],
+    given: Sequence[PaidRefund],
     *,
     ids: Collection[str],
     mistaken: Collection[str],
@@ -122,13 +122,13 @@ def check(
         find("refunded", f"{what}{', and the service knew' if knew else ''}", told.ids[0] if told.ids else None)
 
 
-def _most_of(part: int, payment: Payment, told: Refunds) -> int:
+def _most_of(part: int, payment: PlannedPayment, told: Refunds) -> int:
     """How many refunds of a part were asked for. What is left may be as much: then every refund of the rest counts."""
     is_half = payment.amount == 2 * part
     return sum(body["amount"] == part if body else is_half for body in told.asked.values())
 
 
-def _is_known_to_be_too_much(one: Given, given: Sequence[Given], most: int, lateness: float) -> bool:
+def _is_known_to_be_too_much(one: PaidRefund, given: Sequence[PaidRefund], most: int, lateness: float) -> bool:
     """Whether it reached the network when the service had recorded that the others were paid."""
     known = sum(
         each.amount
@@ -138,7 +138,7 @@ def _is_known_to_be_too_much(one: Given, given: Sequence[Given], most: int, late
     return known > 0 and one.amount + known > most
 
 
-def _is_lost_and_paid_later(one: Given, given: Sequence[Given], lateness: float) -> bool:
+def _is_lost_and_paid_later(one: PaidRefund, given: Sequence[PaidRefund], lateness: float) -> bool:
     """Whether a restore has lost that it FAILED, and its network paid it when all others had left for the network."""
     paid_at = one.lost_and_paid_at
     return paid_at is not None and all(each.reached_at - lateness <= paid_at for each in given if each is not one)

@@ -13,7 +13,7 @@ from malipo.ledger.statement import WalletLineFilter
 from malipo.ledger.store import statement, wallets
 from malipo.networks.connector import Verdict
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
 from tests.api.response_fields import moment
@@ -161,7 +161,9 @@ async def _lines(database: Database, merchant: Merchant) -> list[tuple[str, int]
 
 
 async def _resolve(database: Database, payment: Transaction, *, is_waived: bool = False) -> None:
-    finding = Finding(ResolvedOutcome.COMPLETED, "Receipt QK12AB on the statement of 15 November", is_waived=is_waived)
+    finding = OperatorFinding(
+        ResolvedOutcome.COMPLETED, "Receipt QK12AB on the statement of 15 November", is_waived=is_waived
+    )
     one, other = Actor("operator asha", "here"), Actor("operator juma", "here")
     async with database.begin() as tx:
         await resolve.propose(tx, payment.reference, finding, actor=one, approval_amount=1_000_000, now=clock.now())

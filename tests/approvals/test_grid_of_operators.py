@@ -29,7 +29,7 @@ from malipo.operators import login, vouching
 from malipo.payments.after_restore import release
 from malipo.payments.after_restore.fence import fence
 from malipo.payments.cases import cancel_unsent, resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
@@ -85,7 +85,7 @@ class World:
             return await act(tx)
 
     def resolving(self, payment: Transaction, outcome: str) -> tuple[Begin, Approve]:
-        finding = Finding(ResolvedOutcome(outcome), EVIDENCE, is_despite_waiting=True)
+        finding = OperatorFinding(ResolvedOutcome(outcome), EVIDENCE, is_despite_waiting=True)
 
         async def begin(actor: Actor) -> bool:
             how: dict[str, Any] = {"actor": actor, "approval_amount": LIMIT, "now": clock.now()}

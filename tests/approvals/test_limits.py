@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.approvals import limits
-from malipo.approvals.store import Limits
+from malipo.approvals.store import OperatorLimits
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
@@ -41,7 +41,7 @@ def test_the_stricter_of_both_counts(
     own: tuple[int, str], noted: tuple[int, str] | None, expected: tuple[int, str]
 ) -> None:
     settings = Settings(booking_approval_amount=own[0], operator_second_factor=own[1])
-    kept = None if noted is None else Limits(booking_approval_amount=noted[0], second_factor=noted[1])
+    kept = None if noted is None else OperatorLimits(booking_approval_amount=noted[0], second_factor=noted[1])
     found = limits.stricter(settings, kept)
     assert (found.booking_approval_amount, found.operator_second_factor) == expected
 

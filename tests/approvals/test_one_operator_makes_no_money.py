@@ -11,7 +11,7 @@ from malipo.errors import Forbidden
 from malipo.ledger.bookings import Booking, BookingKind
 from malipo.operators import vouching
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
 from tests.operators.booking_steps import give_password, hire
@@ -25,12 +25,12 @@ ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
 
 async def _complete(
     steps: PaymentSteps, payment: Transaction, actor: Actor = ASHA, outcome: str = "completed", *, alone: bool = False
-) -> Resolved:
+) -> ResolutionResult:
     async with steps.database.begin() as tx:
         return await resolve.propose(
             tx,
             payment.reference,
-            Finding(ResolvedOutcome(outcome), EVIDENCE),
+            OperatorFinding(ResolvedOutcome(outcome), EVIDENCE),
             actor=actor,
             approval_amount=LIMIT,
             now=clock.now(),

@@ -8,7 +8,7 @@ import pytest
 
 from malipo.cli.cases import sentence_of
 from malipo.networks.connector import Verdict
-from malipo.payments.cases.resolution import Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import ResolutionResult, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
@@ -121,7 +121,7 @@ RESOLVED = [
 def test_two_operators_are_told_what_a_resolution_does_to_the_wallet(
     type_: Type, status: Status, outcome: ResolvedOutcome, credited: int, borne: int, words: str
 ) -> None:
-    resolved = Resolved(
+    resolved = ResolutionResult(
         a_transaction(type_, status, 30), outcome, True, is_of_contradiction=True, credited=credited, borne=borne
     )
     assert sentence_of(resolved) == f"Resolved as {outcome}: MLP-1, TZS 1,000. {words}"

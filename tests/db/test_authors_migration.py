@@ -12,9 +12,9 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.schema import migrations
-from malipo.network_statements.profile import SaidBy
+from malipo.network_statements.profile import LayoutOperators
 from malipo.reconciliation.statements.choose_profile import encode, find_profile
-from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, LayoutChoice
 from malipo.reconciliation.statements.store import statements
 from tests.conftest import _create
 from tests.reconciliation.test_layout_authors import layout
@@ -68,12 +68,12 @@ async def test_who_said_what_is_known_after_the_upgrade(before: Database) -> Non
         profile = await find_profile(connection, "till")
         file, fetched = [await statements.get(connection, each) for each in ("stf_1", "stf_2")]
     words = {"bado": JUMA.name, "sorted": NEEMA.name, "nope": NEEMA.name}
-    assert profile.said_by == SaidBy(columns=ASHA.name, words=words)
+    assert profile.said_by == LayoutOperators(columns=ASHA.name, words=words)
     assert file is not None
     assert set(file.authors) == {
-        LayoutAuthor(by=ASHA.name, said=Said.COLUMNS),
-        LayoutAuthor(by=NEEMA.name, said=Said.MOVED, word="sorted"),
-        LayoutAuthor(by=NEEMA.name, said=Said.NOT_MOVED, word="Nope"),
+        LayoutAuthor(by=ASHA.name, said=LayoutChoice.COLUMNS),
+        LayoutAuthor(by=NEEMA.name, said=LayoutChoice.MOVED, word="sorted"),
+        LayoutAuthor(by=NEEMA.name, said=LayoutChoice.NOT_MOVED, word="Nope"),
     }
     assert fetched is not None
     assert fetched.authors == ()

@@ -7,7 +7,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotOpen, ProposedBooking, Requested
+from malipo.approvals.booking_approval import BookingResult, NotOpen, ProposedBooking
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
@@ -30,7 +30,7 @@ async def request(
     channel: str = "MPESA",
     account: str = "",
     actor: Actor = ASHA,
-) -> Requested:
+) -> BookingResult:
     async with database.begin() as tx:
         return await booking_approval.request(
             tx,
@@ -53,7 +53,7 @@ async def balances(database: Database) -> dict[str, int]:
 
 
 async def test_what_goes_to_the_bank_leaves_the_float_and_comes_back(database: Database) -> None:
-    assert (await request(database)) == Requested(is_new=True, proposal=None)
+    assert (await request(database)) == BookingResult(is_new=True, proposal=None)
     assert await balances(database) == {"bank": -500_000, "float MPESA": 500_000}
     await request(database, 200_000, "NMB-2", kind=TransferKind.FROM_BANK)
     assert await balances(database) == {"bank": -300_000, "float MPESA": 300_000}
@@ -83,7 +83,7 @@ async def test_a_large_one_takes_two_operators_and_moves_nothing_before(database
     proposal = (await request(database, LARGE)).proposal
     assert proposal is not None
     assert await balances(database) == {}
-    assert (await request(database, LARGE)) == Requested(is_new=False, proposal=proposal)
+    assert (await request(database, LARGE)) == BookingResult(is_new=False, proposal=proposal)
     for actor in (ASHA, NOBODY):
         with pytest.raises(Forbidden):
             await approve(database, actor=actor)

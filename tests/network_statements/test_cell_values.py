@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from malipo.network_statements.cell_values import Unreadable, cents_of, text_of, times
+from malipo.network_statements.cell_values import CellUnreadable, cents_of, text_of, times
 from malipo.table_files.rows import Cell
 
 MORNING = datetime(2026, 11, 1, 6, 5, 9, tzinfo=UTC)
@@ -42,13 +42,13 @@ def test_an_amount_is_read_to_the_cent(cell: Cell, amount: int | None) -> None:
     "cell", ["12.505", 12.505, "1.020,00", "1,02", "ten", "1 000", "1e5", "--5", "-TZS -5", MORNING, float("1e-3")]
 )
 def test_what_is_not_one_is_refused_and_never_rounded(cell: Cell) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(CellUnreadable):
         cents_of(cell)
 
 
 @pytest.mark.parametrize("cell", ["1.000", "-25.000", "(25.000)", "TZS 250.000", "1.000.000"])
 def test_a_thousand_that_may_be_one_is_refused_unless_the_layout_says_which_mark_is_before_cents(cell: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(CellUnreadable):
         cents_of(cell)
     read = cents_of(cell, ",")
     assert read is not None
@@ -64,7 +64,7 @@ def test_a_layout_may_say_that_a_comma_is_before_the_cents(cell: Cell, amount: i
 
 @pytest.mark.parametrize("cell", ["1,000", "1,020.00", "59.40"])
 def test_a_layout_with_commas_before_cents_does_not_take_a_thousand_for_one(cell: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(CellUnreadable):
         cents_of(cell, ",")
 
 
@@ -96,7 +96,7 @@ def test_noon_and_midnight_of_a_twelve_hour_clock(cell: str, hour: int) -> None:
     "cell", ["", "31-02-2026 10:00:00", "11/01/2026 10:00:00", "01-11-2026", "01-11-2026 25:00:00", 4500]
 )
 def test_a_time_in_another_form_is_refused(cell: Cell) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(CellUnreadable):
         times(("%d-%m-%Y %H:%M:%S",), "Africa/Dar_es_Salaam")(cell)
 
 
@@ -120,7 +120,7 @@ def test_the_largest_amount_is_read(cell: Cell) -> None:
 )
 def test_an_amount_that_no_account_holds_is_refused_in_short_words(cell: Cell) -> None:
     """The database would not take it, and of thousands of digits Python makes no number."""
-    with pytest.raises(Unreadable, match="cell_too_much") as refused:
+    with pytest.raises(CellUnreadable, match="cell_too_much") as refused:
         cents_of(cell)
     assert len(str(refused.value.problem)) < 400
 
@@ -140,7 +140,7 @@ def test_an_amount_that_no_account_holds_is_refused_in_short_words(cell: Cell) -
 )
 def test_a_time_of_another_century_or_of_no_day_is_refused(cell: Cell) -> None:
     """Some ended the import with an error of ours; as the end of a file they covered all the years to come."""
-    with pytest.raises(Unreadable):
+    with pytest.raises(CellUnreadable):
         times(("iso",), "Africa/Dar_es_Salaam")(cell)
 
 

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from malipo.network_statements.chain import Chain
-from malipo.network_statements.heading import Heading
+from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import read_statement
-from malipo.network_statements.statement_line import BadLine, Line
+from malipo.network_statements.statement_line import BadLine, StatementLine
 from malipo.reconciliation.statements.choose_profile import best_profile
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,12 +27,12 @@ class Expected(msgspec.Struct, rename="camel"):
     opening: int | None
     closing: int | None
     is_newest_first: bool
-    lines: list[Line]
+    lines: list[StatementLine]
 
     @property
-    def read_heading(self) -> Heading:
+    def read_heading(self) -> StatementHeading:
         """Written in shillings."""
-        read = msgspec.convert(self.heading, Heading)
+        read = msgspec.convert(self.heading, StatementHeading)
         return msgspec.structs.replace(read, opening=_cents(read.opening), closing=_cents(read.closing))
 
 

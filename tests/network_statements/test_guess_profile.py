@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from malipo.network_statements.guess_profile import Guess, guess
-from malipo.network_statements.profile import Field, SignRule
+from malipo.network_statements.profile import SignRule, StatementField
 from malipo.table_files.rows import Cell, rows_of
 
 FILES = Path(__file__).parent / "files"
@@ -19,7 +19,7 @@ def guessed(text: str) -> Guess:
     return found
 
 
-def names(found: Guess) -> dict[Field, str]:
+def names(found: Guess) -> dict[StatementField, str]:
     return {field: found.header[number] for field, number in found.columns.items()}
 
 
@@ -46,7 +46,7 @@ Date,Transaction ID,Description,Status,Transaction Amount,Credit/Debit,Balance
     )
     assert found.sign is SignRule.DIRECTION
     assert (found.money_in, found.money_out, found.time_format) == (("Credit",), ("Debit",), "%d-%m-%y %I:%M %p")
-    assert names(found)[Field.RECEIPT] == "Transaction ID"
+    assert names(found)[StatementField.RECEIPT] == "Transaction ID"
 
 
 def test_a_signed_amount() -> None:
@@ -68,7 +68,7 @@ R1,yesterday,5000
 R2,today,much
 """
     )
-    assert found.missing == [Field.AT, Field.AMOUNT]
+    assert found.missing == [StatementField.AT, StatementField.AMOUNT]
 
 
 def test_a_date_that_could_be_read_both_ways_begins_with_the_day() -> None:

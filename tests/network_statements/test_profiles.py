@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from malipo.network_statements.chain import Chain
-from malipo.network_statements.heading import Heading
+from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.profile import built_in
-from malipo.network_statements.read_statement import Statement, UnknownLayout, read_statement
-from malipo.network_statements.statement_line import BadLine, Line, LineKind
+from malipo.network_statements.read_statement import StatementReader, UnknownLayout, read_statement
+from malipo.network_statements.statement_line import BadLine, LineKind, StatementLine
 from malipo.table_files.rows import NotATable
 from malipo.words.say import say
 
@@ -17,13 +17,13 @@ FILES = Path(__file__).parent / "files"
 MONEY, FEE, SWEEP, REVERSAL = LineKind.MONEY, LineKind.FEE, LineKind.SWEEP, LineKind.REVERSAL
 
 
-def read(profile: str, path: Path | None = None) -> tuple[Statement, list[Line]]:
+def read(profile: str, path: Path | None = None) -> tuple[StatementReader, list[StatementLine]]:
     statement = read_statement(path or FILES / f"{profile}.csv", built_in()[profile])
-    lines = [line for line in statement.lines if isinstance(line, Line)]
+    lines = [line for line in statement.lines if isinstance(line, StatementLine)]
     return statement, lines
 
 
-def chain_of(lines: list[Line]) -> Chain:
+def chain_of(lines: list[StatementLine]) -> Chain:
     chain = Chain()
     for line in lines:
         chain.add(line)
@@ -37,7 +37,7 @@ def day(hour: int, minute: int = 0, second: int = 0) -> datetime:
 
 def test_an_account_of_mpesa() -> None:
     statement, lines = read("mpesa-account")
-    assert statement.heading == Heading(
+    assert statement.heading == StatementHeading(
         account="Utility Account",
         opening=1_000_000_00,
         closing=1_003_432_00,
@@ -148,7 +148,7 @@ def test_a_word_for_a_direction_that_nobody_knows_is_refused(tmp_path: Path) -> 
     [bad, *rest] = read_statement(tmp_path / "bad.csv", built_in()["clickpesa"]).lines
     assert isinstance(bad, BadLine)
     assert (bad.row, say(bad.why)) == (2, "The direction is 'loan': not one of Credit, CR, Debit, DR.")
-    assert all(isinstance(line, Line) for line in rest)
+    assert all(isinstance(line, StatementLine) for line in rest)
 
 
 def test_a_file_of_another_layout_says_what_is_missing() -> None:

@@ -9,16 +9,15 @@ from msgspec.structs import replace
 
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.profile import built_in
-from malipo.network_statements.read_statement import Statement as ReadStatement
-from malipo.network_statements.read_statement import read_statement
-from malipo.network_statements.statement_line import Line, LineKind
+from malipo.network_statements.read_statement import StatementReader, read_statement
+from malipo.network_statements.statement_line import LineKind, StatementLine
 from malipo.words.say import say
 from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import STARTING_BALANCE, ZONE, balance_of, statement_of
 from malipo_simulator.statements.differences import Difference, with_differences
 from malipo_simulator.statements.layouts import as_csv
-from malipo_simulator.transaction import Decided, GatewayName, Taken, Transaction, Transferred
+from malipo_simulator.transaction import GatewayName, MoneyTransferred, PaymentDecided, PaymentTaken, Transaction
 
 DAY = date(2026, 11, 15)
 PROFILES = {
@@ -58,25 +57,25 @@ def state_with(gateway: GatewayName, *, on: date = DAY) -> State:
             due_at=None,
             callbacks=0,
         )
-        state.apply(Taken(transaction))
-        state.apply(Decided(transaction.id, Outcome.SUCCESS, at))
+        state.apply(PaymentTaken(transaction))
+        state.apply(PaymentDecided(transaction.id, Outcome.SUCCESS, at))
         if is_reversed:
-            state.apply(Decided(transaction.id, Outcome.REVERSED, at + 60))
+            state.apply(PaymentDecided(transaction.id, Outcome.REVERSED, at + 60))
     return state
 
 
 def read(
     gateway: GatewayName, folder: Path, *differences: Difference, day: date = DAY
-) -> tuple[ReadStatement, list[Line]]:
+) -> tuple[StatementReader, list[StatementLine]]:
     statement = statement_of(state_with(gateway), gateway, day, merchant="Duka")
     (folder / "statement.csv").write_text(as_csv(with_differences(statement, set(differences))), newline="")
     found = read_statement(folder / "statement.csv", built_in()[PROFILES[gateway]])
     lines = list(found.lines)
-    assert all(isinstance(line, Line) for line in lines), lines
-    return found, [line for line in lines if isinstance(line, Line)]
+    assert all(isinstance(line, StatementLine) for line in lines), lines
+    return found, [line for line in lines if isinstance(line, StatementLine)]
 
 
-def problems(statement: ReadStatement, lines: list[Line]) -> list[str]:
+def problems(statement: StatementReader, lines: list[StatementLine]) -> list[str]:
     chain = Chain()
     for line in lines:
         chain.add(line)
@@ -106,12 +105,14 @@ def test_transfers_to_and_from_the_bank_are_in_every_layout(tmp_path: Path) -> N
         state = state_with(gateway)
         noon = datetime(DAY.year, DAY.month, DAY.day, 12, 30, tzinfo=ZONE).timestamp()
         for amount, reference in ((2_000_000, "CRDB-77"), (-300_000, "CRDB-78")):
-            state.apply(Transferred(gateway=gateway, amount=amount, reference=reference, receipt=reference, at=noon))
+            state.apply(
+                MoneyTransferred(gateway=gateway, amount=amount, reference=reference, receipt=reference, at=noon)
+            )
         statement = statement_of(state, gateway, DAY, merchant="Duka")
         assert statement.closing == balance_of(state, gateway)
         (tmp_path / "statement.csv").write_text(as_csv(statement), newline="")
         found = read_statement(tmp_path / "statement.csv", built_in()[PROFILES[gateway]])
-        lines = [line for line in found.lines if isinstance(line, Line)]
+        lines = [line for line in found.lines if isinstance(line, StatementLine)]
         bank = {(line.amount, line.details.split()[-1], line.key) for line in lines if line.kind is LineKind.BANK}
         assert bank == {(2_000_000, "CRDB-77", ""), (-300_000, "CRDB-78", "")}
         assert problems(found, lines) == []

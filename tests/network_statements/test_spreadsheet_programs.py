@@ -11,10 +11,10 @@ from openpyxl import Workbook
 
 from malipo.network_statements.cell_values import times
 from malipo.network_statements.chain import Chain
-from malipo.network_statements.heading import Heading
+from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.profile import built_in
-from malipo.network_statements.read_statement import Statement, read_statement
-from malipo.network_statements.statement_line import BadLine, Line
+from malipo.network_statements.read_statement import StatementReader, read_statement
+from malipo.network_statements.statement_line import BadLine, StatementLine
 from malipo.words.say import say
 
 GOLDEN = Path(__file__).parent / "golden" / "mpesa-account.csv"
@@ -23,7 +23,7 @@ TIME = times(PROFILE.time_formats, PROFILE.zone)
 DAY = datetime(2026, 10, 31, 21, tzinfo=UTC)  # midnight of the first of November, in Dar es Salaam
 
 
-def lines_of(path: Path, profile: str = "mpesa-account") -> tuple[Statement, list[Line]]:
+def lines_of(path: Path, profile: str = "mpesa-account") -> tuple[StatementReader, list[StatementLine]]:
     statement = read_statement(path, built_in()[profile])
     lines = []
     for line in statement.lines:
@@ -80,20 +80,29 @@ def _typed(cell: str) -> object:
 @pytest.mark.parametrize(
     ("above", "expected"),
     [
-        ("Previous Balance,1000.50", Heading(opening=1000_50)),
-        ("Balance B/F,,1000\nBalance C/F,,900", Heading(opening=1000_00, closing=900_00)),
-        ("Opening Balance: 1000", Heading(opening=1000_00)),
-        ("From,01-11-2026 00:00:00,To,02-11-2026 00:00:00", Heading(begins=DAY, ends=DAY.replace(month=11, day=1))),
-        ("Start Date,2026-11-01\nEnd Date,2026-11-02 23:59", Heading(begins=DAY, ends=datetime(2026, 11, 2, 20, 59))),
-        ("Statements for 5551 from 01/11/2026 to 03/11/2026", Heading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
-        ("Statement Period,01 Nov 2026 - 03 Nov 2026", Heading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
-        ("Period: 01-11-2026 to 03-11-2026", Heading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
-        ("Sent by,Vodacom,Between you and us,Duka la Asha to you", Heading()),
-        ("Kuanzia,01/11/2026,Hadi,03/11/2026", Heading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
+        ("Previous Balance,1000.50", StatementHeading(opening=1000_50)),
+        ("Balance B/F,,1000\nBalance C/F,,900", StatementHeading(opening=1000_00, closing=900_00)),
+        ("Opening Balance: 1000", StatementHeading(opening=1000_00)),
+        (
+            "From,01-11-2026 00:00:00,To,02-11-2026 00:00:00",
+            StatementHeading(begins=DAY, ends=DAY.replace(month=11, day=1)),
+        ),
+        (
+            "Start Date,2026-11-01\nEnd Date,2026-11-02 23:59",
+            StatementHeading(begins=DAY, ends=datetime(2026, 11, 2, 20, 59)),
+        ),
+        (
+            "Statements for 5551 from 01/11/2026 to 03/11/2026",
+            StatementHeading(begins=DAY, ends=datetime(2026, 11, 2, 21)),
+        ),
+        ("Statement Period,01 Nov 2026 - 03 Nov 2026", StatementHeading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
+        ("Period: 01-11-2026 to 03-11-2026", StatementHeading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
+        ("Sent by,Vodacom,Between you and us,Duka la Asha to you", StatementHeading()),
+        ("Kuanzia,01/11/2026,Hadi,03/11/2026", StatementHeading(begins=DAY, ends=datetime(2026, 11, 2, 21))),
     ],
 )
 def test_labels_above_the_lines_are_understood_in_several_wordings(
-    tmp_path: Path, above: str, expected: Heading
+    tmp_path: Path, above: str, expected: StatementHeading
 ) -> None:
     path = tmp_path / "file.csv"
     path.write_text(f"{above}\nReceipt,Time,Amount,Balance,Details\nR1,2026-11-01 10:00:00,-100,900,Payment\n")
@@ -110,7 +119,7 @@ def test_a_balance_in_a_row_among_the_lines_is_no_line(tmp_path: Path) -> None:
     )
     statement, [line] = lines_of(path, "generic")
     assert (line.receipt, line.row) == ("R1", 3)
-    assert statement.heading == Heading(opening=1000_00, closing=900_00)
+    assert statement.heading == StatementHeading(opening=1000_00, closing=900_00)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +156,7 @@ def test_a_line_outside_of_the_files_own_time_is_told(tmp_path: Path, heading: s
 
 def test_a_day_without_a_time_covers_only_as_far_as_its_lines_go() -> None:
     """Whether that day is in the file to its end nobody has said."""
-    heading = Heading(begins=DAY, ends=datetime(2026, 11, 1, 21, tzinfo=UTC), ends_on_a_day=True)
+    heading = StatementHeading(begins=DAY, ends=datetime(2026, 11, 1, 21, tzinfo=UTC), ends_on_a_day=True)
     last = datetime(2026, 11, 2, 9, tzinfo=UTC)
     assert heading.ends_at(last) == last
     assert heading.ends_at(DAY) == heading.ends

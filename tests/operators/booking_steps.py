@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from malipo import clock
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import ProposedBooking, Requested
+from malipo.approvals.booking_approval import BookingResult, ProposedBooking
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
@@ -36,7 +36,7 @@ class Desk:
         actor: Actor = ASHA,
         limit: int = LIMIT,
         merchant: Merchant | None = None,
-    ) -> Requested:
+    ) -> BookingResult:
         booking = Booking(kind, (merchant or self.merchant).id, amount, reference)
         async with self.database.begin() as tx:
             return await booking_approval.request(tx, booking, approval_amount=limit, actor=actor, now=clock.now())

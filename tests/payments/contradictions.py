@@ -7,7 +7,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.dispatch import Rules
 from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
@@ -29,10 +29,10 @@ async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     return steps
 
 
-async def propose(database: Database, id_: str, outcome: ResolvedOutcome) -> Resolved:
+async def propose(database: Database, id_: str, outcome: ResolvedOutcome) -> ResolutionResult:
     async with database.begin() as tx:
         return await resolve.propose(
-            tx, id_, Finding(outcome, EVIDENCE), actor=ASHA, approval_amount=1_000_000, now=clock.now()
+            tx, id_, OperatorFinding(outcome, EVIDENCE), actor=ASHA, approval_amount=1_000_000, now=clock.now()
         )
 
 

@@ -11,7 +11,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments.cases import cancel_unsent, resolve
-from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.dispatch import ReviewReason
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
@@ -33,10 +33,10 @@ async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     return steps
 
 
-Write = Callable[[Tx], Awaitable[Resolved]]
+Write = Callable[[Tx], Awaitable[ResolutionResult]]
 
 
-async def write(database: Database, act: Write) -> Resolved:
+async def write(database: Database, act: Write) -> ResolutionResult:
     async with database.begin() as tx:
         return await act(tx)
 
@@ -49,19 +49,19 @@ async def propose(
     actor: Actor = ASHA,
     evidence: str = EVIDENCE,
     **more: Any,
-) -> Resolved:
-    finding = Finding(outcome, evidence, **{"is_despite_waiting": True, **more})
+) -> ResolutionResult:
+    finding = OperatorFinding(outcome, evidence, **{"is_despite_waiting": True, **more})
     return await write(
         steps.database,
         lambda tx: resolve.propose(tx, payment, finding, actor=actor, approval_amount=1_000_000, now=clock.now()),
     )
 
 
-async def approve(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> Resolved:
+async def approve(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> ResolutionResult:
     return await write(steps.database, lambda tx: resolve.approve(tx, payment, actor=actor, now=clock.now()))
 
 
-async def reject(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> Resolved:
+async def reject(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> ResolutionResult:
     return await write(steps.database, lambda tx: resolve.reject(tx, payment, actor=actor, now=clock.now()))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from malipo.errors import Conflict, Missing
 from malipo.networks.connector import Verdict
-from malipo.payments.cases.resolution import Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import ResolutionResult, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status
 from tests.journeys import database_facts
@@ -24,7 +24,7 @@ async def test_two_operators_who_approve_at_the_same_instant_move_money_once(ste
             *(approve(steps, payout.id, actor=actor) for actor in (JUMA, NEEMA) * 4), return_exceptions=True
         )
 
-        assert sum(isinstance(answer, Resolved) for answer in answers) == 1
+        assert sum(isinstance(answer, ResolutionResult) for answer in answers) == 1
         assert sum(isinstance(answer, Conflict | Missing) for answer in answers) == 7
     assert await steps.balances() == {"wallet": 1_000_000, "bank": -1_000_000}, "both were given back once"
     assert sum(what == "resolved" for what, _ in await deeds(steps)) == 2
@@ -43,7 +43,7 @@ async def test_two_operators_who_propose_at_the_same_instant_are_one_proposal(st
         return_exceptions=True,
     )
 
-    assert sum(isinstance(answer, Resolved) for answer in answers) == 1
+    assert sum(isinstance(answer, ResolutionResult) for answer in answers) == 1
     assert sum(isinstance(answer, Conflict) for answer in answers) == 7
     assert await database_facts.count(steps.database, "proposals") == 1
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.payments import network_keys
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve as approve_case
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.initiate import InitiatedPayment
@@ -89,7 +89,7 @@ class Lost:
 
     async def decide(self, payment: Transaction, outcome: ResolvedOutcome) -> None:
         """Two operators decide about a payout that waits because it resembles an adopted one."""
-        finding = Finding(outcome, "The merchant says so on the telephone")
+        finding = OperatorFinding(outcome, "The merchant says so on the telephone")
         async with self.statements.database.begin() as tx:
             await propose_case(tx, payment.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
         async with self.statements.database.begin() as tx:

@@ -19,9 +19,9 @@ from malipo.payments.check import transactions as payments_check
 from malipo.payments.dispatch import AnswerSource, Rules
 from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.matching.exception import ReconciliationException
-from malipo.reconciliation.matching.match_statements import Matched, match_statements
+from malipo.reconciliation.matching.match_statements import MatchingResult, match_statements
 from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 from tests.conftest import NOBODY
@@ -130,7 +130,7 @@ class Statements:
         account: str | None = None,
         is_new_account: bool = True,
         by: Actor = NOBODY,
-    ) -> Imported:
+    ) -> ImportResult:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
@@ -147,10 +147,10 @@ class Statements:
     def settle(self) -> Settle:
         return Settle(clock=clock.now, rules=Rules.of(self.steps.service.settings))
 
-    async def match(self, approval_amount: int = 1_000_000) -> Matched:
+    async def match(self, approval_amount: int = 1_000_000) -> MatchingResult:
         return await match_statements(self.database, self.settle(), approval_amount=approval_amount, clock=clock.now)
 
-    async def take(self, *entries: Entry, **how: Any) -> Matched:
+    async def take(self, *entries: Entry, **how: Any) -> MatchingResult:
         """Import a file of these lines, and match it."""
         await self.load(self.write(*entries, **how))
         return await self.match()

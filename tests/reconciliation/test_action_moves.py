@@ -15,7 +15,7 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.close.store import balances
-from malipo.reconciliation.exceptions.action_moves import Facts, effect_of
+from malipo.reconciliation.exceptions.action_moves import ActionFacts, effect_of
 from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.matching.exception import (
@@ -142,7 +142,7 @@ def test_what_a_decision_moves(
     changes: dict[str, int],
     moved: int,
 ) -> None:
-    facts = Facts(
+    facts = ActionFacts(
         exception=an_exception(kind, line, followed),
         payment=None if payment is None else a_payment(*payment),
         available=1_000_000,
@@ -162,7 +162,7 @@ def test_what_a_decision_moves(
 )
 def test_what_was_lost_and_taken_back_moves_no_float(type_: Type, changes: dict[str, int], owed: int) -> None:
     line = AMOUNT if type_ is IN else -AMOUNT
-    facts = Facts(
+    facts = ActionFacts(
         exception=an_exception("theirs_only", line),
         payment=a_payment(type_, Status.PENDING),
         available=1_000_000,
@@ -180,7 +180,7 @@ def test_the_grid_has_every_action_of_every_kind() -> None:
 
 def test_what_is_decided_after_the_float_has_followed_moves_only_the_rest() -> None:
     """FAILED, and paid by its statement: the float has followed, the wallet gives what it holds, or the house bears."""
-    facts = Facts(
+    facts = ActionFacts(
         exception=an_exception("state_differs", -AMOUNT, -AMOUNT),
         payment=a_payment(OUT, FAILED),
         correction=a_correction(is_paid=True, source=AnswerSource.STATEMENT, owed=AMOUNT + FEE),
@@ -195,11 +195,13 @@ def test_what_is_decided_after_the_float_has_followed_moves_only_the_rest() -> N
 
 def test_an_undo_moves_back_what_was_booked_and_corrects_what_was_adopted() -> None:
     booked = Move(Account.FLOAT, Account.SUSPENSE, 500, "MPESA")
-    facts = Facts(exception=an_exception("theirs_only", 500), undone=Action.BOOK, undone_booking=booked)
+    facts = ActionFacts(exception=an_exception("theirs_only", 500), undone=Action.BOOK, undone_booking=booked)
     assert effect_of(Action.UNDO, {}, facts).changes == {("float", "MPESA"): 500, ("suspense", None): -500}
-    matched = Facts(exception=an_exception("theirs_only", AMOUNT), undone=Action.MATCH, payment=a_payment(IN, DONE))
+    matched = ActionFacts(
+        exception=an_exception("theirs_only", AMOUNT), undone=Action.MATCH, payment=a_payment(IN, DONE)
+    )
     assert effect_of(Action.UNDO, {}, matched).amount == 0
-    adopted = Facts(
+    adopted = ActionFacts(
         exception=an_exception("theirs_only", AMOUNT),
         undone=Action.ADOPT,
         payment=a_payment(IN, DONE),

@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.errors import Conflict, Forbidden, Invalid, OutcomeUnknown
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InitiatedPayment
@@ -362,7 +362,7 @@ async def test_an_undone_adoption_is_not_called_paid_by_a_decision_about_a_case(
     assert adopted is not None
     await lost.desk.undo(found)
     await lost.desk.approve(found)
-    finding = Finding(ResolvedOutcome.COMPLETED, "The statement has its receipt")
+    finding = OperatorFinding(ResolvedOutcome.COMPLETED, "The statement has its receipt")
     with pytest.raises(Conflict, match="adoption_undone"):
         async with lost.statements.database.begin() as tx:
             await propose_case(
@@ -380,7 +380,7 @@ async def test_an_adoption_is_undone_also_while_something_is_proposed_about_its_
     await lost.adopt(found, merchant="Soko")
     async with lost.statements.database.begin() as tx:
         reference = await tx.fetchval("SELECT reference FROM transactions")
-        finding = Finding(ResolvedOutcome.FAILED, "The merchant does not know it")
+        finding = OperatorFinding(ResolvedOutcome.FAILED, "The merchant does not know it")
         await propose_case(tx, reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     await lost.desk.undo(found)
     await lost.desk.approve(found)

@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.reconciliation.matching.import_approval import WaitingList
-from malipo.reconciliation.matching.store.booked_lines import LineSum
+from malipo.reconciliation.matching.store.booked_lines import ChargeSum
 
-FEES = LineSum(
+FEES = ChargeSum(
     file_id="stf_1",
     channel="MPESA",
     account="",
@@ -21,7 +21,7 @@ FEES = LineSum(
 )
 
 
-def held(*sums: LineSum, imported_by: str = "") -> WaitingList:
+def held(*sums: ChargeSum, imported_by: str = "") -> WaitingList:
     """juma told the key of a line of asha's file, so the list was proposed as his; since then the line has gone."""
     proposal = Proposal(
         id="prp_1",

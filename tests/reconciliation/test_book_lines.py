@@ -12,7 +12,7 @@ from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind, ends_of
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
 from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.booked_lines import BankLine, Transfer
+from malipo.reconciliation.matching.store.booked_lines import BankLine, BookedTransfer
 from malipo.reconciliation.matching.store.charges import Charge
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 from tests.payments.payment_steps import steps
@@ -27,8 +27,8 @@ def a_line(number: int, amount: int = -500, day: int = 0, words: str = "To bank"
     return BankLine(line_id=number, channel=channel, amount=amount, day=DAY + timedelta(days=day), words=words)
 
 
-def a_transfer(name: str, amount: int = -500, day: int = 0, channel: str = "MPESA") -> Transfer:
-    return Transfer(
+def a_transfer(name: str, amount: int = -500, day: int = 0, channel: str = "MPESA") -> BookedTransfer:
+    return BookedTransfer(
         booking_id=name, channel=channel, amount=amount, day=DAY + timedelta(days=day), reference=f"NMB-{name}"
     )
 
@@ -51,7 +51,7 @@ def a_transfer(name: str, amount: int = -500, day: int = 0, channel: str = "MPES
     ],
 )
 def test_a_line_is_a_transfer_by_its_reference_or_where_no_other_fits(
-    lines: list[BankLine], transfers: list[Transfer], pairs: list[tuple[int, str]]
+    lines: list[BankLine], transfers: list[BookedTransfer], pairs: list[tuple[int, str]]
 ) -> None:
     assert pair_transfers(lines, transfers) == pairs
 
@@ -61,7 +61,7 @@ def own(line: BankLine) -> BankLine:
     return replace(line, is_own=True)
 
 
-def held(transfer: Transfer, line_id: int = 9) -> Transfer:
+def held(transfer: BookedTransfer, line_id: int = 9) -> BookedTransfer:
     """A line that only operators brought has its place."""
     return replace(transfer, line_id=line_id)
 
@@ -83,7 +83,7 @@ def held(transfer: Transfer, line_id: int = 9) -> Transfer:
     ],
 )
 def test_a_line_of_the_networks_own_takes_the_place_of_one_that_only_operators_brought(
-    lines: list[BankLine], transfers: list[Transfer], pairs: list[tuple[int, str]]
+    lines: list[BankLine], transfers: list[BookedTransfer], pairs: list[tuple[int, str]]
 ) -> None:
     assert pair_transfers(lines, transfers) == pairs
 

@@ -19,7 +19,7 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.networks.statement_source import CannotFetch
 from malipo.reconciliation.imports.fetch_statement import account_of, fetch_file, fetchable_accounts, require_over
-from malipo.reconciliation.imports.import_statement import DoesNotAddUp, Imported, import_statement
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, ImportResult, import_statement
 from malipo.settings.environment import read as read_settings
 from tests.conftest import NOBODY
 from tests.simulator.processes import Process
@@ -54,7 +54,7 @@ async def sim(simulator: Process, method: str, path: str, body: object = None) -
         return await answer.json(content_type=None) if path.startswith("/api/c") else await answer.text()
 
 
-async def imported(database: Database, path: Path, channel: Channel, profile: str, account: str = "") -> Imported:
+async def imported(database: Database, path: Path, channel: Channel, profile: str, account: str = "") -> ImportResult:
     async with database.begin() as tx:
         return await import_statement(
             tx,

@@ -15,12 +15,12 @@ from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching import import_approval, matching_summary
 from malipo.reconciliation.matching.exception import Action
 from malipo.reconciliation.matching.import_approval import WaitingList, code_of
-from malipo.reconciliation.matching.match_statements import Matched
+from malipo.reconciliation.matching.match_statements import MatchingResult
 from malipo.reconciliation.matching.matching_summary import summary_of
 from malipo.reconciliation.matching.report_evidence import approve_import
 from malipo.settings import Settings
@@ -43,7 +43,7 @@ class Desk:
         self.statements = statements
         self.database = statements.database
 
-    async def bring(self, path: Path, by: Actor = ASHA) -> Imported:
+    async def bring(self, path: Path, by: Actor = ASHA) -> ImportResult:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
@@ -57,7 +57,9 @@ class Desk:
                 now=clock.now(),
             )
 
-    async def take(self, *payments: Transaction, by: Actor = ASHA, amount: int = 1_000_000) -> tuple[str, Matched]:
+    async def take(
+        self, *payments: Transaction, by: Actor = ASHA, amount: int = 1_000_000
+    ) -> tuple[str, MatchingResult]:
         done = await self.bring(self.statements.write(*(line_of(each) for each in payments)), by)
         return done.file.id, await self.statements.match(amount)
 

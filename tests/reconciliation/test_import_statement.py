@@ -16,7 +16,7 @@ from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
-from malipo.reconciliation.imports.import_statement import BadLines, DoesNotAddUp, Imported, import_statement
+from malipo.reconciliation.imports.import_statement import BadLines, DoesNotAddUp, ImportResult, import_statement
 from malipo.words.say import say
 from tests.conftest import NOBODY
 
@@ -50,7 +50,7 @@ async def imported(
     is_new_account: bool = True,
     account: str = "",
     progress: Callable[[int], None] = lambda lines: None,
-) -> Imported:
+) -> ImportResult:
     async with database.begin() as tx:
         return await import_statement(
             tx,
@@ -211,7 +211,7 @@ async def test_imports_at_once_keep_each_line_once(database: Database, tmp_path:
     ]
     done = await asyncio.gather(*(imported(database, path) for path in [*paths, *paths]), return_exceptions=True)
     assert [each for each in done if isinstance(each, BaseException)] == []
-    results = [each for each in done if isinstance(each, Imported)]
+    results = [each for each in done if isinstance(each, ImportResult)]
     assert sum(each.is_repeat for each in results) == 8
     assert sum(each.file.new_count for each in results if not each.is_repeat) == 10
     assert await lines(database) == ENTRIES

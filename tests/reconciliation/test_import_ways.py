@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
-from malipo.network_statements.statement_line import Line
+from malipo.network_statements.statement_line import StatementLine
 from malipo.reconciliation.imports.import_statement import BadLines
 from malipo.reconciliation.statements.store import statement_lines
 from tests.reconciliation.test_import_statement import imported
@@ -52,7 +52,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     stage = statement_lines.stage
 
-    async def counted(tx: Any, lines: Iterator[Line]) -> None:
+    async def counted(tx: Any, lines: Iterator[StatementLine]) -> None:
         there = list(lines)
         counts.append(len(there))
         await stage(tx, iter(there))

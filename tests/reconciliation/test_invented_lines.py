@@ -13,7 +13,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.networks.connector import Verdict
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
@@ -284,7 +284,9 @@ async def test_who_typed_the_receipt_of_a_line_does_not_approve_that_another_ope
     desk: Desk,
 ) -> None:
     payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
-    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message", provider_reference="STRANGER77")
+    finding = OperatorFinding(
+        ResolvedOutcome.COMPLETED, "The customer showed the message", provider_reference="STRANGER77"
+    )
     async with desk.database.begin() as tx:
         await propose(tx, payment.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     assert await desk.statements.status(payment) is Status.COMPLETED
@@ -356,7 +358,7 @@ async def test_the_networks_own_key_of_a_line_stands_before_the_completed_paymen
 
 async def complete(desk: Desk, payment: Transaction, *, by: Actor = ASHA) -> None:
     """One operator alone says that an open payment was paid."""
-    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message of it")
+    finding = OperatorFinding(ResolvedOutcome.COMPLETED, "The customer showed the message of it")
     async with desk.database.begin() as tx:
         done = await propose(tx, payment.reference, finding, actor=by, approval_amount=1_000_000, now=clock.now())
     assert done.is_done

@@ -13,14 +13,14 @@ from malipo.approvals.acts import Act
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden, Invalid
-from malipo.network_statements.profile import Profile, built_in
+from malipo.network_statements.profile import StatementProfile, built_in
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Transaction
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.matching.import_approval import WaitingList, code_of
 from malipo.reconciliation.matching.set_carrier import set_carrier
 from malipo.reconciliation.statements.choose_profile import find_profile, save_if_new, save_status_words
-from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, LayoutChoice
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
@@ -55,7 +55,7 @@ async def say(desk: Desk, *moved: str, by: Actor, not_moved: tuple[str, ...] = (
         await save_status_words(tx, name, moved=moved, not_moved=not_moved, actor=by, now=clock.now())
 
 
-def layout(name: str, **words: tuple[str, ...]) -> Profile:
+def layout(name: str, **words: tuple[str, ...]) -> StatementProfile:
     return replace(built_in()["generic"], name=name, **words)
 
 
@@ -73,7 +73,7 @@ async def carry(desk: Desk, name: str, carrier: str, *, by: Actor) -> None:
 
 async def bring(
     desk: Desk, path: Path, *, by: Actor, profile: str = "generic", channel: Channel | None = None
-) -> Imported:
+) -> ImportResult:
     """With the layout as it is saved, as the page and the command have it."""
     async with desk.database.begin() as tx:
         done = await import_statement(
@@ -100,7 +100,7 @@ async def test_who_says_that_failed_means_moved_does_not_approve_what_is_read_so
     payment, before = await failed(desk), await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA)
-    assert done.file.authors == (LayoutAuthor(by=ASHA.name, said=Said.MOVED, word="Failed", rows=1),)
+    assert done.file.authors == (LayoutAuthor(by=ASHA.name, said=LayoutChoice.MOVED, word="Failed", rows=1),)
     held = await waits(desk)
     assert (held.proposal.requested_by, held.answerable) == (JUMA.name, {JUMA.name, ASHA.name})
     assert [each.word for each in held.lines] == ["Failed"]
@@ -125,7 +125,10 @@ async def test_who_saved_the_layout_does_not_approve_either(desk: Desk) -> None:
     await save(desk, "till", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA, profile="till")
     held = await waits(desk)
-    assert {(each.by, each.said) for each in held.authors} == {(ASHA.name, Said.COLUMNS), (ASHA.name, Said.MOVED)}
+    assert {(each.by, each.said) for each in held.authors} == {
+        (ASHA.name, LayoutChoice.COLUMNS),
+        (ASHA.name, LayoutChoice.MOVED),
+    }
     with pytest.raises(Forbidden):
         await desk.approve(done.file.id, by=ASHA)
 

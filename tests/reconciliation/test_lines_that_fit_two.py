@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.networks.connector import Verdict
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.payment_steps import steps as steps
@@ -25,7 +25,9 @@ RECEIPT = "QREAL12345"
 
 async def complete(desk: Desk, payment: Transaction, receipt: str | None = None, *, by: Actor = ASHA) -> None:
     """One operator alone says that an open payment was paid, and may type its receipt."""
-    finding = Finding(ResolvedOutcome.COMPLETED, "The customer showed the message of it", provider_reference=receipt)
+    finding = OperatorFinding(
+        ResolvedOutcome.COMPLETED, "The customer showed the message of it", provider_reference=receipt
+    )
     async with desk.database.begin() as tx:
         done = await resolve.propose(
             tx, payment.reference, finding, actor=by, approval_amount=1_000_000, now=clock.now()

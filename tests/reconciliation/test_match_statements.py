@@ -8,13 +8,13 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Verdict
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve as approve_case
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp
-from malipo.reconciliation.matching.match_statements import Matched
+from malipo.reconciliation.matching.match_statements import MatchingResult
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, fee_of, line_of, reversal_of, statements
 
@@ -172,7 +172,7 @@ async def test_operators_who_end_a_payment_otherwise_than_its_statement_says_are
     line = line_of(payment)
     await statements.take(line, reversal_of(line))
     async with statements.database.begin() as tx:
-        finding = Finding(outcome, "The statement of that day", is_despite_waiting=True)
+        finding = OperatorFinding(outcome, "The statement of that day", is_despite_waiting=True)
         await propose_case(tx, payment.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     async with statements.database.begin() as tx:
         await approve_case(tx, payment.reference, actor=JUMA, now=clock.now())
@@ -267,7 +267,7 @@ async def test_the_same_file_twice_halves_that_overlap_and_shuffled_lines_end_th
     assert await statements.float_change() == await statements.statement_change()
 
 
-async def _taken(statements: Statements, path: Path) -> Matched:
+async def _taken(statements: Statements, path: Path) -> MatchingResult:
     await statements.load(path)
     return await statements.match()
 

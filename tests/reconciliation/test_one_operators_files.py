@@ -15,14 +15,14 @@ from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve, propose
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.imports.doubt_statement import ImportedElsewhere
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.settings import Settings
@@ -68,7 +68,7 @@ async def test_a_receipt_that_one_operator_names_does_not_credit_a_payment(desk:
         await fetch()
         assert await desk.statements.kinds() == [("theirs_only", amount)]
     async with desk.database.begin() as tx:
-        finding = Finding(ResolvedOutcome.FAILED, "The customer says that they did not pay", "TOPUP77")
+        finding = OperatorFinding(ResolvedOutcome.FAILED, "The customer says that they did not pay", "TOPUP77")
         resolved = await propose(tx, payment.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())
     assert (resolved.is_done, resolved.transaction.status) == (True, Status.FAILED)
     if not is_line_first:
@@ -252,7 +252,7 @@ async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it
     await desk.statements.check_ledger()
 
 
-async def bring_as_another(desk: Desk, path: Path) -> Imported:
+async def bring_as_another(desk: Desk, path: Path) -> ImportResult:
     """Asha imports it as the statement of an account that there is not."""
     async with desk.database.begin() as tx:
         return await import_statement(
@@ -379,7 +379,7 @@ async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection
 async def say_not_paid(desk: Desk, payment: Transaction) -> None:
     """Its network does, and two operators."""
     await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
-    finding = Finding(ResolvedOutcome.FAILED, "The network has taken it back, they say")
+    finding = OperatorFinding(ResolvedOutcome.FAILED, "The network has taken it back, they say")
     async with desk.database.begin() as tx:
         await propose(tx, payment.reference, finding, actor=JUMA, approval_amount=1_000_000, now=clock.now())
     async with desk.database.begin() as tx:

@@ -12,7 +12,7 @@ from malipo.cli.hints import say_with_hint
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.imports.doubt_statement import Disagrees, ImportedElsewhere, NothingKnown
-from malipo.reconciliation.imports.import_statement import DoesNotAddUp, Imported
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, ImportResult
 from malipo.words.say import say
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, reversal_of, statements
@@ -113,7 +113,7 @@ async def test_a_file_is_imported_into_one_account_also_if_two_do_it_at_once(sta
     done = await asyncio.gather(
         *(statements.load(path, account=name) for name in ("till 1", "till 2", "till 3")), return_exceptions=True
     )
-    [file] = [each.file for each in done if isinstance(each, Imported)]
+    [file] = [each.file for each in done if isinstance(each, ImportResult)]
     refused = [each for each in done if isinstance(each, ImportedElsewhere)]
     assert len(refused) == 2
     assert f"account {file.account}." in say(refused[0])
@@ -165,7 +165,7 @@ async def test_two_accounts_of_a_network_import_a_line_at_once_and_one_is_refuse
     done = await asyncio.gather(
         *(statements.load(path, account=name) for name, path in files.items()), return_exceptions=True
     )
-    assert sorted(type(each).__name__ for each in done) == ["Imported", "ImportedElsewhere", "ImportedElsewhere"]
+    assert sorted(type(each).__name__ for each in done) == ["ImportResult", "ImportedElsewhere", "ImportedElsewhere"]
 
 
 async def test_a_day_without_lines_may_look_like_another_accounts(statements: Statements) -> None:

@@ -14,7 +14,7 @@ from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Refusal
 from malipo.operators.store import insert_operator
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.action_moves import effect_of
@@ -288,7 +288,7 @@ async def test_an_approval_about_an_exception_agrees_with_nothing_else_that_is_p
     await desk.propose(found, Action.RESOLVE, {"outcome": "completed"})
     async with statements.database.begin() as tx:
         await resolve.reject(tx, payment.reference, actor=JUMA, now=clock.now())
-        other = Finding(ResolvedOutcome.FAILED, "Their manager says that it came back")
+        other = OperatorFinding(ResolvedOutcome.FAILED, "Their manager says that it came back")
         how: dict[str, Any] = {"actor": NEEMA, "approval_amount": 1, "now": clock.now()}
         assert not (await resolve.propose(tx, payment.reference, other, **how)).is_done
     with pytest.raises(Conflict):
@@ -305,7 +305,7 @@ async def test_nor_with_the_same_words_that_mean_something_more(statements: Stat
     await desk.propose(found, Action.RESOLVE, {"outcome": "completed"})
     async with statements.database.begin() as tx:
         await resolve.reject(tx, payment.reference, actor=ASHA, now=clock.now())
-        more = Finding(ResolvedOutcome.COMPLETED, REASON, provider_reference="ANOTHER")
+        more = OperatorFinding(ResolvedOutcome.COMPLETED, REASON, provider_reference="ANOTHER")
         how: dict[str, Any] = {"actor": ASHA, "approval_amount": 1, "now": clock.now()}
         assert not (await resolve.propose(tx, payment.reference, more, **how)).is_done
     with pytest.raises(Conflict):

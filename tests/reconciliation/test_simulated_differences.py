@@ -15,10 +15,10 @@ from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
 from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import State
-from malipo_simulator.statements.account import Statement, statement_of, with_balances
+from malipo_simulator.statements.account import AccountStatement, statement_of, with_balances
 from malipo_simulator.statements.differences import Difference, with_differences
 from malipo_simulator.statements.layouts import as_csv
-from malipo_simulator.transaction import Decided, GatewayName, Taken
+from malipo_simulator.transaction import GatewayName, PaymentDecided, PaymentTaken
 from malipo_simulator.transaction import Transaction as Simulated
 from tests.conftest import NOBODY
 from tests.payments.payment_steps import steps
@@ -47,7 +47,7 @@ EXPECTED = {
 }
 
 
-def simulated(payments: list[Transaction]) -> Statement:
+def simulated(payments: list[Transaction]) -> AccountStatement:
     """The network's statement of the day, from its own book."""
     state = State()
     for number, payment in enumerate(payments):
@@ -68,18 +68,18 @@ def simulated(payments: list[Transaction]) -> Statement:
             due_at=None,
             callbacks=0,
         )
-        state.apply(Taken(transaction))
-        state.apply(Decided(transaction.id, Outcome.SUCCESS, at))
+        state.apply(PaymentTaken(transaction))
+        state.apply(PaymentDecided(transaction.id, Outcome.SUCCESS, at))
     return statement_of(state, GatewayName.MPESA, clock.day_of(payments[0].created_at), merchant="Duka")
 
 
-def written(folder: Path, statement: Statement) -> Path:
+def written(folder: Path, statement: AccountStatement) -> Path:
     path = folder / f"{statement.day}.csv"
     path.write_text(as_csv(statement), newline="")
     return path
 
 
-async def load(statements: Statements, statement: Statement) -> None:
+async def load(statements: Statements, statement: AccountStatement) -> None:
     path = written(statements.folder, statement)
     async with statements.database.begin() as tx:
         await import_statement(
@@ -95,7 +95,7 @@ async def load(statements: Statements, statement: Statement) -> None:
         )
 
 
-async def a_day(statements: Statements) -> Statement:
+async def a_day(statements: Statements) -> AccountStatement:
     async with statements.database.begin() as tx:
         for type_, share in ((Type.COLLECTION, 100), (Type.DISBURSEMENT, 40)):
             charge = Charge(channel=Channel.MPESA, type=type_, basis_points=share, min_fee=1)

@@ -15,7 +15,7 @@ from malipo.errors import Forbidden
 from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.import_approval import ImportApprovalRefusal
-from malipo.reconciliation.matching.line_tellers import Told, tellers_of
+from malipo.reconciliation.matching.line_tellers import FactSource, tellers_of
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
@@ -195,14 +195,14 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
 @pytest.mark.parametrize(
     ("told", "tellers"),
     [
-        ([Told("key", "asha")], {"asha"}),
-        ([Told("key", "asha", ("neema",))], {"asha", "neema"}),
-        ([Told("key", "asha"), Told("key", FETCHED_BY)], set()),
-        ([Told("key", "asha"), Told("kind", FETCHED_BY)], {"asha"}),
-        ([Told("key", "asha"), Told("key", "juma")], {"juma"}),
-        ([Told("key", "asha"), Told("key", "juma", ("asha",))], {"juma", "asha"}),
-        ([Told("key", "asha"), Told("kind", "juma")], {"asha", "juma"}),
+        ([FactSource("key", "asha")], {"asha"}),
+        ([FactSource("key", "asha", ("neema",))], {"asha", "neema"}),
+        ([FactSource("key", "asha"), FactSource("key", FETCHED_BY)], set()),
+        ([FactSource("key", "asha"), FactSource("kind", FETCHED_BY)], {"asha"}),
+        ([FactSource("key", "asha"), FactSource("key", "juma")], {"juma"}),
+        ([FactSource("key", "asha"), FactSource("key", "juma", ("asha",))], {"juma", "asha"}),
+        ([FactSource("key", "asha"), FactSource("kind", "juma")], {"asha", "juma"}),
     ],
 )
-def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(told: list[Told], tellers: set[str]) -> None:
+def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(told: list[FactSource], tellers: set[str]) -> None:
     assert tellers_of(told, proposed_by="juma") == tellers

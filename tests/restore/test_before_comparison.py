@@ -9,7 +9,7 @@ from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from malipo.restore import feed_cursors
@@ -340,7 +340,7 @@ async def test_a_worker_without_a_mark_that_has_ended_has_looked(steps: PaymentS
 async def test_what_was_cancelled_although_it_was_paid_can_be_put_right_after_a_restore(steps: PaymentSteps) -> None:
     payout = await steps.open(Type.DISBURSEMENT)
     await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
-    finding = Finding(ResolvedOutcome.COMPLETED, EVIDENCE)
+    finding = OperatorFinding(ResolvedOutcome.COMPLETED, EVIDENCE)
     with pytest.raises(Conflict, match="case_not_contradicted"):
         async with steps.database.begin() as tx:
             await resolve.propose(tx, payout.reference, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())

@@ -10,13 +10,13 @@ from malipo.errors import Conflict, Refusal
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.cases import cancel_unsent, resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
-from malipo.restore.state import OnHold, Restored
+from malipo.restore.state import DatabaseRestored, OnHold
 from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
@@ -44,9 +44,9 @@ async def test_while_it_is_fenced_nothing_is_sent_taken_in_lapsed_or_cancelled(
     taken = await steps.claim(lapse_seconds=1)
 
     assert (taken.to_send, taken.lapsed) == ([], [])
-    with pytest.raises(Restored):
+    with pytest.raises(DatabaseRestored):
         await steps.open(type_)
-    with pytest.raises(Restored):
+    with pytest.raises(DatabaseRestored):
         await steps.service.payments.cancel(Cancellation(steps.merchant_id, opened.id))
     assert await steps.status(opened) is Status.PENDING
     await database_facts.assert_clean(steps.database)
@@ -54,7 +54,7 @@ async def test_while_it_is_fenced_nothing_is_sent_taken_in_lapsed_or_cancelled(
 
 async def test_a_request_that_met_a_fence_has_not_used_its_key_up(steps: PaymentSteps) -> None:
     await fence(steps)
-    with pytest.raises(Restored):
+    with pytest.raises(DatabaseRestored):
         await steps.open(Type.COLLECTION, key="order-1")
     assert await database_facts.count(steps.database, "idempotency_keys") == 0
 
@@ -118,7 +118,7 @@ async def test_an_operator_cancels_nothing_of_a_closed_merchant_before_its_netwo
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", steps.merchant_id)
     await fence(steps)
-    with pytest.raises(Restored):
+    with pytest.raises(DatabaseRestored):
         await _cancel_as_operator(steps, payout)
     await let_go(steps, ASHA, JUMA)
     with pytest.raises(Conflict, match="case_asked_first"):
@@ -145,7 +145,7 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     pairs = [("MPESA", "DISBURSEMENT")]
     async with steps.database.begin() as tx:
         await hold.hold(tx, pairs, "merchants cancel again", actor=ASHA, now=clock.now())
-    with pytest.raises(Restored):
+    with pytest.raises(DatabaseRestored):
         await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     await steps.wait(payout, seconds=301)
     await steps.hear(payout, Verdict.MISSING)
@@ -166,7 +166,7 @@ async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
 ) -> None:
     """Where the network cannot be asked, its statement for the lost time has the last word."""
     payment = await steps.open(type_)
-    finding = Finding(outcome, EVIDENCE)
+    finding = OperatorFinding(outcome, EVIDENCE)
     with pytest.raises(Conflict, match="case_pending"):
         async with steps.database.begin() as tx:
             await resolve.propose(tx, payment.id, finding, actor=ASHA, approval_amount=1_000_000, now=clock.now())

@@ -7,7 +7,7 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.store import send_counts
-from malipo.restore.worker_reports import Served, WorkerReport, served_by
+from malipo.restore.worker_reports import WorkerCoverage, WorkerReport, served_by
 
 MPESA, AIRTEL = "MPESA DISBURSEMENT", "AIRTEL_MONEY DISBURSEMENT"
 
@@ -19,16 +19,16 @@ def report(*routes: str, is_running: bool = True) -> WorkerReport:
 @pytest.mark.parametrize(
     ("reports", "expected"),
     [
-        ([], Served.UNKNOWN),
-        ([report()], Served.NO),
-        ([report(AIRTEL)], Served.NO),
-        ([report(MPESA)], Served.YES),
-        ([report(AIRTEL), report(MPESA, AIRTEL)], Served.YES),
-        ([report(AIRTEL), report(MPESA, is_running=False)], Served.YES),  # It may come back.
-        ([report(AIRTEL, is_running=False)], Served.UNKNOWN),
+        ([], WorkerCoverage.UNKNOWN),
+        ([report()], WorkerCoverage.NO),
+        ([report(AIRTEL)], WorkerCoverage.NO),
+        ([report(MPESA)], WorkerCoverage.YES),
+        ([report(AIRTEL), report(MPESA, AIRTEL)], WorkerCoverage.YES),
+        ([report(AIRTEL), report(MPESA, is_running=False)], WorkerCoverage.YES),  # It may come back.
+        ([report(AIRTEL, is_running=False)], WorkerCoverage.UNKNOWN),
     ],
 )
-def test_a_channel_is_served_if_any_worker_carries_it(reports: list[WorkerReport], expected: Served) -> None:
+def test_a_channel_is_served_if_any_worker_carries_it(reports: list[WorkerReport], expected: WorkerCoverage) -> None:
     assert served_by(reports, MPESA) is expected
 
 

@@ -3,7 +3,7 @@
 from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.control import Control
 from malipo_simulator.network import Network
-from malipo_simulator.transaction import Decided, GatewayName, Taken, Transaction
+from malipo_simulator.transaction import GatewayName, PaymentDecided, PaymentTaken, Transaction
 from simulation.book import Book, net
 from simulation.database import PaymentRow
 
@@ -31,8 +31,8 @@ def network_of(*payouts: tuple[str, int]) -> Network:
             due_at=None,
             callbacks=0,
         )
-        network.memory.apply(Taken(transaction))
-        network.memory.apply(Decided(transaction.id, Outcome.SUCCESS, 2.0))
+        network.memory.apply(PaymentTaken(transaction))
+        network.memory.apply(PaymentDecided(transaction.id, Outcome.SUCCESS, 2.0))
     return network
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from simulation.event_loop import PROCESS, Stuck
+from simulation.event_loop import PROCESS, LoopStuck
 from tests.simulation.loops import opened
 
 
@@ -39,7 +39,7 @@ def test_time_stands_still_while_anybody_has_something_to_do() -> None:
 
 
 def test_when_nobody_can_go_on_and_no_timer_helps_it_says_so() -> None:
-    with opened() as loop, pytest.raises(Stuck, match="nobody has anything to do"):
+    with opened() as loop, pytest.raises(LoopStuck, match="nobody has anything to do"):
         loop.run_until_complete(loop.create_future())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulation.event_loop import SimulatedLoop
-from simulation.memory_network import NO_FAULT, Fate
+from simulation.memory_network import NO_FAULT, RequestFate
 from tests.simulation.loops import opened
 
 HOST, PORT = "127.0.0.1", 8081
@@ -45,7 +45,7 @@ class Caller(asyncio.Protocol):
 
 
 class Net:
-    def __init__(self, loop: SimulatedLoop, *fates: Fate) -> None:
+    def __init__(self, loop: SimulatedLoop, *fates: RequestFate) -> None:
         self.loop = loop
         self.received: list[tuple[float, bytes]] = []
         self.asked: list[tuple[str, str, int]] = []
@@ -54,7 +54,7 @@ class Net:
         loop.network.fate = self._next_fate
         loop.network.listen(HOST, PORT, "server", lambda: Echo(loop, self.received))
 
-    def _next_fate(self, process: str, host: str, port: int) -> Fate:
+    def _next_fate(self, process: str, host: str, port: int) -> RequestFate:
         self.asked.append((process, host, port))
         return self._fates.pop(0) if self._fates else NO_FAULT
 
@@ -89,7 +89,7 @@ def test_a_request_and_its_reply_arrive_after_the_latency_of_each_way() -> None:
 
 def test_a_lost_request_never_arrives_and_the_connection_ends() -> None:
     with opened() as loop:
-        net = Net(loop, Fate(is_request_lost=True))
+        net = Net(loop, RequestFate(is_request_lost=True))
         caller = net.send(b"pay")
         assert (net.received, caller.replies) == ([], [])
         assert caller.lost_at is not None
@@ -97,7 +97,7 @@ def test_a_lost_request_never_arrives_and_the_connection_ends() -> None:
 
 def test_a_lost_reply_leaves_the_request_done_and_the_connection_ended() -> None:
     with opened() as loop:
-        net = Net(loop, Fate(is_reply_lost=True))
+        net = Net(loop, RequestFate(is_reply_lost=True))
         caller = net.send(b"pay")
         assert net.received == [(0.02, b"pay")]
         assert caller.replies == []
@@ -105,9 +105,10 @@ def test_a_lost_reply_leaves_the_request_done_and_the_connection_ended() -> None
 
 
 @pytest.mark.parametrize(
-    ("fate", "arrives", "is_answered"), [(Fate(request_delay=4), 4.02, 4.03), (Fate(reply_delay=4), 0.02, 4.03)]
+    ("fate", "arrives", "is_answered"),
+    [(RequestFate(request_delay=4), 4.02, 4.03), (RequestFate(reply_delay=4), 0.02, 4.03)],
 )
-def test_a_late_request_or_reply_arrives_late(fate: Fate, arrives: float, is_answered: float) -> None:
+def test_a_late_request_or_reply_arrives_late(fate: RequestFate, arrives: float, is_answered: float) -> None:
     with opened() as loop:
         net = Net(loop, fate)
         caller = net.send(b"pay")
@@ -117,7 +118,7 @@ def test_a_late_request_or_reply_arrives_late(fate: Fate, arrives: float, is_ans
 
 def test_what_is_sent_after_something_late_does_not_overtake_it() -> None:
     with opened() as loop:
-        net = Net(loop, Fate(request_delay=4))
+        net = Net(loop, RequestFate(request_delay=4))
 
         async def send() -> None:
             caller = await net.connect()
@@ -132,7 +133,7 @@ def test_what_is_sent_after_something_late_does_not_overtake_it() -> None:
 
 def test_a_late_reply_is_not_overtaken_by_the_end_of_the_connection() -> None:
     with opened() as loop:
-        net = Net(loop, Fate(reply_delay=4))
+        net = Net(loop, RequestFate(reply_delay=4))
 
         async def send() -> Caller:
             caller = await net.connect()
@@ -150,7 +151,7 @@ def test_a_late_reply_is_not_overtaken_by_the_end_of_the_connection() -> None:
 
 def test_a_request_that_comes_twice_is_answered_once() -> None:
     with opened() as loop:
-        net = Net(loop, Fate(repeated_after=3))
+        net = Net(loop, RequestFate(repeated_after=3))
         caller = net.send(b"pay")
         assert net.received == [(0.02, b"pay"), (3.02, b"pay")]
         assert caller.replies == [(0.03, b"re: pay")]
@@ -158,7 +159,7 @@ def test_a_request_that_comes_twice_is_answered_once() -> None:
 
 def test_a_refused_connection_carries_nothing() -> None:
     with opened() as loop:
-        net = Net(loop, Fate(is_refused=True))
+        net = Net(loop, RequestFate(is_refused=True))
         with pytest.raises(ConnectionRefusedError):
             net.send(b"pay")
         assert net.received == []
@@ -167,7 +168,7 @@ def test_a_refused_connection_carries_nothing() -> None:
 
 def test_each_request_on_a_connection_that_is_kept_has_a_fate_of_its_own() -> None:
     with opened() as loop:
-        net = Net(loop, NO_FAULT, Fate(reply_delay=2), NO_FAULT)
+        net = Net(loop, NO_FAULT, RequestFate(reply_delay=2), NO_FAULT)
         caller = net.send(b"one", b"two")
         assert [reply for _, reply in caller.replies] == [b"re: one", b"re: two"]
         assert [at for at, _ in caller.replies] == [0.03, 3.03]

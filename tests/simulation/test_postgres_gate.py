@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from simulation.backends import state_of
-from simulation.postgres_connection import Exchange
+from simulation.postgres_connection import PostgresExchange
 from simulation.postgres_gate import EPOCH
 from simulation.template import Server
 from tests.simulation.stage import Stage, staged
@@ -142,7 +142,7 @@ def test_a_deadlock_has_one_victim_and_the_seed_says_which(prepared: Server) -> 
 
 @pytest.mark.parametrize(("moment", "value"), [("before", 0), ("after", 1)])
 def test_a_commit_can_be_lost_before_or_after_the_server_has_it(stage: Stage, moment: str, value: int) -> None:
-    def fate(exchange: Exchange) -> str | None:
+    def fate(exchange: PostgresExchange) -> str | None:
         return moment if exchange.sql.startswith("COMMIT") else None
 
     async def commit() -> None:

@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 
 from simulation.database import PaymentRow
-from simulation.plan import Fault, Payment, Plan
+from simulation.plan import Fault, Plan, PlannedPayment
 from simulation.postgres_gate import EPOCH
 from simulation.refunds import refund_oracle
 from simulation.refunds.merchant_refunds import Refunds
-from simulation.refunds.refund_oracle import Given
+from simulation.refunds.refund_oracle import PaidRefund
 from tests.simulation.test_book import FIRST, PHONE, SECOND, network_of, row_of
 
 _LOST_TIME = (20.0, 30.0)
 
 
 def found(
-    given: list[Given],
+    given: list[PaidRefund],
     *,
     mistaken: tuple[str, ...] = (),
     refund: str = "whole",
@@ -27,7 +27,7 @@ def found(
     refused: tuple[str, ...] = (),
     unanswered: tuple[str, ...] = (),
 ) -> list[str]:
-    payment = Payment(6, 0, "COLLECTION", "TIGO_PESA", amount, "+255650006110", 0.0, 1, False, None, refund)
+    payment = PlannedPayment(6, 0, "COLLECTION", "TIGO_PESA", amount, "+255650006110", 0.0, 1, False, None, refund)
     bodies = {word: {"amount": part} if part and word == "part" else None for word in asked}
     told = Refunds(
         ids=["first", "second"],
@@ -50,18 +50,18 @@ def found(
     return findings
 
 
-def paid(amount: int, at: float = 1.0) -> Given:
-    return Given(amount, at, known_at=at + 1)
+def paid(amount: int, at: float = 1.0) -> PaidRefund:
+    return PaidRefund(amount, at, known_at=at + 1)
 
 
-def failed(amount: int, at: float = 1.0, *, known_at: float | None = None) -> Given:
+def failed(amount: int, at: float = 1.0, *, known_at: float | None = None) -> PaidRefund:
     """The merchant was told that it FAILED, and the network has paid it."""
-    return Given(amount, at, is_failed=True, known_at=known_at)
+    return PaidRefund(amount, at, is_failed=True, known_at=known_at)
 
 
-def lost(amount: int, at: float = 1.0, *, paid_at: float, known_at: float | None = None) -> Given:
+def lost(amount: int, at: float = 1.0, *, paid_at: float, known_at: float | None = None) -> PaidRefund:
     """The merchant was told that it FAILED, a restore has lost it, and the network has paid it."""
-    return Given(amount, at, known_at=known_at, lost_and_paid_at=paid_at)
+    return PaidRefund(amount, at, known_at=known_at, lost_and_paid_at=paid_at)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_refund_that_was_refused_is_not_paid_unless_an_earlier_request_for_it_
     ],
 )
 def test_more_than_was_paid_is_found_unless_people_were_wrong(
-    given: list[Given], mistaken: tuple[str, ...], expected: list[str]
+    given: list[PaidRefund], mistaken: tuple[str, ...], expected: list[str]
 ) -> None:
     """Once more for each refund that operators wrongly called failed, and no shilling beyond it."""
     assert found(given, mistaken=mistaken) == expected
@@ -117,7 +117,7 @@ def test_more_than_was_paid_is_found_unless_people_were_wrong(
     ],
 )
 def test_a_refund_that_was_called_failed_excuses_the_next_one_only_until_the_service_knows(
-    given: list[Given], expected: list[str]
+    given: list[PaidRefund], expected: list[str]
 ) -> None:
     assert found(given) == expected
 
@@ -126,24 +126,24 @@ def test_a_refund_that_was_called_failed_excuses_the_next_one_only_until_the_ser
     ("given", "expected"),
     [
         # The second had left when the network paid the first. It arrives as much later as requests may.
-        ([lost(1000, paid_at=9.0), Given(1000, 5)], []),
-        ([lost(1000, paid_at=9.0), Given(1000, 9.9)], []),
+        ([lost(1000, paid_at=9.0), PaidRefund(1000, 5)], []),
+        ([lost(1000, paid_at=9.0), PaidRefund(1000, 9.9)], []),
         ([lost(1000, paid_at=9.0), lost(1000, 5, paid_at=12.0)], []),
         # Operators have adopted the first since.
-        ([lost(1000, paid_at=9.0, known_at=17.0), Given(1000, 5)], []),
+        ([lost(1000, paid_at=9.0, known_at=17.0), PaidRefund(1000, 5)], []),
         # The first was paid before the second left.
-        ([lost(1000, paid_at=9.0), Given(1000, 10.1)], ["refunded"]),
-        ([lost(1000, paid_at=9.0), Given(1000, 25)], ["refunded"]),
-        ([lost(1000, paid_at=9.0, known_at=17.0), Given(1000, 25)], ["refunded"]),
+        ([lost(1000, paid_at=9.0), PaidRefund(1000, 10.1)], ["refunded"]),
+        ([lost(1000, paid_at=9.0), PaidRefund(1000, 25)], ["refunded"]),
+        ([lost(1000, paid_at=9.0, known_at=17.0), PaidRefund(1000, 25)], ["refunded"]),
         # The second, and a third that left later.
-        ([lost(1000, paid_at=9.0), Given(1000, 5), Given(1000, 25)], ["refunded"]),
+        ([lost(1000, paid_at=9.0), PaidRefund(1000, 5), PaidRefund(1000, 25)], ["refunded"]),
         # It excuses itself, and nothing beyond.
-        ([lost(500, paid_at=9.0), Given(1000, 5)], []),
-        ([lost(500, paid_at=9.0), Given(1001, 5)], ["refunded"]),
+        ([lost(500, paid_at=9.0), PaidRefund(1000, 5)], []),
+        ([lost(500, paid_at=9.0), PaidRefund(1001, 5)], ["refunded"]),
     ],
 )
 def test_a_refund_that_was_called_failed_and_then_lost_excuses_what_left_before_it_was_paid(
-    given: list[Given], expected: list[str]
+    given: list[PaidRefund], expected: list[str]
 ) -> None:
     assert found(given) == expected
 
@@ -167,7 +167,7 @@ def test_a_refund_is_called_failed_by_what_its_merchant_saw_if_a_restore_has_los
 
 def test_what_a_restore_has_lost_is_not_excused() -> None:
     """Its network key is asked about before the next refund is sent under it, or operators have adopted it."""
-    assert found([Given(1000, 25), paid(1000, 26)]) == ["refunded"]
+    assert found([PaidRefund(1000, 25), paid(1000, 26)]) == ["refunded"]
 
 
 def test_a_wish_that_is_paid_twice_is_found_also_where_no_more_than_was_collected_is_given_back() -> None:

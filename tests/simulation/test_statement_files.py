@@ -7,14 +7,14 @@ import pytest
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import read_statement
-from malipo.network_statements.statement_line import Line
+from malipo.network_statements.statement_line import StatementLine
 from malipo.networks.connector import Type
 from malipo.reconciliation.statements.choose_profile import best_profile
 from malipo.table_files import rows
 from malipo_simulator.statements.account import entries_of
 from malipo_simulator.transaction import GatewayName
 from simulation.reconciling.statement_files import GENERIC, PORTAL, WEEK, Layout, StatementFiles, channel_of, read_here
-from simulation.statements import _Named, _sums
+from simulation.statements import _OpenException, _sums
 from tests.network_statements.test_simulated_statements import DAY, PAYMENTS, state_with
 
 GATEWAYS = [each for each in GatewayName if each is not GatewayName.AZAMPAY]
@@ -28,13 +28,13 @@ def read_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "_read", read_here)
 
 
-def _lines(files: StatementFiles, gateway: GatewayName, layout: Layout) -> list[Line]:
+def _lines(files: StatementFiles, gateway: GatewayName, layout: Layout) -> list[StatementLine]:
     path = files.write(gateway, DAY, layout=layout)
     assert path is not None
     profile = best_profile(path, channel_of(gateway), built_in().values())
     assert profile is not None
     statement, chain = read_statement(path, profile), Chain()
-    lines = [line for line in statement.lines if isinstance(line, Line)]
+    lines = [line for line in statement.lines if isinstance(line, StatementLine)]
     for line in lines:
         chain.add(line)
     assert chain.problems(statement.heading) == []
@@ -74,4 +74,4 @@ def test_a_portal_shows_our_key_on_all_payments_of_a_kind_or_on_none(gateway: Ga
 
 def test_what_is_missing_is_a_sum_of_what_is_named() -> None:
     assert _sums([]) == {0}
-    assert _sums([_Named(1000), _Named(-400)]) == {0, 1000, -400, 600}
+    assert _sums([_OpenException(1000), _OpenException(-400)]) == {0, 1000, -400, 600}

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from malipo_simulator.callback_client import Answer, CallbackClient
+from malipo_simulator.callback_client import CallbackClient, CallbackResponse
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -47,13 +47,13 @@ async def saying(*says: bytes) -> AsyncIterator[tuple[Server, CallbackClient]]:
             lines.close()
 
 
-async def post(server: Server, lines: CallbackClient) -> Answer:
+async def post(server: Server, lines: CallbackClient) -> CallbackResponse:
     return await asyncio.wait_for(lines.post(server.url, b"body", b"application/json"), 60)
 
 
 async def test_a_line_is_used_again() -> None:
     async with saying(PLAIN, PLAIN, PLAIN) as (server, lines):
-        assert [await post(server, lines) for _ in range(3)] == [Answer(200, b"ok")] * 3
+        assert [await post(server, lines) for _ in range(3)] == [CallbackResponse(200, b"ok")] * 3
         assert server.lines == 1
         assert server.heard[0] == server.heard[2]
         head = server.heard[0].decode()
@@ -71,35 +71,35 @@ async def test_two_at_once_have_a_line_each() -> None:
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", Answer(200, b"ok")),
-        (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", Answer(503, b"")),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", Answer(204, b"")),
-        (b"HTTP/1.1 103 Early Hints\r\n\r\n" + PLAIN, Answer(200, b"ok")),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", CallbackResponse(200, b"ok")),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", CallbackResponse(503, b"")),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", CallbackResponse(204, b"")),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" + PLAIN, CallbackResponse(200, b"ok")),
     ],
 )
-async def test_after_a_whole_answer_the_line_is_kept(said: bytes, answer: Answer) -> None:
+async def test_after_a_whole_answer_the_line_is_kept(said: bytes, answer: CallbackResponse) -> None:
     async with saying(said, PLAIN) as (server, lines):
         assert await post(server, lines) == answer
-        assert await post(server, lines) == Answer(200, b"ok")
+        assert await post(server, lines) == CallbackResponse(200, b"ok")
         assert server.lines == 1
 
 
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        (PLAIN.replace(b"OK", b"OK\r\nConnection: close"), Answer(200, b"ok")),
-        (PLAIN + b"<end>", Answer(200, b"ok")),
-        (b"HTTP/1.1 200 OK\r\n\r\nok<end>", Answer(200, b"ok")),
-        (PLAIN + PLAIN, Answer(200, b"ok")),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n" + b"x" * 70_000, Answer(200, b"x" * 65_536)),
+        (PLAIN.replace(b"OK", b"OK\r\nConnection: close"), CallbackResponse(200, b"ok")),
+        (PLAIN + b"<end>", CallbackResponse(200, b"ok")),
+        (b"HTTP/1.1 200 OK\r\n\r\nok<end>", CallbackResponse(200, b"ok")),
+        (PLAIN + PLAIN, CallbackResponse(200, b"ok")),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n" + b"x" * 70_000, CallbackResponse(200, b"x" * 65_536)),
     ],
     ids=["said so", "closed", "no length", "one too many", "too long"],
 )
-async def test_after_anything_else_a_new_line_is_opened(said: bytes, answer: Answer) -> None:
+async def test_after_anything_else_a_new_line_is_opened(said: bytes, answer: CallbackResponse) -> None:
     async with saying(said, PLAIN) as (server, lines):
         assert await post(server, lines) == answer
         await asyncio.sleep(0.02)
-        assert await post(server, lines) == Answer(200, b"ok")
+        assert await post(server, lines) == CallbackResponse(200, b"ok")
         assert server.lines == 2
 
 
@@ -111,12 +111,12 @@ async def test_no_answer_is_an_error(said: bytes, error: type[Exception]) -> Non
     async with saying(said, PLAIN) as (server, lines):
         with pytest.raises(error):
             await post(server, lines)
-        assert await post(server, lines) == Answer(200, b"ok")
+        assert await post(server, lines) == CallbackResponse(200, b"ok")
 
 
 async def test_who_gave_up_does_not_hear_the_answer_later() -> None:
     async with saying(b"", PLAIN) as (server, lines):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(lines.post(server.url, b"body", b"text/plain"), 0.05)
-        assert await post(server, lines) == Answer(200, b"ok")
+        assert await post(server, lines) == CallbackResponse(200, b"ok")
         assert server.lines == 2

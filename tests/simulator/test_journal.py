@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from malipo_simulator.journal import Journal
-from malipo_simulator.transaction import Told
+from malipo_simulator.transaction import ResultReported
 from tests.simulator.airtel import Airtel
 from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.mpesa import Mpesa
@@ -239,15 +239,15 @@ async def test_a_key_that_was_used_twice_is_so_after_a_restart(
 
 def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.write(Told("first"))
+    journal.write(ResultReported("first"))
     with journal.path.open("ab") as file:
         file.write(b'{"type":"told","id":"to')
     journal.close()
 
     journal = Journal(tmp_path)
-    assert list(journal.replay()) == [Told("first")]
-    journal.write(Told("second"))
-    assert list(journal.replay()) == [Told("first"), Told("second")]
+    assert list(journal.replay()) == [ResultReported("first")]
+    journal.write(ResultReported("second"))
+    assert list(journal.replay()) == [ResultReported("first"), ResultReported("second")]
     journal.close()
 
 

@@ -24,12 +24,12 @@ from malipo.reconciliation.close.business_day import parse_day
 from malipo.reconciliation.close.files_to_verify import line_of, pem_of
 from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, verdict_of
 from malipo.reconciliation.close.printed_page import html_of
-from malipo.reconciliation.close.sheet import Outcome, sheet_of
+from malipo.reconciliation.close.sheet import CloseOutcome, sheet_of
 from malipo.reconciliation.close.signature import ClosedDay, message_of
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.reconciliation.close.verify import Verified, verify
+from malipo.reconciliation.close.verify import VerificationResult, verify
 from malipo.settings import Settings
 from malipo.settings.environment import require
 
@@ -207,7 +207,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
 def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     encryption = _encryption(settings)
 
-    async def act(database: Database) -> Verified:
+    async def act(database: Database) -> VerificationResult:
         async with database.snapshot() as connection:
             return await verify(connection, encryption, with_ledger=arguments.ledger)
 
@@ -252,7 +252,7 @@ def proposal_as_json(proposal: ProposedClose) -> dict[str, Any]:
     }
 
 
-_STATES = {Outcome.AGREES: "adds up", Outcome.EXPLAINED: "explained", Outcome.UNEXPLAINED: "accepted"}
+_STATES = {CloseOutcome.AGREES: "adds up", CloseOutcome.EXPLAINED: "explained", CloseOutcome.UNEXPLAINED: "accepted"}
 
 
 def row(closed: ClosedDay) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from malipo import money
 from malipo.reconciliation.close.plain_text import MOST_ITEMS, in_words
-from malipo.reconciliation.close.sheet import ChannelSection, Outcome, sheet_of
-from malipo.reconciliation.close.signed_content import DayClose, ItemKind, Reason
+from malipo.reconciliation.close.sheet import ChannelSection, CloseOutcome, sheet_of
+from malipo.reconciliation.close.signed_content import DayClose, ItemKind, OpenReason
 
 
 def sentences_of(close: DayClose) -> list[str]:
     """Per channel: which kind of change differs, and the biggest things that nothing explains."""
     sheet = sheet_of(close)
-    differing = [each for each in sheet.channels if each.outcome is Outcome.UNEXPLAINED]
+    differing = [each for each in sheet.channels if each.outcome is CloseOutcome.UNEXPLAINED]
     told = [sentence for each in differing for sentence in _of_channel(each)]
     if sheet.trial_balance:
         told.append(f"The trial balance is {money.display(sheet.trial_balance)}, not zero. See: malipo ledger check")
@@ -25,9 +25,9 @@ def _of_channel(channel: ChannelSection) -> list[str]:
         for each in changes
         if each.difference
     ]
-    unexplained = [each for each in channel.items if each.reason is Reason.UNEXPLAINED]
+    unexplained = [each for each in channel.items if each.reason is OpenReason.UNEXPLAINED]
     told += [f"{name}: {in_words(each)}." for each in unexplained[:MOST_ITEMS]]
-    [count] = [each.count for each in channel.open if each.reason is Reason.UNEXPLAINED]
+    [count] = [each.count for each in channel.open if each.reason is OpenReason.UNEXPLAINED]
     if (more := count - MOST_ITEMS) > 0:
         told.append(f"{name}: and {more:,} more.")
     if any(each.what in (ItemKind.PAYMENT, ItemKind.LINE) for each in unexplained):

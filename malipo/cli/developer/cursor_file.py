@@ -18,19 +18,19 @@ from malipo.cli.developer.credentials import Access
 from malipo.errors import Conflict, Impossible
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FeedPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: str | None  # None is before the oldest event that is kept.
     done: str | None = None
 
 
-class Unreadable(Exception):  # noqa: N818
+class CursorFileUnreadable(Exception):  # noqa: N818
     """There is a file, and it cannot be read."""
 
 
 class CursorFile:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._kept: Place | None = None
+        self._kept: FeedPlace | None = None
 
     @classmethod
     @contextmanager
@@ -47,17 +47,17 @@ class CursorFile:
         finally:
             os.close(lock)
 
-    def read(self) -> Place | None:
+    def read(self) -> FeedPlace | None:
         """Where the last listener stopped; None if there was none."""
         try:
-            self._kept = msgspec.json.decode(self.path.read_bytes(), type=Place)
+            self._kept = msgspec.json.decode(self.path.read_bytes(), type=FeedPlace)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, RecursionError):
-            raise Unreadable from None
+            raise CursorFileUnreadable from None
         return self._kept
 
-    def keep(self, place: Place) -> None:
+    def keep(self, place: FeedPlace) -> None:
         """Written atomically: there is never a moment without a position."""
         if place == self._kept:
             return

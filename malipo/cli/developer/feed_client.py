@@ -19,7 +19,7 @@ _PATIENCE_SECONDS = 15.0
 _MOST_RETRY_AFTER_SECONDS = 300
 
 
-class Event(msgspec.Struct, frozen=True):
+class FetchedEvent(msgspec.Struct, frozen=True):
     id: str
     event: str
     transaction: msgspec.Raw  # As it came: a signature is over bytes.
@@ -30,13 +30,13 @@ class Event(msgspec.Struct, frozen=True):
         return msgspec.json.encode({"event": self.event, "transaction": self.transaction})
 
 
-class Page(msgspec.Struct, frozen=True):
-    events: list[Event]
+class FetchedPage(msgspec.Struct, frozen=True):
+    events: list[FetchedEvent]
     next: str
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
+class ServiceAway:
     """Not now, and why, as the beginning of a sentence. Perhaps the service says how long it takes."""
 
     why: str
@@ -44,7 +44,7 @@ class Away:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class CursorGone:
     """The service no longer has the place that was asked for, and why. Perhaps it says where to go on."""
 
     why: str
@@ -64,7 +64,7 @@ class Feed:
         self._http = http
         self._access = access
 
-    async def read(self, after: str | None, *, is_waiting: bool) -> Page | Away | Lost:
+    async def read(self, after: str | None, *, is_waiting: bool) -> FetchedPage | ServiceAway | CursorGone:
         """The next events; if there are none yet, the first that come while it is being waited for."""
         seconds = _MOST_WAIT_SECONDS if is_waiting else 0
         query = {"limit": str(PAGE), "wait": str(seconds)} | ({} if after is None else {"after": after})
@@ -78,21 +78,25 @@ class Feed:
             ) as answer:
                 return self._understood(answer, await answer.read(), has_place=after is not None)
         except TimeoutError:
-            return Away("The service does not answer in time")
+            return ServiceAway("The service does not answer in time")
         except (aiohttp.ClientError, OSError) as error:
             is_unmade = isinstance(error, aiohttp.ClientConnectorError)
-            return Away(f"The service does not answer ({'no connection' if is_unmade else 'the connection was cut'})")
+            return ServiceAway(
+                f"The service does not answer ({'no connection' if is_unmade else 'the connection was cut'})"
+            )
 
-    def _understood(self, answer: aiohttp.ClientResponse, body: bytes, *, has_place: bool) -> Page | Away | Lost:
+    def _understood(
+        self, answer: aiohttp.ClientResponse, body: bytes, *, has_place: bool
+    ) -> FetchedPage | ServiceAway | CursorGone:
         if answer.status == 200:
             try:
-                return msgspec.json.decode(body, type=Page)
+                return msgspec.json.decode(body, type=FetchedPage)
             except (ValueError, RecursionError):
-                return Away(f"What is at {self._access.base_url} does not answer as malipo does")
+                return ServiceAway(f"What is at {self._access.base_url} does not answer as malipo does")
         if answer.status == 429 or answer.status >= 500:
             is_often = answer.status == 429
             why = "This API key has been used too often" if is_often else f"The service answers HTTP {answer.status}"
-            return Away(why, _seconds(answer.headers.get("Retry-After", "")))
+            return ServiceAway(why, _seconds(answer.headers.get("Retry-After", "")))
         if answer.status == 400 and has_place:
             return _lost(answer.headers.get("X-Error-Code", ""), body)
         raise self._refusal(answer.status, _words(body))
@@ -108,14 +112,14 @@ class Feed:
         return Invalid(f"{url} refuses to show its events: {words or f'HTTP {status}'}")
 
 
-def _lost(code: str, body: bytes) -> Lost:
+def _lost(code: str, body: bytes) -> CursorGone:
     match code:
         case "cursor_expired":
-            return Lost("it is older than what is kept")
+            return CursorGone("it is older than what is kept")
         case "cursor_lost":
-            return Lost("the service was restored from a backup", _go_on(body))
+            return CursorGone("the service was restored from a backup", _go_on(body))
         case _:
-            return Lost("the service does not know it")
+            return CursorGone("the service does not know it")
 
 
 def _go_on(body: bytes) -> str | None:

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 
 from malipo import clock, ids
-from malipo.cli.developer.feed_client import Event
+from malipo.cli.developer.feed_client import FetchedEvent
 from malipo.webhooks.http_client import NoResponse, ReceiverResponse, WebhookClient
 from malipo.webhooks.signature import headers_of
 
@@ -29,7 +29,7 @@ class Forward:
         self._secret = secret
         self._word = word
 
-    async def __call__(self, event: Event) -> ReceiverResponse | NoResponse:
+    async def __call__(self, event: FetchedEvent) -> ReceiverResponse | NoResponse:
         now, body = clock.now(), event.body
         headers = headers_of(
             word=self._word,

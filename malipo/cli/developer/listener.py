@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, repeat
 
 from malipo import clock
-from malipo.cli.developer.cursor_file import CursorFile, Place
-from malipo.cli.developer.feed_client import LATEST, PAGE, Away, Event, Feed, Lost, Page
+from malipo.cli.developer.cursor_file import CursorFile, FeedPlace
+from malipo.cli.developer.feed_client import LATEST, PAGE, CursorGone, Feed, FetchedEvent, FetchedPage, ServiceAway
 from malipo.cli.developer.forward import RETRY_SECONDS, Forward
 from malipo.cli.developer.output import Output
 
@@ -18,7 +18,7 @@ from malipo.cli.developer.output import Output
 _PACE_SECONDS = 1.0
 
 
-class Listener:
+class FeedListener:
     def __init__(
         self,
         feed: Feed,
@@ -39,41 +39,41 @@ class Listener:
         self.forwarded = 0
         self.skipped = 0
 
-    async def run(self, place: Place, *, is_once: bool) -> None:
+    async def run(self, place: FeedPlace, *, is_once: bool) -> None:
         """For ever, or until there is nothing more. What is said to be kept is kept before it is said."""
         is_waiting = False  # The first answer comes at once, so that it can be seen whether all is well.
         while True:
             if place.after != LATEST:
                 self._bookmark.keep(place)
             page = await self._read(place.after, is_waiting=is_waiting)
-            if isinstance(page, Lost):
+            if isinstance(page, CursorGone):
                 place = self._after_loss(place, page)
                 continue
             for event in _left(page.events, place.done):
                 if not self._wanted or event.event in self._wanted:
-                    await self._see_through(event, Place(place.after, event.id))
-            place = Place(page.next)
+                    await self._see_through(event, FeedPlace(place.after, event.id))
+            place = FeedPlace(page.next)
             self._bookmark.keep(place)
             self._screen.open()
             if is_once and len(page.events) < PAGE:
                 return
             is_waiting = not is_once
 
-    def _after_loss(self, place: Place, lost: Lost) -> Place:
+    def _after_loss(self, place: FeedPlace, lost: CursorGone) -> FeedPlace:
         """Where to go on instead. A cursor that is lost itself is not tried for ever."""
         if lost.go_on is None or lost.go_on == place.after:
             self._say(f"The place where the last one stopped is lost: {lost.why}. On with the oldest event kept.")
-            return Place(None, place.done)
+            return FeedPlace(None, place.done)
         self._say(
             "The service was restored from a backup, and events up to where the last one stopped are lost: look up the "
             f"payments of that time. Going on from {_plain(lost.go_on)}."
         )
-        return Place(lost.go_on)
+        return FeedPlace(lost.go_on)
 
-    async def _read(self, after: str | None, *, is_waiting: bool) -> Page | Lost:
+    async def _read(self, after: str | None, *, is_waiting: bool) -> FetchedPage | CursorGone:
         """However long the service is away. That is printed once, and so is its return."""
         pauses, is_away = _pauses(1, 2, 5), False
-        while isinstance(read := await self._ask(after, is_waiting=is_waiting), Away):
+        while isinstance(read := await self._ask(after, is_waiting=is_waiting), ServiceAway):
             if not is_away:
                 self._say(f"{read.why}. Waiting.")
             is_away = True
@@ -83,13 +83,13 @@ class Listener:
             self._say("The service answers again.")
         return read
 
-    async def _ask(self, after: str | None, *, is_waiting: bool) -> Page | Away | Lost:
+    async def _ask(self, after: str | None, *, is_waiting: bool) -> FetchedPage | ServiceAway | CursorGone:
         now = asyncio.get_running_loop().time
         await asyncio.sleep(self._asked_at + _PACE_SECONDS - now())
         self._asked_at = now()
         return await self._feed.read(after, is_waiting=is_waiting)
 
-    async def _see_through(self, event: Event, behind: Place) -> None:
+    async def _see_through(self, event: FetchedEvent, behind: FeedPlace) -> None:
         """Until the receiver has answered 2xx."""
         for pause in _pauses(*RETRY_SECONDS):
             outcome = await self._forward(event)
@@ -108,7 +108,7 @@ class Listener:
         self._screen.note(sentence, now=clock.now())
 
 
-def _left(events: Sequence[Event], done: str | None) -> Sequence[Event]:
+def _left(events: Sequence[FetchedEvent], done: str | None) -> Sequence[FetchedEvent]:
     """What of a page is still to be done. Where `done` is not on it, all of it is: twice is better than never."""
     ids = [event.id for event in events]
     return events[ids.index(done) + 1 :] if done in ids else events

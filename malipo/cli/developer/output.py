@@ -13,7 +13,7 @@ from typing import TextIO
 import msgspec
 
 from malipo import money
-from malipo.cli.developer.feed_client import Event
+from malipo.cli.developer.feed_client import FetchedEvent
 from malipo.webhooks.http_client import NoResponse, ReceiverResponse
 
 _GREEN, _RED, _DIM, _BOLD = "32", "31", "2", "1"
@@ -22,7 +22,7 @@ _EVENT_WIDTH = len("payment.completed")
 _AMOUNT_WIDTH = len("TZS 1,000,000")
 
 
-class _Told(msgspec.Struct):
+class _KnownTransaction(msgspec.Struct):
     reference: str = "-"
     amount: int = 0
 
@@ -65,7 +65,7 @@ class Output:
         self.open()
         self._say(f"{self._time(now)}  {self._in(_DIM, sentence)}")
 
-    def tried(self, event: Event, outcome: ReceiverResponse | NoResponse, *, then: str, now: datetime) -> None:
+    def tried(self, event: FetchedEvent, outcome: ReceiverResponse | NoResponse, *, then: str, now: datetime) -> None:
         """A try, what came of it, and what follows."""
         self.open()
         told = _told(event)
@@ -92,11 +92,11 @@ class Output:
         print(*(lines or ("",)), sep="\n", file=self._output, flush=True)
 
 
-def _told(event: Event) -> _Told:
+def _told(event: FetchedEvent) -> _KnownTransaction:
     try:
-        return msgspec.json.decode(event.transaction, type=_Told)
+        return msgspec.json.decode(event.transaction, type=_KnownTransaction)
     except (ValueError, RecursionError):
-        return _Told()
+        return _KnownTransaction()
 
 
 def _in_words(outcome: ReceiverResponse | NoResponse) -> str:

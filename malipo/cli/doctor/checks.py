@@ -37,7 +37,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     check: str
     level: Level
     sentence: str
@@ -72,7 +72,7 @@ class Process:
 
 
 @dataclass(frozen=True)
-class Facts:
+class DoctorFacts:
     settings: Settings
     now: datetime
     build: str
@@ -104,7 +104,7 @@ def _variables(names: Sequence[str]) -> str:
     return ", ".join(variable(name) for name in names)
 
 
-def _settings(facts: Facts) -> _Said:
+def _settings(facts: DoctorFacts) -> _Said:
     settings = facts.settings
     if settings.secret_key is None:
         yield Level.PROBLEM, "MALIPO_SECRET_KEY is not set: make one with openssl rand -hex 32."
@@ -132,7 +132,7 @@ def _settings(facts: Facts) -> _Said:
         yield Level.WARNING, "MALIPO_FLOAT_LOW is not set: no alarm says that a float is low."
 
 
-def _database(facts: Facts) -> _Said:
+def _database(facts: DoctorFacts) -> _Said:
     if facts.settings.database_url is None:
         yield Level.WARNING, "The embedded PostgreSQL is used: it has no standby. Set MALIPO_DATABASE_URL."
     if isinstance(facts.database, str):
@@ -144,7 +144,7 @@ def _database(facts: Facts) -> _Said:
         yield Level.PROBLEM, "The database is read-only: it is a standby, or set so. Name the primary."
 
 
-def _roles(facts: Facts) -> _Said:
+def _roles(facts: DoctorFacts) -> _Said:
     if isinstance(facts.database, str) or facts.settings.database_url is None:
         return
     if facts.database.is_superuser:
@@ -163,7 +163,7 @@ def _roles(facts: Facts) -> _Said:
         )
 
 
-def _tls(facts: Facts) -> _Said:
+def _tls(facts: DoctorFacts) -> _Said:
     if isinstance(facts.database, str) or facts.database.is_on_this_machine:
         return
     if not facts.database.is_tls:
@@ -172,7 +172,7 @@ def _tls(facts: Facts) -> _Said:
         yield Level.WARNING, "The certificate of PostgreSQL is not verified: add sslmode=verify-full to the address."
 
 
-def _state_folder(facts: Facts) -> _Said:
+def _state_folder(facts: DoctorFacts) -> _Said:
     if facts.state_folder is None:
         yield Level.PROBLEM, "MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice."
         return
@@ -191,7 +191,7 @@ def _state_folder(facts: Facts) -> _Said:
         )
 
 
-def _clock(facts: Facts) -> _Said:
+def _clock(facts: DoctorFacts) -> _Said:
     if isinstance(facts.database, str):
         return
     ahead = facts.database.clock_ahead_seconds
@@ -199,7 +199,7 @@ def _clock(facts: Facts) -> _Said:
         yield Level.PROBLEM, f"This machine's clock is {ahead:+.1f} s from the database's: run NTP on both."
 
 
-def _proxy(facts: Facts) -> _Said:
+def _proxy(facts: DoctorFacts) -> _Said:
     if not facts.settings.trusted_proxies:
         yield (
             Level.PROBLEM,
@@ -209,7 +209,7 @@ def _proxy(facts: Facts) -> _Said:
         yield Level.WARNING, f"/readyz of the API warns: {warning}"
 
 
-def _backups(facts: Facts) -> _Said:
+def _backups(facts: DoctorFacts) -> _Said:
     if facts.backups is None:
         yield Level.WARNING, "Not looked at: name the folder of deploy/backup/nightly with --backups."
     elif facts.are_backups_hidden:
@@ -221,7 +221,7 @@ def _backups(facts: Facts) -> _Said:
         yield Level.PROBLEM, f"The last good backup is {hours} h old: see the log of deploy/backup/nightly."
 
 
-def _archive(facts: Facts) -> _Said:
+def _archive(facts: DoctorFacts) -> _Said:
     if isinstance(facts.database, str):
         return
     database = facts.database
@@ -236,7 +236,7 @@ def _archive(facts: Facts) -> _Said:
         yield Level.PROBLEM, "Archiving the write-ahead log fails: see pg_stat_archiver and the server's log."
 
 
-def _second_factors(facts: Facts) -> _Said:
+def _second_factors(facts: DoctorFacts) -> _Said:
     if isinstance(facts.database, str):
         return
     if facts.database.operators < 2:
@@ -255,7 +255,7 @@ def _second_factors(facts: Facts) -> _Said:
         )
 
 
-def _networks(facts: Facts) -> _Said:
+def _networks(facts: DoctorFacts) -> _Said:
     if not facts.networks:
         yield Level.PROBLEM, "No network is connected: see docs/networks.md."
     for address, trouble in facts.networks.items():
@@ -263,7 +263,7 @@ def _networks(facts: Facts) -> _Said:
             yield Level.PROBLEM, f"{address} cannot be reached: {trouble}"
 
 
-def _processes(facts: Facts) -> _Said:
+def _processes(facts: DoctorFacts) -> _Said:
     told = (("The API", facts.api, "MALIPO_PORT"), ("The worker", facts.worker, "MALIPO_WORKER_METRICS_PORT"))
     for name, process, setting in told:
         if process is None:
@@ -276,7 +276,7 @@ def _processes(facts: Facts) -> _Said:
             yield Level.PROBLEM, f"{name} is not ready: {process.readiness}"
 
 
-def _metrics(facts: Facts) -> _Said:
+def _metrics(facts: DoctorFacts) -> _Said:
     if facts.settings.worker_metrics_port is None:
         yield Level.WARNING, "MALIPO_WORKER_METRICS_PORT is not set: Prometheus cannot ask the workers."
     told = (
@@ -293,36 +293,42 @@ def _metrics(facts: Facts) -> _Said:
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     looks_at: str
-    find: Callable[[Facts], _Said]
+    find: Callable[[DoctorFacts], _Said]
     needs_database: bool = False
 
 
 CHECKS = {
-    "settings": Check("The settings are those of an installation with real money.", _settings),
-    "database": Check("PostgreSQL answers, is new enough and takes writes.", _database),
-    "roles": Check("The role of the processes may not do more than it needs.", _roles, needs_database=True),
-    "TLS": Check("The line to PostgreSQL is encrypted and verified, or on this machine.", _tls, needs_database=True),
-    "state folder": Check("It can be written, and is on another disk than the database.", _state_folder),
-    "clock": Check("This machine's clock and the database's agree.", _clock, needs_database=True),
-    "proxy": Check("A proxy is named, and nothing came through another one.", _proxy),
-    "backups": Check(f"The last good backup is no older than {BACKUP_AGE // timedelta(hours=1)} hours.", _backups),
-    "archive": Check("The write-ahead log is archived.", _archive, needs_database=True),
-    "second factors": Check("Two operators have passwords and two-step log-in.", _second_factors, needs_database=True),
-    "networks": Check("Every network that is set can be reached.", _networks),
-    "processes": Check("The processes of this machine answer, are ready and of this build.", _processes),
-    "metrics": Check("What the alarms read is there.", _metrics),
+    "settings": DoctorCheck("The settings are those of an installation with real money.", _settings),
+    "database": DoctorCheck("PostgreSQL answers, is new enough and takes writes.", _database),
+    "roles": DoctorCheck("The role of the processes may not do more than it needs.", _roles, needs_database=True),
+    "TLS": DoctorCheck(
+        "The line to PostgreSQL is encrypted and verified, or on this machine.", _tls, needs_database=True
+    ),
+    "state folder": DoctorCheck("It can be written, and is on another disk than the database.", _state_folder),
+    "clock": DoctorCheck("This machine's clock and the database's agree.", _clock, needs_database=True),
+    "proxy": DoctorCheck("A proxy is named, and nothing came through another one.", _proxy),
+    "backups": DoctorCheck(
+        f"The last good backup is no older than {BACKUP_AGE // timedelta(hours=1)} hours.", _backups
+    ),
+    "archive": DoctorCheck("The write-ahead log is archived.", _archive, needs_database=True),
+    "second factors": DoctorCheck(
+        "Two operators have passwords and two-step log-in.", _second_factors, needs_database=True
+    ),
+    "networks": DoctorCheck("Every network that is set can be reached.", _networks),
+    "processes": DoctorCheck("The processes of this machine answer, are ready and of this build.", _processes),
+    "metrics": DoctorCheck("What the alarms read is there.", _metrics),
 }
 
 
-def findings_of(facts: Facts) -> list[Finding]:
+def findings_of(facts: DoctorFacts) -> list[DoctorFinding]:
     """At least one for each check: that nothing is wrong, or that it could not be looked at."""
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     for name, check in CHECKS.items():
         if check.needs_database and isinstance(facts.database, str):
-            found.append(Finding(name, Level.WARNING, "Not looked at: the database cannot be asked."))
+            found.append(DoctorFinding(name, Level.WARNING, "Not looked at: the database cannot be asked."))
             continue
-        said = [Finding(name, level, sentence) for level, sentence in check.find(facts)]
-        found += said or [Finding(name, Level.OK, check.looks_at)]
+        said = [DoctorFinding(name, level, sentence) for level, sentence in check.find(facts)]
+        found += said or [DoctorFinding(name, Level.OK, check.looks_at)]
     return found

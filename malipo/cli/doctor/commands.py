@@ -8,7 +8,7 @@ from typing import Any
 
 from malipo import log
 from malipo.cli.command_table import COMMANDS
-from malipo.cli.doctor.checks import Finding, Level, findings_of
+from malipo.cli.doctor.checks import DoctorFinding, Level, findings_of
 from malipo.cli.doctor.gather import gather
 from malipo.cli.output import add_subcommand, printable, tell_table
 from malipo.settings import Settings
@@ -31,7 +31,7 @@ def _doctor(arguments: argparse.Namespace, settings: Settings) -> int:
     return 1 if any(each.level is Level.PROBLEM for each in found) else 0
 
 
-def _print(found: list[Finding]) -> None:
+def _print(found: list[DoctorFinding]) -> None:
     for each in found:
         print(f"{_MARKS[each.level]} {each.check}: {printable(each.sentence)}")
     counts = Counter(each.level for each in found)

@@ -15,7 +15,7 @@ from malipo import clock
 from malipo.build import build_id
 from malipo.cli.database_url import database_url
 from malipo.cli.doctor import store
-from malipo.cli.doctor.checks import DatabaseFacts, Facts, Process
+from malipo.cli.doctor.checks import DatabaseFacts, DoctorFacts, Process
 from malipo.db import ConnectionLost, Database
 from malipo.db.database_clock import measure
 from malipo.db.schema import require_served
@@ -27,7 +27,7 @@ from malipo.settings import Settings, parsers, state_folder
 _SECONDS = 5.0
 
 
-def gather(settings: Settings, *, backups: str | None) -> Facts:
+def gather(settings: Settings, *, backups: str | None) -> DoctorFacts:
     try:
         with database_url(settings) as url:
             return asyncio.run(_gather(settings, url, None, backups=backups))
@@ -35,7 +35,7 @@ def gather(settings: Settings, *, backups: str | None) -> Facts:
         return asyncio.run(_gather(settings, None, str(error), backups=backups))
 
 
-async def _gather(settings: Settings, url: str | None, trouble: str | None, *, backups: str | None) -> Facts:
+async def _gather(settings: Settings, url: str | None, trouble: str | None, *, backups: str | None) -> DoctorFacts:
     database: DatabaseFacts | str = trouble or ""
     data_folder: str | None = None
     if url is not None:
@@ -43,7 +43,7 @@ async def _gather(settings: Settings, url: str | None, trouble: str | None, *, b
     is_remote = isinstance(database, DatabaseFacts) and not database.is_on_this_machine
     folder = state_folder(settings)
     api, worker = await _ask_processes(settings)
-    return Facts(
+    return DoctorFacts(
         settings=settings,
         now=clock.now(),
         build=build_id(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import NotProposed, ProposedBooking, Requested
+from malipo.approvals.booking_approval import BookingResult, NotProposed, ProposedBooking
 from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
@@ -164,7 +164,7 @@ def _transfer(arguments: argparse.Namespace, settings: Settings) -> int:
     amount, reference = amount_of(arguments.amount), reference_of(arguments.reference)
     transfer = Transfer(arguments.kind, Channel(arguments.channel), account_of(arguments.account), amount, reference)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Requested:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> BookingResult:
         limit = (await with_limits(tx, settings)).booking_approval_amount
         return await booking_approval.request(
             tx, transfer, approval_amount=limit, actor=actor, now=now, is_single_operator=arguments.alone

@@ -16,11 +16,11 @@ from malipo.cli.statements.matched import match_now
 from malipo.cli.statements.progress_bar import ProgressBar
 from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Channel
 from malipo.reconciliation.imports.doubt_statement import refuse_same_elsewhere
 from malipo.reconciliation.imports.import_statement import (
-    Imported,
+    ImportResult,
     UnknownStatuses,
     find_same_elsewhere,
     import_statement,
@@ -93,8 +93,8 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
     # Whoever is asked takes their time: not in the transaction.
     profile = with_database(settings, lambda database: _choose(arguments, database, path, channel))
 
-    def run(said: layout.SaidWords) -> tuple[Imported, Actor]:
-        async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
+    def run(said: layout.StatusWordChoices) -> tuple[ImportResult, Actor]:
+        async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ImportResult, Actor]:
             await save_if_new(tx, profile, actor=actor, now=now)
             if said.moved or said.not_moved:
                 words = {"moved": said.moved, "not_moved": said.not_moved}
@@ -118,7 +118,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
             return write(arguments, settings, act)
 
     try:
-        done, actor = run(layout.SaidWords())
+        done, actor = run(layout.StatusWordChoices())
     except UnknownStatuses as unknown:
         if not sys.stdin.isatty():
             raise
@@ -126,7 +126,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell_both(arguments, done, profile.name, match_now(settings, actor))
 
 
-async def _choose(arguments: argparse.Namespace, database: Database, path: Path, channel: Channel) -> Profile:
+async def _choose(arguments: argparse.Namespace, database: Database, path: Path, channel: Channel) -> StatementProfile:
     async with database.read() as connection:
         if arguments.profile is not None:
             return await find_profile(connection, arguments.profile)

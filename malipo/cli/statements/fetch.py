@@ -19,7 +19,7 @@ from malipo.networks.connector import Channel
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
 from malipo.reconciliation.imports.fetch_statement import FetchableAccount, account_of, fetch_file, require_over
-from malipo.reconciliation.imports.import_statement import Imported, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.settings import Settings
 
 
@@ -45,7 +45,7 @@ def _fetch(arguments: argparse.Namespace, settings: Settings) -> int:
         # The network takes its time: not in the transaction.
         account, path = asyncio.run(_file(settings, Channel(arguments.channel), day, Path(folder)))
 
-        async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
+        async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ImportResult, Actor]:
             done = await import_statement(
                 tx,
                 path,

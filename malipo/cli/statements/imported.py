@@ -5,11 +5,11 @@ from typing import Any
 
 from malipo.cli.output import printable, tell
 from malipo.cli.statements import matched
-from malipo.reconciliation.imports.import_statement import Imported
+from malipo.reconciliation.imports.import_statement import ImportResult
 from malipo.words.say import say
 
 
-def tell_both(arguments: argparse.Namespace, done: Imported, profile: str, found: matched.Found) -> int:
+def tell_both(arguments: argparse.Namespace, done: ImportResult, profile: str, found: matched.Found) -> int:
     """What was imported, and what was matched and found then."""
     return tell(
         arguments,
@@ -18,7 +18,7 @@ def tell_both(arguments: argparse.Namespace, done: Imported, profile: str, found
     )
 
 
-def as_json(done: Imported) -> dict[str, Any]:
+def as_json(done: ImportResult) -> dict[str, Any]:
     return {
         "id": done.file.id,
         "lines": done.file.line_count,
@@ -33,7 +33,7 @@ def as_json(done: Imported) -> dict[str, Any]:
     }
 
 
-def in_words(done: Imported, profile: str) -> str:
+def in_words(done: ImportResult, profile: str) -> str:
     file = done.file
     if done.is_repeat:
         return f"The same file was imported before, as {file.name} by {file.imported_by}: nothing was done."

@@ -14,7 +14,7 @@ from malipo.cli.output import add_subcommand, printable, tell
 from malipo.db import Tx
 from malipo.errors import Invalid
 from malipo.network_statements.mapped_profile import with_status_words
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.status_words import UnknownWord
 from malipo.reconciliation.matching.carriers import aggregators
 from malipo.reconciliation.matching.set_carrier import set_carrier
@@ -48,7 +48,7 @@ def _layout(arguments: argparse.Namespace, settings: Settings) -> int:
     if not (arguments.moved or arguments.not_moved or arguments.aggregator):
         raise Invalid("Say --moved, --not-moved or --aggregator.")
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Profile:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> StatementProfile:
         name = arguments.name
         if arguments.moved or arguments.not_moved:
             words = {"moved": arguments.moved, "not_moved": arguments.not_moved}
@@ -75,19 +75,19 @@ def _layout(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 @dataclass(frozen=True)
-class SaidWords:
+class StatusWordChoices:
     """What somebody at a terminal said about words of the status column."""
 
     moved: tuple[str, ...] = ()
     not_moved: tuple[str, ...] = ()
 
-    def of(self, profile: Profile, *, by: str) -> Profile:
+    def of(self, profile: StatementProfile, *, by: str) -> StatementProfile:
         return with_status_words(profile, moved=self.moved, not_moved=self.not_moved, by=by)
 
 
-def ask_for_words(words: Sequence[UnknownWord]) -> SaidWords:
+def ask_for_words(words: Sequence[UnknownWord]) -> StatusWordChoices:
     """Ask what words mean that the layout does not know. About an empty cell nothing can be said."""
-    said = SaidWords()
+    said = StatusWordChoices()
     for unknown in words:
         print(printable(say(unknown.problem)), file=sys.stderr)
         if not unknown.word:

@@ -12,9 +12,9 @@ from malipo.errors import Invalid
 from malipo.network_statements.cell_values import TIME_FORMATS
 from malipo.network_statements.guess_profile import Guess, guess
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
-from malipo.network_statements.profile import NEEDED, Field, Profile, SignRule
+from malipo.network_statements.profile import NEEDED, SignRule, StatementField, StatementProfile
 from malipo.network_statements.read_statement import read_statement
-from malipo.network_statements.statement_line import Line
+from malipo.network_statements.statement_line import StatementLine
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.carriers import aggregators, carrier_named
 from malipo.reconciliation.statements.choose_profile import NoProfileFits, first_rows
@@ -22,16 +22,16 @@ from malipo.words.say import say
 
 _SHOWN_LINES = 10
 _NAMES = {
-    Field.RECEIPT: "the network's receipt number",
-    Field.AT: "the time",
-    Field.AMOUNT: "the amount",
-    Field.PAID_IN: "what came in",
-    Field.WITHDRAWN: "what went out",
-    Field.DIRECTION: "whether it came in or went out",
+    StatementField.RECEIPT: "the network's receipt number",
+    StatementField.AT: "the time",
+    StatementField.AMOUNT: "the amount",
+    StatementField.PAID_IN: "what came in",
+    StatementField.WITHDRAWN: "what went out",
+    StatementField.DIRECTION: "whether it came in or went out",
 }
 
 
-def ask_for_profile(path: Path, channel: Channel, *, account: str) -> Profile:
+def ask_for_profile(path: Path, channel: Channel, *, account: str) -> StatementProfile:
     found = guess(first_rows(path))
     if found is None:
         raise NoProfileFits(f"No row of {path.name} looks like the header of a statement.")
@@ -76,12 +76,12 @@ def _column(what: str, columns: int) -> int:
     return int(answer) - 1
 
 
-def _show(path: Path, profile: Profile) -> None:
+def _show(path: Path, profile: StatementProfile) -> None:
     statement, shown = read_statement(path, profile), 0
     _print("Read like this, the first lines are:")
     for line in islice(statement.lines, _SHOWN_LINES):
         shown += 1
-        if isinstance(line, Line):
+        if isinstance(line, StatementLine):
             way = "in " if line.amount >= 0 else "out"
             amount = money.exact(line.amount, line.cents).removeprefix("-")
             at = line.at.astimezone(clock.ZONE)  # as the file has it

@@ -14,11 +14,11 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.matching import matching_summary
 from malipo.reconciliation.matching.exception import ReconciliationException
-from malipo.reconciliation.matching.matching_summary import Summary, match_and_note
+from malipo.reconciliation.matching.matching_summary import MatchingSummary, match_and_note
 from malipo.reconciliation.matching.store import exceptions
 from malipo.settings import Settings
 
-Found = tuple[Summary, list[ReconciliationException]]
+Found = tuple[MatchingSummary, list[ReconciliationException]]
 
 
 def match_now(settings: Settings, actor: Actor) -> Found:

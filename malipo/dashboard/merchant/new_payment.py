@@ -37,7 +37,7 @@ from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import NameCheck, Payee
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
 # What the forms of new payments and of refunds share: their key, and what they cost.
@@ -239,7 +239,7 @@ async def _decide(
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         return await _decide(request, order, draft, typed, is_meant=False)
-    except Closed as closed:
+    except IntakeClosed as closed:
         said = form_errors.sentence(request.words, closed.code)
         return await _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
     except Unavailable:

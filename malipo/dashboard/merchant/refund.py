@@ -37,7 +37,7 @@ from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.validation.fields import Fields, amount_of
 
 _TYPED = ("amount", "reason")
@@ -138,7 +138,7 @@ async def _decide(
         return await _decide(request, known, order, draft, typed, is_meant=False)
     except (Conflict, Invalid):
         return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
-    except Closed as closed:
+    except IntakeClosed as closed:
         said = form_errors.sentence(request.words, closed.code)
         return _confirm(request, known, draft, order.key, quote, problem=said, status=503)
     except Unavailable:

@@ -35,7 +35,7 @@ _YEARS = range(2000, 2100)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AuditLogQuery:
     """The filters: as they were typed, as days of Dar es Salaam, and what is wrong with them."""
 
     typed: Mapping[str, str]
@@ -48,14 +48,14 @@ class Asked:
         return f"{path}?{urlencode(values)}" if values else path
 
 
-class Row(NamedTuple):
+class AuditLogRow(NamedTuple):
     entry: AuditLogEntry
     sentence: str
     merchant: str | None
     details: list[tuple[str, str]]
 
 
-def asked_in(query: Mapping[str, str]) -> Asked:
+def asked_in(query: Mapping[str, str]) -> AuditLogQuery:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     fields = Fields(typed)
     for name in ("action", "actor", "merchant"):
@@ -63,7 +63,7 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     first, last = _day(fields, "from", time.min), _day(fields, "to", time.max)
     if first is not None and last is not None and first > last:
         fields.wrong("to", "range_invalid", "from is after to.")
-    return Asked(typed, first, last, fields)
+    return AuditLogQuery(typed, first, last, fields)
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -140,7 +140,7 @@ async def _names(connection: Conn) -> Mapping[str, str]:
     return {each.id: each.name for each in await merchants.find_all(connection)}
 
 
-def _wanted(asked: Asked, names: Mapping[str, str]) -> AuditLogFilter:
+def _wanted(asked: AuditLogQuery, names: Mapping[str, str]) -> AuditLogFilter:
     merchant = asked.typed.get("merchant")
     return AuditLogFilter(
         action=asked.typed.get("action"),
@@ -158,10 +158,10 @@ def _merchants_of(typed: str, names: Mapping[str, str]) -> list[str]:
     return [id_ for id_, name in names.items() if typed.casefold() in name.casefold()]
 
 
-def _row(words: Translator, entry: AuditLogEntry, names: Mapping[str, str]) -> Row:
+def _row(words: Translator, entry: AuditLogEntry, names: Mapping[str, str]) -> AuditLogRow:
     merchant = None if entry.merchant_id is None else names.get(entry.merchant_id, "")
     details = [(name, shown) for name, value in entry.details.items() if (shown := _shown(name, value))]
-    return Row(entry, sentence_of(words, entry), merchant, details)
+    return AuditLogRow(entry, sentence_of(words, entry), merchant, details)
 
 
 def _shown(name: str, value: Any) -> str:

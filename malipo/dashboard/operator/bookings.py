@@ -27,7 +27,7 @@ _PATH = "/operator/bookings"
 _ID = re.compile(f"({'|'.join(booking_approval.ID_PREFIXES)})[0-9A-Za-z]+")
 
 
-class Row(NamedTuple):
+class BookingRow(NamedTuple):
     proposal: ProposedBooking
     merchant: str | None  # None: a transfer of the house
     is_mine: bool
@@ -82,7 +82,9 @@ async def _page(
         return found, names, await operators.count(connection)
 
     found, names, number = await request.parts.queries.read_snapshot(find)
-    rows = [Row(each, names.get(each.merchant_id or ""), each.requested_by == request.actor.name) for each in found]
+    rows = [
+        BookingRow(each, names.get(each.merchant_id or ""), each.requested_by == request.actor.name) for each in found
+    ]
     return render.page(
         request,
         "operator/bookings.html",

@@ -31,13 +31,13 @@ from malipo.payments.store.cases import Case, ProposedResolution, proposed_resol
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
-from malipo.restore.worker_reports import Served
+from malipo.restore.worker_reports import WorkerCoverage
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_SHOWN = 200
 
 
-class Row(NamedTuple):
+class CaseRow(NamedTuple):
     case: Case
     merchant: str
     why: str
@@ -56,7 +56,7 @@ class Dossier(NamedTuple):
     creator: Creator | None
     code: str  # of what an approver is shown
     may_be_alone: bool
-    served: Served
+    served: WorkerCoverage
 
 
 async def show_all(request: OperatorRequest) -> Response:
@@ -86,7 +86,7 @@ def _unconnected(request: OperatorRequest) -> list[Route]:
     return unconnected_routes(request.parts.networks.routes)
 
 
-def _row(request: OperatorRequest, case: Case, merchant: str) -> Row:
+def _row(request: OperatorRequest, case: Case, merchant: str) -> CaseRow:
     now = request.parts.clock()
     reason = case_reason.case_reason(
         case,
@@ -95,7 +95,7 @@ def _row(request: OperatorRequest, case: Case, merchant: str) -> Row:
         unconnected=_unconnected(request),
     )
     minutes = max(int((now - case_reason.since(case)).total_seconds()) // 60, 0)
-    return Row(case, merchant, request.words(SENTENCES[reason]), minutes, reason != "none")
+    return CaseRow(case, merchant, request.words(SENTENCES[reason]), minutes, reason != "none")
 
 
 async def look_up(request: OperatorRequest) -> Response:
@@ -122,7 +122,7 @@ async def page(
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
-    is_unconnected = case_reason.is_unconnected(case, _unconnected(request)) and served is not Served.YES
+    is_unconnected = case_reason.is_unconnected(case, _unconnected(request)) and served is not WorkerCoverage.YES
     # The database was restored: what it calls PENDING may have been sent before.
     may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
@@ -142,7 +142,7 @@ async def page(
         "limit": request.parts.settings.booking_approval_amount,
         "may_cancel": is_pending and (not case.is_merchant_active or is_unconnected) and not may_be_sent,
         "is_unconnected": is_unconnected,
-        "is_unreported": served is Served.UNKNOWN,
+        "is_unreported": served is WorkerCoverage.UNKNOWN,
         "may_be_sent": may_be_sent,
         "resembles_adopted": is_held_for_adopted(case),
         "may_send": may_be_sent_by_decision(case),

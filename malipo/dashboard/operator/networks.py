@@ -13,7 +13,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import Networks
 
 
-class Row(NamedTuple):
+class NetworkRow(NamedTuple):
     channel: Channel
     type: Type
     carrier: str | None
@@ -26,10 +26,10 @@ async def show(request: OperatorRequest) -> Response:
     return render.page(request, "operator/networks.html", rows=rows_of(request.parts.networks, down))
 
 
-def rows_of(networks: Networks, down: Mapping[str, Outage]) -> list[Row]:
+def rows_of(networks: Networks, down: Mapping[str, Outage]) -> list[NetworkRow]:
     """Each channel and type, in the order of the catalogue."""
     carriers = {(channel, type_): networks.routes.get((channel, type_)) for channel in Channel for type_ in Type}
     return [
-        Row(channel, type_, carrier, down.get(carrier) if carrier else None, carrier in networks.callback_access)
+        NetworkRow(channel, type_, carrier, down.get(carrier) if carrier else None, carrier in networks.callback_access)
         for (channel, type_), carrier in carriers.items()
     ]

@@ -10,7 +10,7 @@ from malipo import money
 from malipo.dashboard.language import Translator
 from malipo.ledger.accounts import Wallet
 from malipo.payments import correction_moves
-from malipo.payments.cases.resolution import Effect, ResolvedOutcome, effect_of
+from malipo.payments.cases.resolution import ResolutionEffect, ResolvedOutcome, effect_of
 from malipo.payments.correction_moves import Correction
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Status, Transaction, Type
@@ -37,7 +37,7 @@ SENTENCES = {
 WAIVED = "waived"  # the network is right, and what is still owed is not taken
 
 
-class Choice(NamedTuple):
+class ResolutionChoice(NamedTuple):
     value: str  # a outcome, or WAIVED
     title: str
     effect: str
@@ -66,7 +66,7 @@ def value_of(proposal: ProposedResolution) -> str:
     return WAIVED if proposal.is_waived else proposal.outcome
 
 
-def choices_of(words: Translator, case: Case, wallet: Wallet, network: str) -> list[Choice]:
+def choices_of(words: Translator, case: Case, wallet: Wallet, network: str) -> list[ResolutionChoice]:
     """What can be said of a payment that has ended; what its network says comes first."""
     before = case.correction or correction_moves.begin(case.transaction)
     outcomes = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED)
@@ -78,11 +78,11 @@ def choices_of(words: Translator, case: Case, wallet: Wallet, network: str) -> l
         if _is_possible(case, before, value, effect):
             title = SENTENCES[_title(case.transaction, before, value)]
             told = " ".join(_told(words, case.transaction, effect))
-            choices.append(Choice(value, words(title, network=network), told))
+            choices.append(ResolutionChoice(value, words(title, network=network), told))
     return choices
 
 
-def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> bool:
+def _is_possible(case: Case, before: Correction, value: str, effect: ResolutionEffect) -> bool:
     if value == WAIVED:
         return before.owed > 0
     is_other = ResolvedOutcome(value).is_paid != before.is_paid
@@ -104,13 +104,13 @@ def _title(transaction: Transaction, before: Correction, value: str) -> str:
     return "given_back" if _is_debt(transaction) else "not_given"
 
 
-def _told(words: Translator, transaction: Transaction, effect: Effect) -> Iterator[str]:
+def _told(words: Translator, transaction: Transaction, effect: ResolutionEffect) -> Iterator[str]:
     for name, amount in _parts(transaction, effect):
         sentence = SENTENCES[name]
         yield words(sentence, amount=money.display(abs(amount)))
 
 
-def _parts(transaction: Transaction, effect: Effect) -> Iterator[tuple[str, int]]:
+def _parts(transaction: Transaction, effect: ResolutionEffect) -> Iterator[tuple[str, int]]:
     if effect.credited:
         yield "added" if effect.credited > 0 else "taken", effect.credited
     if effect.borne:

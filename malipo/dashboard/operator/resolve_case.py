@@ -22,13 +22,13 @@ from malipo.errors import Conflict, Refusal
 from malipo.networks.routing import unconnected_routes
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.cases import cancel_unsent, resolve
-from malipo.payments.cases.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import NoSuchCase, OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.reconciliation.exceptions.approve_case import approve_case
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 
-Act = Callable[[Tx], Awaitable[Resolved | None]]
+Act = Callable[[Tx], Awaitable[ResolutionResult | None]]
 
 _FOUND = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED, ResolvedOutcome.SEND)  # a form of its own cancels
 _LEAST_EVIDENCE = 10
@@ -50,7 +50,7 @@ async def propose(request: OperatorRequest) -> Response:
     if errors := _mistakes(request, form, evidence):
         return await pages.page(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
 
-    async def act(tx: Tx) -> Resolved:
+    async def act(tx: Tx) -> ResolutionResult:
         await moved_alone.lock(tx, request.actor.name)
         case = await cases.lock(tx, payment)
         if case is None:
@@ -71,9 +71,9 @@ async def propose(request: OperatorRequest) -> Response:
     return await _done(request, form, act, "case-proposed")
 
 
-def _finding(case: Case, form: Form, evidence: str) -> Finding:
+def _finding(case: Case, form: Form, evidence: str) -> OperatorFinding:
     outcome, is_waived = resolution_effects.finding_of(case, form.text("outcome"))
-    return Finding(
+    return OperatorFinding(
         outcome,
         evidence,
         form.text("providerReference") or None,
@@ -85,7 +85,7 @@ def _finding(case: Case, form: Form, evidence: str) -> Finding:
 async def approve(request: OperatorRequest) -> Response:
     form = await request.form()
 
-    async def act(tx: Tx) -> Resolved:
+    async def act(tx: Tx) -> ResolutionResult:
         payment = await _still_proposed(tx, request, form)
         how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)} | _when(request)
         return await approve_case(tx, payment, actor=request.actor, **how)
@@ -96,7 +96,7 @@ async def approve(request: OperatorRequest) -> Response:
 async def reject(request: OperatorRequest) -> Response:
     form = await request.form()
 
-    async def act(tx: Tx) -> Resolved:
+    async def act(tx: Tx) -> ResolutionResult:
         payment = await _still_proposed(tx, request, form)
         return await resolve.reject(tx, payment, actor=request.actor, now=request.parts.clock())
 
@@ -107,7 +107,7 @@ async def cancel(request: OperatorRequest) -> Response:
     """Cancel an unsent payout of a deactivated merchant, which only operators can, or of a channel not connected."""
     form = await request.form()
 
-    async def act(tx: Tx) -> Resolved | None:
+    async def act(tx: Tx) -> ResolutionResult | None:
         done = await cancel_unsent.cancel(
             tx,
             pages.payment_in(request),
@@ -157,7 +157,7 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> 
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
         return await pages.page(request, status=form_errors.status_of(refusal), problem=problem, values=form.values())
-    except Closed as closed:
+    except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await pages.page(request, status=HTTPStatus.SERVICE_UNAVAILABLE, problem=problem, values=form.values())
     if resolved is None or resolved.is_done:

@@ -20,8 +20,8 @@ from malipo.errors import Conflict, Invalid, Refusal
 from malipo.networks.connector import Channel, Type
 from malipo.operators import store as operators
 from malipo.payments.after_restore import release, status
-from malipo.payments.after_restore.release import ProposedRelease, Released, Scope
-from malipo.payments.after_restore.status import Status
+from malipo.payments.after_restore.release import ProposedRelease, ReleaseResult, Scope
+from malipo.payments.after_restore.status import RestoreStatus
 from malipo.restore import hold
 from malipo.restore.store import installation
 
@@ -32,7 +32,7 @@ _SCOPE = "Choose what is held."
 SENTENCES = [_SCOPE]
 
 
-class Waiting(NamedTuple):
+class WaitingPayments(NamedTuple):
     """A channel's payments of one type that wait until operators have looked at its network's statement."""
 
     channel: str
@@ -43,10 +43,10 @@ class Waiting(NamedTuple):
     proposal: ProposedRelease | None
 
 
-class Found(NamedTuple):
-    status: Status
+class RestoreData(NamedTuple):
+    status: RestoreStatus
     proposal: ProposedRelease | None  # of the installation itself
-    waiting: list[Waiting]
+    waiting: list[WaitingPayments]
     operators: int
     codes: Mapping[str, str]  # of what an approver of each proposal is shown
 
@@ -61,7 +61,7 @@ async def let_go(request: OperatorRequest) -> Response:
     scope = _scope_of(form)
     evidence = " ".join(form.text("evidence").split())
 
-    async def act(tx: Tx) -> Released:
+    async def act(tx: Tx) -> ReleaseResult:
         await _require_as_seen(tx, form, scope)
         how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
         return await release.release(tx, evidence, scope, actor=request.actor, now=request.parts.clock(), **how)
@@ -74,7 +74,7 @@ async def reject(request: OperatorRequest) -> Response:
     form = await request.form()
     scope = _scope_of(form)
 
-    async def act(tx: Tx) -> Released:
+    async def act(tx: Tx) -> ReleaseResult:
         await _require_as_seen(tx, form, scope)
         return await release.reject(tx, scope, actor=request.actor, now=request.parts.clock())
 
@@ -141,21 +141,21 @@ async def _done(
     return request.go(_PATH, notice(done))
 
 
-async def _find(request: OperatorRequest, connection: Conn) -> Found:
+async def _find(request: OperatorRequest, connection: Conn) -> RestoreData:
     found = await status.find(connection)
     epoch = found.installation.epoch
     proposals = {(each.channel, each.type): each for each in await release.find_proposed_releases(connection, epoch)}
     released = await installation.find_released_channels(connection, epoch)
     waiting = [
-        Waiting(*pair, *release.sums_of(found, pair), pair in released, proposals.get(pair))
+        WaitingPayments(*pair, *release.sums_of(found, pair), pair in released, proposals.get(pair))
         for pair in _held_back(request, found)
         if epoch > 1
     ]
     codes = {each.id: release.code_of(each, found) for each in await approvals.find_open(connection, [Act.RELEASE])}
-    return Found(found, proposals.get((None, None)), waiting, await operators.count(connection), codes)
+    return RestoreData(found, proposals.get((None, None)), waiting, await operators.count(connection), codes)
 
 
-def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]:
+def _held_back(request: OperatorRequest, found: RestoreStatus) -> list[tuple[str, str]]:
     """Payouts whose network has no query, and whatever else waits for operators."""
     networks = request.parts.networks
     silent = {

@@ -21,7 +21,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict, Invalid
 from malipo.payments.after_restore import status
-from malipo.payments.after_restore.status import Status
+from malipo.payments.after_restore.status import RestoreStatus
 from malipo.payments.store import dispatches
 from malipo.restore.state import Installation
 from malipo.restore.store import installation
@@ -56,7 +56,7 @@ class ProposedRelease(ReleaseTerms, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleaseResult:
     is_done: bool  # False while a second operator has to approve
     epoch: int
     payments: int = 0  # of a channel, that may be sent now
@@ -71,7 +71,7 @@ async def release(
     now: datetime,
     seen: str | None = None,
     is_single_operator: bool = False,
-) -> Released:
+) -> ReleaseResult:
     """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
         raise Invalid(code=ReleaseRefusal.EVIDENCE)
@@ -85,7 +85,7 @@ async def release(
         terms = ReleaseTerms(epoch=standing.epoch, channel=channel, type=type_)
         proposed = await _propose(tx, terms, evidence, actor=actor, now=now)
         if not is_single_operator:
-            return Released(False, standing.epoch)
+            return ReleaseResult(False, standing.epoch)
         seen = None  # They have just proposed it.
     decided = await decide.approve(
         tx,
@@ -101,12 +101,12 @@ async def release(
     if channel is None or type_ is None:
         await dispatches.ask_first_what_came_late(tx)
         await installation.end_fence(tx)
-        return Released(True, standing.epoch)
+        return ReleaseResult(True, standing.epoch)
     await installation.release_channel(tx, standing.epoch, channel, type_)
-    return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+    return ReleaseResult(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
 
 
-def code_of(proposal: Proposal, found: Status) -> str:
+def code_of(proposal: Proposal, found: RestoreStatus) -> str:
     """Of what an approver is shown: the proposal, and the payments that are released. Of a channel, those that wait; of
     the installation, those that need a person, because the networks are asked about the others and end some. Pure."""
     terms, standing = proposal.terms_as(ReleaseTerms), found.installation
@@ -121,13 +121,13 @@ async def _find_code(tx: Tx, proposal: Proposal) -> str:
     return code_of(proposal, await status.find(tx))
 
 
-def sums_of(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
+def sums_of(found: RestoreStatus, pair: tuple[str, str]) -> tuple[int, int]:
     """How many payments of a channel wait, and their amount."""
     rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
     return sum(each.payments for each in rows), sum(each.amount for each in rows)
 
 
-async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
+async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> ReleaseResult:
     """Reject a proposal, or withdraw one's own. Nothing is sent; it can be proposed again."""
     standing = await installation.lock(tx)
     proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
@@ -135,7 +135,7 @@ async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) ->
         raise NothingProposed(code=ReleaseRefusal.NOTHING_PROPOSED)
     details = _details(proposed, proposed.reason)
     await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
-    return Released(False, standing.epoch)
+    return ReleaseResult(False, standing.epoch)
 
 
 def _require_something(standing: Installation, scope: Scope) -> None:

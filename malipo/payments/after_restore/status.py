@@ -11,14 +11,14 @@ from malipo.restore.store.installation import Hold
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class RestoreStatus:
     installation: Installation
     holds: list[Hold]
     open: list[OpenPayments]
 
 
-async def find(connection: Conn) -> Status:
-    return Status(
+async def find(connection: Conn) -> RestoreStatus:
+    return RestoreStatus(
         await installation.get(connection),
         await installation.find_channel_holds(connection),
         await dispatches.find_open(connection),

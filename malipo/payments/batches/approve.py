@@ -28,7 +28,7 @@ from malipo.payments.limits import batch_limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -96,10 +96,10 @@ class ApproveBatch:
 
     async def __call__(
         self, tx: Tx, approvals: Sequence[Approval], /, *, again: bool
-    ) -> list[ApprovedBatch | Refusal | Closed]:
+    ) -> list[ApprovedBatch | Refusal | IntakeClosed]:
         return [await self._approve(tx, approval) for approval in approvals]
 
-    async def _approve(self, tx: Tx, approval: Approval) -> ApprovedBatch | Refusal | Closed:
+    async def _approve(self, tx: Tx, approval: Approval) -> ApprovedBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
         if standing.is_closed:
             return standing.refusal

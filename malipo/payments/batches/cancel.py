@@ -15,7 +15,7 @@ from malipo.payments.batches.store import batches, payouts
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status, Transaction
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -43,10 +43,10 @@ class CancelBatch:
 
     async def __call__(
         self, tx: Tx, cancellations: Sequence[BatchCancellation], /, *, again: bool
-    ) -> list[CancelledBatch | Refusal | Closed]:
+    ) -> list[CancelledBatch | Refusal | IntakeClosed]:
         return [await self._cancel(tx, each) for each in cancellations]
 
-    async def _cancel(self, tx: Tx, asked: BatchCancellation) -> CancelledBatch | Refusal | Closed:
+    async def _cancel(self, tx: Tx, asked: BatchCancellation) -> CancelledBatch | Refusal | IntakeClosed:
         if (closed := await installation.why_not_cancel(tx)) is not None:
             return closed
         batch = await batches.lock(tx, asked.merchant_id, asked.batch_id)

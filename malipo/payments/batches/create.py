@@ -20,7 +20,7 @@ from malipo.payments.idempotency import refusal_of
 from malipo.payments.limits import batch_limits
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
-from malipo.restore.state import Closed, Installation
+from malipo.restore.state import Installation, IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -55,10 +55,10 @@ class CreateBatch:
 
     async def __call__(
         self, tx: Tx, orders: Sequence[BatchOrder], /, *, again: bool
-    ) -> list[MadeBatch | Refusal | Closed]:
+    ) -> list[MadeBatch | Refusal | IntakeClosed]:
         return [await self._make(tx, order) for order in orders]
 
-    async def _make(self, tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | Closed:
+    async def _make(self, tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
         if standing.is_closed:
             return standing.refusal

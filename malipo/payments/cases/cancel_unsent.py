@@ -16,10 +16,10 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.cancel import find_served, require_cancellable
 from malipo.payments.cases import resolve
 from malipo.payments.cases.case_reason import is_unconnected
-from malipo.payments.cases.resolution import CaseRefusal, Finding, Resolved, ResolvedOutcome
+from malipo.payments.cases.resolution import CaseRefusal, OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.cases.resolve import withdraw
 from malipo.restore.store import installation
-from malipo.restore.worker_reports import Served
+from malipo.restore.worker_reports import WorkerCoverage
 
 UNREPORTED = "No worker reports which networks are connected, and the proposer's settings do not connect this one."
 
@@ -32,7 +32,7 @@ async def cancel(
     now: datetime,
     unconnected: Collection[tuple[Channel, Type]] = (),
     is_single_operator: bool = False,
-) -> Resolved:
+) -> ResolutionResult:
     """Nothing was sent, so the wallet gets the money back. `unconnected` is what the caller's settings say: they may be
     stricter than the workers, never laxer."""
     if (closed := await installation.why_not_cancel(tx)) is not None:
@@ -42,11 +42,11 @@ async def cancel(
     if case.is_merchant_active and not is_unconnected(case, unconnected):
         raise Forbidden(code=CaseRefusal.MERCHANT_CAN_CANCEL)
     await require_cancellable(tx, case)
-    if case.is_merchant_active and await find_served(tx, case) is Served.UNKNOWN:
+    if case.is_merchant_active and await find_served(tx, case) is WorkerCoverage.UNKNOWN:
         return await resolve.propose(
             tx,
             id_or_reference,
-            Finding(ResolvedOutcome.CANCEL, UNREPORTED),
+            OperatorFinding(ResolvedOutcome.CANCEL, UNREPORTED),
             actor=actor,
             approval_amount=0,
             now=now,
@@ -62,4 +62,4 @@ async def cancel(
         transaction=transaction.id,
         amount=transaction.amount,
     )
-    return Resolved(transaction, ResolvedOutcome.CANCEL, is_done=True)
+    return ResolutionResult(transaction, ResolvedOutcome.CANCEL, is_done=True)

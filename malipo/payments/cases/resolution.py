@@ -41,7 +41,7 @@ class ResolvedOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class OperatorFinding:
     """What an operator has found out, and the evidence for it."""
 
     outcome: ResolvedOutcome
@@ -52,7 +52,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolutionResult:
     transaction: Transaction
     outcome: ResolvedOutcome
     is_done: bool  # False while a second operator has to approve it
@@ -63,7 +63,7 @@ class Resolved:
     owed: int = 0  # by the wallet, of this payment
 
 
-class Effect(NamedTuple):
+class ResolutionEffect(NamedTuple):
     """What a resolution changes about the wallet and our losses, and what stays owed."""
 
     credited: int
@@ -139,12 +139,12 @@ def is_doubted(case: Case) -> bool:
     return case.dispatch is not None and case.dispatch.attention is not None
 
 
-def require_evidence(finding: Finding) -> None:
+def require_evidence(finding: OperatorFinding) -> None:
     if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
         raise Invalid(code=CaseRefusal.EVIDENCE)
 
 
-def require_patience(case: Case, finding: Finding) -> None:
+def require_patience(case: Case, finding: OperatorFinding) -> None:
     """A payout that its network has not decided yet is FAILED only if the operator says so explicitly."""
     is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
     is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
@@ -152,7 +152,7 @@ def require_patience(case: Case, finding: Finding) -> None:
         raise Conflict(code=CaseRefusal.WAITING)
 
 
-def require_debt(case: Case, finding: Finding) -> None:
+def require_debt(case: Case, finding: OperatorFinding) -> None:
     if finding.is_waived and (case.correction is None or not case.correction.owed):
         raise Conflict(code=CaseRefusal.NOTHING_OWED)
 
@@ -182,7 +182,7 @@ def is_stale(proposal: ProposedResolution, transaction: Transaction) -> bool:
     return proposal.is_of_contradiction != transaction.status.is_final
 
 
-def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, available: int) -> Effect:
+def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, available: int) -> ResolutionEffect:
     """Of a payment that has ended; `available` is what its wallet holds."""
     transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
     after = before
@@ -191,7 +191,7 @@ def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, availabl
     decided = correction_moves.decide(
         transaction, after, is_paid=outcome.is_paid, available=available, is_waived=is_waived
     ).correction
-    return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
+    return ResolutionEffect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
 
 
 def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAnswer], *, available: int) -> object:

@@ -27,9 +27,9 @@ from malipo.payments import correction_moves, status_writer
 from malipo.payments.cancel import require_cancellable
 from malipo.payments.cases.resolution import (
     CaseRefusal,
-    Finding,
     NoSuchCase,
-    Resolved,
+    OperatorFinding,
+    ResolutionResult,
     ResolvedOutcome,
     act_of,
     changes_anything,
@@ -58,14 +58,14 @@ FOLLOW_UP_SECONDS = 600.0
 async def propose(
     tx: Tx,
     id_or_reference: str,
-    finding: Finding,
+    finding: OperatorFinding,
     *,
     actor: Actor,
     approval_amount: int,
     now: datetime,
     follow_up_seconds: float = FOLLOW_UP_SECONDS,
     is_single_operator: bool = False,
-) -> Resolved:
+) -> ResolutionResult:
     """Propose what became of a payment. Where one operator is enough, it is applied at once."""
     require_evidence(finding)
     await moved_alone.lock(tx, actor.name)
@@ -112,7 +112,7 @@ async def propose(
     if deciders is Deciders.TWO:
         details = audit_details(transaction, resolution)
         await decide.propose(tx, proposal, "payment.resolution_proposed", details, actor=actor)
-        return Resolved(transaction, finding.outcome, is_done=False)
+        return ResolutionResult(transaction, finding.outcome, is_done=False)
     is_alone = deciders is Deciders.ONLY
     return await apply(
         tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_alone
@@ -129,7 +129,7 @@ async def approve(
     seen: str | None = None,
     expected: str | None = None,
     is_single_operator: bool = False,
-) -> Resolved:
+) -> ResolutionResult:
     """Approve what another operator has proposed, and apply it; `seen` is the code of what they were shown, and
     `expected` the fingerprint of what was proposed together with it elsewhere."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
@@ -175,13 +175,13 @@ async def find_shown(connection: Conn, resolution: ProposedResolution, payment_i
     return shown_of(case, resolution, heard, available=wallet.available)
 
 
-def fingerprint_of(requested_by: str, finding: Finding) -> str:
+def fingerprint_of(requested_by: str, finding: OperatorFinding) -> str:
     """Of all that is proposed about a payment."""
     return msgspec.json.encode((requested_by, finding)).decode()
 
 
 def _fingerprint(resolution: ProposedResolution) -> str:
-    finding = Finding(
+    finding = OperatorFinding(
         ResolvedOutcome(resolution.outcome),
         resolution.evidence,
         provider_reference=resolution.provider_reference,
@@ -191,7 +191,9 @@ def _fingerprint(resolution: ProposedResolution) -> str:
     return fingerprint_of(resolution.requested_by, finding)
 
 
-async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, expected: str | None = None) -> Resolved:
+async def reject(
+    tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, expected: str | None = None
+) -> ResolutionResult:
     """Reject another operator's proposal, or withdraw one's own."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await decide.lock_open(
@@ -201,7 +203,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, e
     decide.require_seen(expected, _fingerprint(resolution))
     details = audit_details(transaction, resolution)
     await decide.reject(tx, proposal, "payment.resolution_rejected", details, actor=actor, now=now)
-    return Resolved(transaction, ResolvedOutcome(resolution.outcome), is_done=False)
+    return ResolutionResult(transaction, ResolvedOutcome(resolution.outcome), is_done=False)
 
 
 async def lock_case(tx: Tx, id_or_reference: str) -> Case:
@@ -270,7 +272,7 @@ async def apply(
     now: datetime,
     follow_up_seconds: float,
     is_alone: bool = False,  # the only operator has said so: --alone
-) -> Resolved:
+) -> ResolutionResult:
     outcome = ResolvedOutcome(proposal.outcome)
     if outcome is ResolvedOutcome.SEND:
         await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
@@ -278,17 +280,17 @@ async def apply(
             tx, case.transaction, adopted_before=now - adopted_payments.REPEATED_WITHIN, now=now
         )
         await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
-        resolved = Resolved(case.transaction, outcome, is_done=True)
+        resolved = ResolutionResult(case.transaction, outcome, is_done=True)
     elif outcome is ResolvedOutcome.CANCEL:
         transaction = await withdraw(tx, case.transaction, now=now)
         await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
-        resolved = Resolved(transaction, outcome, is_done=True)
+        resolved = ResolutionResult(transaction, outcome, is_done=True)
     elif case.transaction.status.is_final:
         resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
     else:
         transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)
         await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
-        resolved = Resolved(transaction, outcome, is_done=True)
+        resolved = ResolutionResult(transaction, outcome, is_done=True)
     details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
     await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
     return replace(resolved, is_alone=is_alone)
@@ -342,7 +344,7 @@ async def _end(
 
 async def _correct(
     tx: Tx, case: Case, proposal: ProposedResolution, outcome: ResolvedOutcome, *, actor: Actor, now: datetime
-) -> Resolved:
+) -> ResolutionResult:
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
     before = case.correction or correction_moves.begin(transaction)
@@ -368,7 +370,7 @@ async def _correct(
     await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
     await cases.insert_resolution(tx, transaction, proposal, change, decided_by=actor.name, now=now)
     left = change.correction.owed if change is not None else after.owed
-    return Resolved(
+    return ResolutionResult(
         transaction,
         outcome,
         is_done=True,

@@ -17,7 +17,7 @@ from malipo.encryption import Encryption
 from malipo.errors import Code, Conflict, Invalid, Problem, Refusal
 from malipo.ledger.store import closed_days
 from malipo.reconciliation.close.business_day import can_be_closed_at
-from malipo.reconciliation.close.compute_columns import Computed, compute
+from malipo.reconciliation.close.compute_columns import ComputedClose, compute
 from malipo.reconciliation.close.plain_text import lines_of
 from malipo.reconciliation.close.signature import ClosedDay, find_or_make, signed
 from malipo.reconciliation.close.signed_content import DayClose, encode, hash_of
@@ -117,7 +117,7 @@ async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> ProposedC
     return proposed_close(await decide.reject(tx, proposal, "day.close_rejected", {"day": day}, actor=actor, now=now))
 
 
-async def preview(tx: Tx, day: date, *, without: Collection[str] = ()) -> Computed:
+async def preview(tx: Tx, day: date, *, without: Collection[str] = ()) -> ComputedClose:
     """What the close of the next day would say. The caller rolls back."""
     before = await closes.find_latest(tx, limit=1)
     _require_next(day, before[0].day if before else None)
@@ -139,7 +139,7 @@ def _require_next(day: date, last: date | None) -> None:
         raise OutOfOrder(code=CloseRefusal.OUT_OF_ORDER, following=following)
 
 
-async def _compute(tx: Tx, day: date, before: ClosedDay | None, without: Collection[str]) -> Computed:
+async def _compute(tx: Tx, day: date, before: ClosedDay | None, without: Collection[str]) -> ComputedClose:
     computed = await compute(tx, day, before=before, without=without)
     if needless := sorted(set(without) - computed.missing.keys()):
         raise Invalid(code=CloseRefusal.NOT_LEFT_OUT, channels=needless, day=day)
@@ -155,7 +155,7 @@ async def _compute(tx: Tx, day: date, before: ClosedDay | None, without: Collect
 
 async def _store(
     tx: Tx,
-    computed: Computed,
+    computed: ComputedClose,
     before: ClosedDay | None,
     *,
     encryption: Encryption,

@@ -13,7 +13,7 @@ from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.signed_content import ChangeKind, ChannelClose, DayClose
 from malipo.reconciliation.close.store import balances, closes, entries, open_items
-from malipo.reconciliation.close.store.entries import Counted, LineSum
+from malipo.reconciliation.close.store.entries import CountedStatements, LineSum
 from malipo.reconciliation.close.two_columns import (
     Route,
     added,
@@ -73,10 +73,10 @@ async def read_ledger(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
 Files = Mapping[str, Sequence[StatementFile]]  # of a channel, by account
 
 
-class Network(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A channel's accounts in a day, by its statements."""
 
-    since: Counted
+    since: CountedStatements
     opening: Mapping[str, int]
     closing: Mapping[str, int]
     new_accounts: frozenset[str]  # that no close before has
@@ -114,7 +114,9 @@ def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, e
     ]
 
 
-async def read_network(tx: Tx, files: Files, since: Counted, ends: datetime, earlier: ChannelClose | None) -> Network:
+async def read_network(
+    tx: Tx, files: Files, since: CountedStatements, ends: datetime, earlier: ChannelClose | None
+) -> NetworkColumn:
     held = {} if earlier is None else earlier.accounts
     opening, closing = dict(held), dict(held)
     for account, own in files.items():
@@ -122,7 +124,7 @@ async def read_network(tx: Tx, files: Files, since: Counted, ends: datetime, ear
             opening[account] = await balances.held_at(tx, first, max(since.until, first.begins_at or since.until))
         if account in opening and (last := coverage.last_before(own, ends)):
             closing[account] = await balances.held_at(tx, last, ends)
-    return Network(
+    return NetworkColumn(
         since=since,
         opening={account: opening[account] for account in sorted(closing)},
         closing={account: closing[account] for account in sorted(closing)},
@@ -136,20 +138,20 @@ _EXPECTED_WITHIN = timedelta(hours=2)
 _TRANSFER_WITHIN = timedelta(days=3)
 
 
-class Computed(msgspec.Struct, frozen=True):
+class ComputedClose(msgspec.Struct, frozen=True):
     close: DayClose
-    counted: Mapping[str, Counted]
+    counted: Mapping[str, CountedStatements]
     missing: Mapping[str, list[Problem]]  # channels that moved and have no whole statement, and why not
 
 
 class _Statements(msgspec.Struct, frozen=True):
-    networks: Mapping[str, Network]  # channels whose statements cover the day
+    networks: Mapping[str, NetworkColumn]  # channels whose statements cover the day
     missing: Mapping[str, list[Problem]]  # why the others' do not
     lines: Sequence[LineSum]
-    counted: Mapping[str, Counted]
+    counted: Mapping[str, CountedStatements]
 
 
-async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Collection[str]) -> Computed:
+async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Collection[str]) -> ComputedClose:
     """`without` are channels whose statements are not asked for. The day before is closed, or there is none."""
     await entries.begin(tx, day if before is None else before.day)
     ledger = await read_ledger(tx, day, before)
@@ -183,7 +185,7 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
     )
     _require_explained_in_full(close)
     moved = {route.channel for route in ledger.routes}
-    return Computed(
+    return ComputedClose(
         close, statements.counted, {each: why for each, why in statements.missing.items() if why and each in moved}
     )
 
@@ -197,23 +199,23 @@ async def _read_statements(
     without: Collection[str],
 ) -> _Statements:
     begins, ends = begin_of(day), end_of(day)
-    counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, Counted])
+    counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, CountedStatements])
     newest, withdrawn = await entries.last_line_id(tx), await entries.last_withdrawn_number(tx)
     first = begin_of(await closes.find_first_day(tx) or day)
     files = await balances.find_accounts(tx, ends)
     known = earlier.keys() | files.keys() | {name.removeprefix("float ") for name in ledger.after}
-    networks: dict[str, Network] = {}
+    networks: dict[str, NetworkColumn] = {}
     missing: dict[str, list[Problem]] = {}
     for channel in (each for each in Channel if each in known):
         own = files.get(channel, {})
         missing[channel] = find_missing(own, earlier.get(channel), begins, ends)
         if not missing[channel] and channel not in without:
-            so_far = counted.get(channel) or Counted(first, newest, withdrawn)
+            so_far = counted.get(channel) or CountedStatements(first, newest, withdrawn)
             networks[channel] = await read_network(tx, own, so_far, ends, earlier.get(channel))
     since = {channel: each.since for channel, each in networks.items()}
     lines = await entries.add_lines(tx, day, ends, since)
     lines += await entries.add_withdrawn(tx, day, first, since)
-    now_counted = {each: Counted(ends, newest, withdrawn) for each in networks}
+    now_counted = {each: CountedStatements(ends, newest, withdrawn) for each in networks}
     return _Statements(networks, missing, lines, {**counted, **now_counted})
 
 

@@ -7,25 +7,25 @@ from malipo import clock, money
 from malipo.reconciliation.close.sheet import (
     AccountReading,
     ChannelSection,
+    CloseOutcome,
     CloseSheet,
-    Outcome,
     sheet_of,
 )
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, Item, ItemKind, Reason
+from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, ItemKind, OpenItem, OpenReason
 
 MOST_ITEMS = 10
 
 REASONS = {
-    Reason.TIMING: "on another day on the other side",
-    Reason.EXCEPTION: "known as an exception",
-    Reason.EXPECTED: "from shortly before midnight, expected in the next statement",
-    Reason.ROUNDING: "cents that the two sides round at different moments",
-    Reason.TRANSFER: "on its way between bank and network",
-    Reason.OTHER_CARRIER: "carried by an aggregator of which there is no statement",
-    Reason.NO_STATEMENT: "without a statement",
-    Reason.ACCEPTED: "accepted by two operators with an earlier day",
-    Reason.UNEXPLAINED: "not explained",
+    OpenReason.TIMING: "on another day on the other side",
+    OpenReason.EXCEPTION: "known as an exception",
+    OpenReason.EXPECTED: "from shortly before midnight, expected in the next statement",
+    OpenReason.ROUNDING: "cents that the two sides round at different moments",
+    OpenReason.TRANSFER: "on its way between bank and network",
+    OpenReason.OTHER_CARRIER: "carried by an aggregator of which there is no statement",
+    OpenReason.NO_STATEMENT: "without a statement",
+    OpenReason.ACCEPTED: "accepted by two operators with an earlier day",
+    OpenReason.UNEXPLAINED: "not explained",
 }
 WHAT = {
     ItemKind.PAYMENT: "payment",
@@ -55,9 +55,9 @@ def title_of(account: str) -> str:
 
 
 _OUTCOMES = {
-    Outcome.AGREES: "The day adds up.",
-    Outcome.EXPLAINED: "What differs is explained to the shilling.",
-    Outcome.UNEXPLAINED: "The day does not add up.",
+    CloseOutcome.AGREES: "The day adds up.",
+    CloseOutcome.EXPLAINED: "What differs is explained to the shilling.",
+    CloseOutcome.UNEXPLAINED: "The day does not add up.",
 }
 
 
@@ -70,7 +70,7 @@ def verdict_of(closed: ClosedDay, sheet: CloseSheet) -> str:
     return " ".join(found)
 
 
-def in_words(item: Item) -> str:
+def in_words(item: OpenItem) -> str:
     """`TZS 5,000 only in the statement: line QK12 of 2026-11-15 (theirs_only exc_…)`."""
     side = "between the two" if item.side == "both" else f"only in the {item.side}"
     name = " ".join(filter(None, (WHAT[item.what], item.name, f"of account {item.account}" if item.account else "")))

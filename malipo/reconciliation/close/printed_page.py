@@ -10,7 +10,7 @@ from malipo.reconciliation.close.files_to_verify import command_of, line_of
 from malipo.reconciliation.close.plain_text import REASONS, WHAT, title_of, verdict_of
 from malipo.reconciliation.close.sheet import AccountReading, CloseSheet, sheet_of
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.signed_content import ColumnRow, Item, Reading
+from malipo.reconciliation.close.signed_content import CloseReading, ColumnRow, OpenItem
 
 _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them
 
@@ -47,7 +47,7 @@ def _readings(sheet: CloseSheet) -> str:
     if not rows:
         return ""
     heads = "<th>Last reading of</th><th>At</th>" + "".join(
-        f"<th class='amount'>{each}</th>" for each in ("Reading", "Its statement at that time", "Difference")
+        f"<th class='amount'>{each}</th>" for each in ("CloseReading", "Its statement at that time", "Difference")
     )
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -60,7 +60,7 @@ def _reading_row(channel: str, each: AccountReading) -> str:
     )
 
 
-def _moment(reading: Reading) -> str:
+def _moment(reading: CloseReading) -> str:
     return "" if reading.read_at is None else f"{reading.read_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
 
 
@@ -91,7 +91,7 @@ def _open_items(sheet: CloseSheet) -> str:
     )
 
 
-def _item_row(channel: str, item: Item) -> str:
+def _item_row(channel: str, item: OpenItem) -> str:
     name = " ".join(filter(None, (WHAT[item.what], item.name, item.account)))
     why = f"{item.kind} {item.exception}" if item.exception else REASONS[item.reason]
     short = "".join(f"<td class='short'>{escape(each)}</td>" for each in (channel, str(item.since)))

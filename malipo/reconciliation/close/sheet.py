@@ -9,12 +9,19 @@ from enum import StrEnum
 
 import msgspec
 
-from malipo.reconciliation.close.signed_content import ChannelClose, ColumnRow, DayClose, Item, Reading, Reason
+from malipo.reconciliation.close.signed_content import (
+    ChannelClose,
+    CloseReading,
+    ColumnRow,
+    DayClose,
+    OpenItem,
+    OpenReason,
+)
 
 _EDGES = ("opening", "closing")
 
 
-class Outcome(StrEnum):
+class CloseOutcome(StrEnum):
     AGREES = "agrees"
     EXPLAINED = "explained"  # what differs, to the shilling
     UNEXPLAINED = "unexplained"
@@ -25,23 +32,23 @@ class AccountReading(msgspec.Struct, frozen=True):
     """What an account was last seen to hold, beside what its statement says for that moment."""
 
     account: str
-    reading: Reading
+    reading: CloseReading
 
 
 class OpenSum(msgspec.Struct, frozen=True):
-    reason: Reason
+    reason: OpenReason
     count: int
     amount: int
 
 
 class ChannelSection(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
-    outcome: Outcome
+    outcome: CloseOutcome
     rows: Sequence[ColumnRow]  # all of them, from the opening to the closing
     accounts: Sequence[tuple[str, int]]  # what each holds by its statement
     readings: Sequence[AccountReading]
     open: Sequence[OpenSum]
-    items: Sequence[Item]  # the biggest
+    items: Sequence[OpenItem]  # the biggest
     difference: int | None  # statement less ledger, at the end of the day
     unexplained: int
 
@@ -63,7 +70,7 @@ class BalanceRow(msgspec.Struct, frozen=True):
 
 class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
     day: date
-    outcome: Outcome
+    outcome: CloseOutcome
     without: Sequence[str]  # channels that moved and have no statement
     channels: Sequence[ChannelSection]
     balances: Sequence[BalanceRow]
@@ -78,7 +85,7 @@ class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exception_count(self) -> int:
-        return sum(total.count for each in self.channels for total in each.open if total.reason is Reason.EXCEPTION)
+        return sum(total.count for each in self.channels for total in each.open if total.reason is OpenReason.EXCEPTION)
 
     @property
     def unexplained(self) -> int:
@@ -104,7 +111,7 @@ class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
         return [each.rows[-1] for each in self.channels if each.rows[-1].statement is not None]
 
     @property
-    def items(self) -> list[tuple[str, Item]]:
+    def items(self) -> list[tuple[str, OpenItem]]:
         """With their channels, the biggest first."""
         found = [(each.channel, item) for each in self.channels for item in each.items]
         return sorted(found, key=lambda each: -abs(each[1].amount))
@@ -113,7 +120,11 @@ class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
 def sheet_of(close: DayClose) -> CloseSheet:
     return CloseSheet(
         day=close.day,
-        outcome=Outcome.AGREES if close.agrees else Outcome.EXPLAINED if close.adds_up else Outcome.UNEXPLAINED,
+        outcome=CloseOutcome.AGREES
+        if close.agrees
+        else CloseOutcome.EXPLAINED
+        if close.adds_up
+        else CloseOutcome.UNEXPLAINED,
         without=close.without,
         channels=[section_of(each) for each in close.channels],
         balances=[BalanceRow(name, close.changes.get(name, 0), each) for name, each in close.balances.items()],
@@ -138,9 +149,9 @@ def section_of(channel: ChannelClose) -> ChannelSection:
     )
 
 
-def _outcome_of(channel: ChannelClose) -> Outcome:
+def _outcome_of(channel: ChannelClose) -> CloseOutcome:
     if not channel.adds_up:
-        return Outcome.UNEXPLAINED
+        return CloseOutcome.UNEXPLAINED
     if channel.statement is None:
-        return Outcome.WITHOUT_STATEMENT
-    return Outcome.AGREES if channel.agrees else Outcome.EXPLAINED
+        return CloseOutcome.WITHOUT_STATEMENT
+    return CloseOutcome.AGREES if channel.agrees else CloseOutcome.EXPLAINED

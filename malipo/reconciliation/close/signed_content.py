@@ -26,7 +26,7 @@ class ChangeKind(StrEnum):
     ROUNDING = "rounding"  # cents that have become shillings
 
 
-class Reason(StrEnum):
+class OpenReason(StrEnum):
     """Why one side has something that the other side has not, at the end of the day."""
 
     TIMING = "timing"  # both sides have it, and one of them on another day
@@ -55,11 +55,11 @@ class ItemKind(StrEnum):
     LATE = "late"  # moves that were written after the close of their day
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is open at the end of the day."""
 
     amount: int  # what the statement has more than the ledger
-    reason: Reason
+    reason: OpenReason
     side: str  # which has it: statement, ledger, or both, with different amounts
     what: ItemKind
     name: str  # the network's receipt, the bank's reference, or the file
@@ -77,7 +77,7 @@ class Sum(msgspec.Struct, frozen=True):
     amount: int
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class CloseReading(msgspec.Struct, frozen=True, kw_only=True):
     """What an account was seen to hold, by the network's API or by an operator, and what its statement says for that
     moment. Closes of earlier versions have only the amount."""
 
@@ -90,7 +90,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.stated is None else self.amount - self.stated
 
 
-class Column(msgspec.Struct, frozen=True, kw_only=True):
+class CloseColumn(msgspec.Struct, frozen=True, kw_only=True):
     opening: int
     changes: Mapping[ChangeKind, int]
     closing: int
@@ -110,13 +110,13 @@ class ColumnRow(msgspec.Struct, frozen=True):
 
 class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
-    ledger: Column
-    statement: Column | None  # None: the day is closed without one
+    ledger: CloseColumn
+    statement: CloseColumn | None  # None: the day is closed without one
     accounts: Mapping[str, int]  # what each account at the network holds, by the last statement that was counted
     learned_later: int = 0  # what lines of closed days, which were not known then, changed in this day's statement
-    readings: Mapping[str, Reading | int] = {}  # the day's last of each account
-    open: Mapping[Reason, Sum] = {}
-    items: tuple[Item, ...] = ()
+    readings: Mapping[str, CloseReading | int] = {}  # the day's last of each account
+    open: Mapping[OpenReason, Sum] = {}
+    items: tuple[OpenItem, ...] = ()
 
     @property
     def difference(self) -> int | None:
@@ -124,16 +124,16 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.statement is None else self.statement.closing - self.ledger.closing
 
     @property
-    def last_readings(self) -> list[tuple[str, Reading]]:
+    def last_readings(self) -> list[tuple[str, CloseReading]]:
         """By account."""
         read = self.readings.items()
-        return [(account, Reading(amount=each) if isinstance(each, int) else each) for account, each in read]
+        return [(account, CloseReading(amount=each) if isinstance(each, int) else each) for account, each in read]
 
     @property
     def rows(self) -> list[ColumnRow]:
         """The two columns side by side, from the opening to the closing."""
         if (said := self.statement) is None:
-            said = Column(opening=0, changes={}, closing=0)
+            said = CloseColumn(opening=0, changes={}, closing=0)
         rows = [
             ColumnRow("opening", said.opening, self.ledger.opening),
             *(ColumnRow(each, said.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
@@ -144,7 +144,7 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def adds_up(self) -> bool:
         """Whether everything between the two columns is explained."""
-        return Reason.UNEXPLAINED not in self.open
+        return OpenReason.UNEXPLAINED not in self.open
 
     @property
     def agrees(self) -> bool:
@@ -153,7 +153,7 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unexplained(self) -> int:
-        return self.open[Reason.UNEXPLAINED].amount if Reason.UNEXPLAINED in self.open else 0
+        return self.open[OpenReason.UNEXPLAINED].amount if OpenReason.UNEXPLAINED in self.open else 0
 
 
 class DayClose(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from malipo.reconciliation.close.signed_content import ChangeKind, Column
+from malipo.reconciliation.close.signed_content import ChangeKind, CloseColumn
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -61,16 +61,16 @@ def added(balances: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, 
     return {name: balances.get(name, 0) + changes.get(name, 0) for name in sorted(balances.keys() | changes.keys())}
 
 
-def ledger_column(channel: str, opening: int, routes: Iterable[Route]) -> Column:
+def ledger_column(channel: str, opening: int, routes: Iterable[Route]) -> CloseColumn:
     """The float as a network would see it: what it holds for us is above 0."""
     changes = _by_kind(
         (route.change_kind or ChangeKind.OTHER, route.change) for route in routes if route.channel == channel
     )
-    return Column(opening=opening, changes=changes, closing=opening + sum(changes.values()))
+    return CloseColumn(opening=opening, changes=changes, closing=opening + sum(changes.values()))
 
 
-def statement_column(opening: int, lines: Iterable[tuple[str, int]], closing: int) -> Column:
-    return Column(opening=opening, changes=_by_kind(lines), closing=closing)
+def statement_column(opening: int, lines: Iterable[tuple[str, int]], closing: int) -> CloseColumn:
+    return CloseColumn(opening=opening, changes=_by_kind(lines), closing=closing)
 
 
 def _by_kind(amounts: Iterable[tuple[str, int]]) -> dict[ChangeKind, int]:

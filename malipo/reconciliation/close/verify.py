@@ -16,13 +16,13 @@ from malipo.reconciliation.close.two_columns import late_routes, sums_of
 _AT_ONCE = 50
 
 
-class Verified(msgspec.Struct, frozen=True):
+class VerificationResult(msgspec.Struct, frozen=True):
     days: int
     hash: str  # of the last close, and so of all: whoever keeps it elsewhere can tell that none was taken away
     findings: list[str]
 
 
-async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool = False) -> Verified:
+async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool = False) -> VerificationResult:
     """With the ledger, also that each closed day's moves are still those that it had: this reads all of them."""
     keys, findings = await find_keys(connection, encryption), list[str]()
     before: ClosedDay | None = None
@@ -43,7 +43,7 @@ async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool 
             days, before, hashes[closed.day] = days + 1, closed, closed.hash.hex()
     findings += await _not_as_noted(connection, hashes)
     findings += await _not_as_published(connection, keys)
-    return Verified(days, "" if before is None else before.hash.hex(), findings)
+    return VerificationResult(days, "" if before is None else before.hash.hex(), findings)
 
 
 async def _not_as_noted(connection: Conn, hashes: dict[date, str]) -> list[str]:

@@ -27,7 +27,7 @@ from malipo.reconciliation.matching.exception import Action, ReconciliationExcep
 Place = tuple[Account, str | None]
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class ActionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known when an action is decided."""
 
     exception: ReconciliationException
@@ -42,7 +42,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     is_taken_back: bool = False  # the statement has the reversal of the line
 
 
-class Effect(msgspec.Struct, frozen=True):
+class ActionEffect(msgspec.Struct, frozen=True):
     """What is moved, and how much more the merchant owes then."""
 
     moves: Sequence[Move] = ()
@@ -63,11 +63,11 @@ class Effect(msgspec.Struct, frozen=True):
         return sum(change for change in self.changes.values() if change > 0)
 
 
-def effect_of(action: Action, terms: Mapping[str, str], facts: Facts) -> Effect:
+def effect_of(action: Action, terms: Mapping[str, str], facts: ActionFacts) -> ActionEffect:
     exception = facts.exception
     match action:
         case Action.BOOK:
-            return Effect(_booked(exception.lacking_cents, Account(terms["account"]), facts))
+            return ActionEffect(_booked(exception.lacking_cents, Account(terms["account"]), facts))
         case Action.MATCH:
             return _matched(facts)
         case Action.ADOPT:
@@ -77,10 +77,10 @@ def effect_of(action: Action, terms: Mapping[str, str], facts: Facts) -> Effect:
             return _resolved(facts, is_paid=ResolvedOutcome(terms["outcome"]).is_paid, is_waived=is_waived)
         case Action.UNDO:
             return _undone(facts)
-    return Effect()
+    return ActionEffect()
 
 
-def booked_back(bookings: Sequence[HouseBooking], anew: Sequence[tuple[Move, int]], *, cents: int) -> Effect:
+def booked_back(bookings: Sequence[HouseBooking], anew: Sequence[tuple[Move, int]], *, cents: int) -> ActionEffect:
     """Of bookings of one account at a network that are undone, one after the other, and of what is booked after that,
     with its cents. `cents`: what the account's bookings could not move so far."""
     moves: list[Move] = []
@@ -99,14 +99,14 @@ def booked_back(bookings: Sequence[HouseBooking], anew: Sequence[tuple[Move, int
     if any(more for _, more in anew):
         cents += sum(more for _, more in anew)
         round_(anew[0][0].channel or "")
-    return Effect(moves)
+    return ActionEffect(moves)
 
 
 def _reversed(move: Move) -> Move:
     return replace(move, source=move.target, target=move.source)
 
 
-def _booked(moved: int, account: Account, facts: Facts) -> list[Move]:
+def _booked(moved: int, account: Account, facts: ActionFacts) -> list[Move]:
     """Of what a line moved, in cents: its booking, and the shilling that the cents of the account may become by it."""
     if not moved:
         return []
@@ -125,28 +125,28 @@ def signed_amount(payment: Transaction) -> int:
     return payment.amount if payment.type is Type.COLLECTION else -payment.amount
 
 
-def _matched(facts: Facts) -> Effect:
+def _matched(facts: ActionFacts) -> ActionEffect:
     """The payment is told that it was paid, if that was not taken back. What the amounts differ by goes to suspense."""
     payment = facts.payment
     assert payment is not None
     signed = signed_amount(payment)
     rest = _booked(facts.exception.moved_cents - signed * 100, Account.SUSPENSE, facts)
     if facts.is_taken_back:
-        return Effect(rest)
+        return ActionEffect(rest)
     if not payment.status.is_final:
-        return Effect([*_ended(payment, is_paid=True), *rest])
+        return ActionEffect([*_ended(payment, is_paid=True), *rest])
     before = facts.correction or correction_moves.begin(payment)
     if before.is_paid:
-        return Effect(rest)
+        return ActionEffect(rest)
     told = correction_moves.contradict(payment, before, is_paid=True, source=AnswerSource.STATEMENT)
     moves, after = [*told.moves], told.correction
     if facts.credits_automatically and correction_moves.is_credited_automatically(payment, after):
         credit = correction_moves.decide(payment, after, is_paid=True, available=0)
         moves, after = moves + credit.moves, credit.correction
-    return Effect([*moves, *rest], after.owed - before.owed)
+    return ActionEffect([*moves, *rest], after.owed - before.owed)
 
 
-def _adopted(facts: Facts) -> Effect:
+def _adopted(facts: ActionFacts) -> ActionEffect:
     """A payment is made and completed. What a wallet lacks for a payout, the house lends. If the network has taken the
     line back, the payment is contradicted at once."""
     assert facts.payment is not None
@@ -161,14 +161,14 @@ def _adopted(facts: Facts) -> Effect:
     if facts.is_taken_back:
         back = correction_moves.contradict(payment, after, is_paid=False, source=AnswerSource.STATEMENT)
         moves, after = [*moves, *back.moves], back.correction
-    return Effect(moves, after.owed)
+    return ActionEffect(moves, after.owed)
 
 
-def _resolved(facts: Facts, *, is_paid: bool, is_waived: bool) -> Effect:
+def _resolved(facts: ActionFacts, *, is_paid: bool, is_waived: bool) -> ActionEffect:
     payment = facts.payment
     assert payment is not None
     if not payment.status.is_final:
-        return Effect(_ended(payment, is_paid=is_paid))
+        return ActionEffect(_ended(payment, is_paid=is_paid))
     before = facts.correction or correction_moves.begin(payment)
     moves: list[Move] = []
     after = before
@@ -176,19 +176,19 @@ def _resolved(facts: Facts, *, is_paid: bool, is_waived: bool) -> Effect:
         told = correction_moves.contradict(payment, before, is_paid=is_paid, source=None)
         moves, after = told.moves, told.correction
     decided = correction_moves.decide(payment, after, is_paid=is_paid, available=facts.available, is_waived=is_waived)
-    return Effect([*moves, *decided.moves], decided.correction.owed - before.owed)
+    return ActionEffect([*moves, *decided.moves], decided.correction.owed - before.owed)
 
 
-def _undone(facts: Facts) -> Effect:
+def _undone(facts: ActionFacts) -> ActionEffect:
     """The booking is reversed; an adopted payment is corrected as not paid; a matched one stays as it is."""
     booked = facts.undone_booking
     reverse = [] if booked is None else [_reversed(booked)]
     if facts.undone_cents:
         reverse += _rounded(facts.cents - facts.undone_cents, facts.exception.channel)
     if facts.undone is not Action.ADOPT:
-        return Effect(reverse)
+        return ActionEffect(reverse)
     corrected = _resolved(facts, is_paid=False, is_waived=False)
-    return Effect([*reverse, *corrected.moves], corrected.owed)
+    return ActionEffect([*reverse, *corrected.moves], corrected.owed)
 
 
 def _ended(payment: Transaction, *, is_paid: bool) -> list[Move]:

@@ -19,14 +19,14 @@ from malipo.reconciliation.exceptions.adopt_payment import adopt, undo_adoption
 from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.payment_times import NEAR
-from malipo.reconciliation.matching.report_evidence import Reported, report
+from malipo.reconciliation.matching.report_evidence import ReportResult, report
 from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedAction:
     """An action that is decided, and by whom."""
 
     exception: ReconciliationException
@@ -41,7 +41,7 @@ class Decided:
         return self.actor.name if is_second else None
 
 
-async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
+async def match(tx: Tx, decided: DecidedAction, settle: Settle) -> str | None:
     """The line is that of a payment, which is told so, unless the statement shows that the network has taken it back.
     What the amounts differ by is booked to suspense."""
     line_id = _line(decided.exception)
@@ -58,13 +58,13 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
     await matching.match_reversals(tx, now=decided.now)
     await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
-    await report(tx, settle, found, Reported(), now=decided.now)
+    await report(tx, settle, found, ReportResult(), now=decided.now)
     await absence.check_again(tx, line_id)
     rest = decided.exception.moved_cents - signed * 100
     return await _book(tx, decided, rest, Account.SUSPENSE) if rest else None
 
 
-async def book(tx: Tx, decided: Decided) -> str:
+async def book(tx: Tx, decided: DecidedAction) -> str:
     """What the ledger lacks of the line is booked to an account of the house.
 
     Where the float has followed the payment already, with another amount, the line is the payment's evidence, and only
@@ -91,7 +91,7 @@ async def book(tx: Tx, decided: Decided) -> str:
     return await _book(tx, decided, lacking, account)
 
 
-async def adopt_line(tx: Tx, decided: Decided, settle: Settle, *, reference_prefix: str) -> Transaction:
+async def adopt_line(tx: Tx, decided: DecidedAction, settle: Settle, *, reference_prefix: str) -> Transaction:
     """The line is a payment of a merchant that we have lost. If the statement shows that the network has taken it back,
     the payment is told so at once: the merchant could spend it before the next matching."""
     line_id = _line(decided.exception)
@@ -108,12 +108,12 @@ async def adopt_line(tx: Tx, decided: Decided, settle: Settle, *, reference_pref
         await matching.match_reversals(tx, now=decided.now)
         await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
         found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
-        await report(tx, settle, found, Reported(), now=decided.now)
+        await report(tx, settle, found, ReportResult(), now=decided.now)
     await absence.check_again(tx, line_id)
     return payment
 
 
-async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
+async def undo(tx: Tx, decided: DecidedAction, undone: Resolution) -> None:
     """Reverse what a resolution did. The line has no place again, and only operators decide about it."""
     if undone.booking_id is not None:
         await house_bookings.undo(
@@ -252,7 +252,7 @@ def _line(exception: ReconciliationException) -> int:
     return exception.line_id
 
 
-async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
+async def _book(tx: Tx, decided: DecidedAction, moved: int, account: Account) -> str:
     """What a line moved, in cents: whole shillings of it, and the house booking keeps the rest."""
     exception, moved_at = decided.exception, decided.exception.moved_at
     assert moved_at is not None

@@ -5,7 +5,7 @@ from datetime import datetime
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Resolved
+from malipo.payments.cases.resolution import ResolutionResult
 from malipo.payments.cases.resolve import FOLLOW_UP_SECONDS
 from malipo.payments.store import cases
 from malipo.reconciliation.matching import import_approval
@@ -22,7 +22,7 @@ async def approve_case(
     seen: str | None = None,
     expected: str | None = None,
     is_single_operator: bool = False,
-) -> Resolved:
+) -> ResolutionResult:
     """As `resolve.approve`. The proposer may have read of the payment in a line that the approver brought: then one
     operator's word would count as two."""
     transaction = (await resolve.lock_case(tx, id_or_reference)).transaction

@@ -4,7 +4,7 @@ from malipo.ledger.accounts import Account
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exceptions.find_effect import OWED, AccountChange, ImportEffect
-from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, LayoutChoice
 
 ACCOUNTS = {
     Account.FLOAT: "Float at {of}",
@@ -35,10 +35,10 @@ MATCHES = "Matches that are undone: {count}."
 STAYS = "Payments that it has ended or corrected, and that stay as they are: {count}."
 # Who said how a file is read, beside its importer.
 AUTHORS = {
-    Said.COLUMNS: "{name} saved the layout {layout}, by which it is read.",
-    Said.AGGREGATOR: "{name} said whose account files of the layout {layout} are of.",
-    Said.MOVED: "{name} said that the status “{word}” means that money moved. Rows: {rows}.",
-    Said.NOT_MOVED: "{name} said that the status “{word}” means that no money moved. Rows: {rows}.",
+    LayoutChoice.COLUMNS: "{name} saved the layout {layout}, by which it is read.",
+    LayoutChoice.AGGREGATOR: "{name} said whose account files of the layout {layout} are of.",
+    LayoutChoice.MOVED: "{name} said that the status “{word}” means that money moved. Rows: {rows}.",
+    LayoutChoice.NOT_MOVED: "{name} said that the status “{word}” means that no money moved. Rows: {rows}.",
 }
 
 

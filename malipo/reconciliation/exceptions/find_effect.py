@@ -17,7 +17,7 @@ from malipo.ledger.store import house_bookings as booking_store
 from malipo.ledger.store import wallets
 from malipo.payments.store import corrections
 from malipo.payments.transaction import Status, Transaction
-from malipo.reconciliation.exceptions.action_moves import Effect, Facts, effect_of
+from malipo.reconciliation.exceptions.action_moves import ActionEffect, ActionFacts, effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal, MatchRefusal
@@ -70,7 +70,7 @@ async def find_facts(
     terms: Mapping[str, str],
     *,
     credits_automatically: bool,
-) -> Facts:
+) -> ActionFacts:
     """What an effect depends on. A payment or merchant that is not there is refused."""
     undone = await _find_undone(connection, exception, terms) if action is Action.UNDO else None
     booking_id = None if undone is None else undone.booking_id
@@ -79,7 +79,7 @@ async def find_facts(
     key = None if payment is None else (payment.merchant_id, payment.id)
     found = {} if key is None else await corrections.find(connection, [key])
     wallet = None if payment is None else await _find_wallet(connection, payment.merchant_id)
-    return Facts(
+    return ActionFacts(
         exception=exception,
         payment=payment,
         correction=None if key is None else found.get(key),
@@ -94,7 +94,9 @@ async def find_facts(
     )
 
 
-async def find_changes(connection: Conn, facts: Facts, effect: Effect, balances: Balances) -> list[AccountChange]:
+async def find_changes(
+    connection: Conn, facts: ActionFacts, effect: ActionEffect, balances: Balances
+) -> list[AccountChange]:
     """Every account that an effect changes."""
     merchant_id = "" if facts.payment is None else facts.payment.merchant_id
     wallet = await _find_wallet(connection, merchant_id) if merchant_id else None
@@ -102,7 +104,7 @@ async def find_changes(connection: Conn, facts: Facts, effect: Effect, balances:
 
 
 def changes_of(
-    effect: Effect, balances: Balances, merchant_id: str = "", wallet: Wallet | None = None
+    effect: ActionEffect, balances: Balances, merchant_id: str = "", wallet: Wallet | None = None
 ) -> list[AccountChange]:
     found = []
     for (account, channel), change in effect.changes.items():

@@ -23,14 +23,14 @@ from malipo.clock import Clock
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome, act_of
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, act_of
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.payments.store.cases import ProposedResolution
 from malipo.reconciliation.exceptions import apply_action, effect_words
 from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
-from malipo.reconciliation.exceptions.apply_action import Decided
+from malipo.reconciliation.exceptions.apply_action import DecidedAction
 from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect, find_facts
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
@@ -121,7 +121,7 @@ class ResolveExceptions:
         if deciders is Deciders.TWO:
             return await _wait(tx, exception, resolution, act, actor=actor)
         is_alone = deciders is Deciders.ONLY
-        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_alone))
+        return await self._apply(tx, DecidedAction(exception, resolution, actor, now, is_alone=is_alone))
 
     async def undo(
         self,
@@ -183,7 +183,7 @@ class ResolveExceptions:
             is_single_operator=is_single_operator,
         )
         is_alone = approved.is_single_operator
-        return await self._apply(tx, Decided(exception, resolution, actor, now, is_alone=is_alone))
+        return await self._apply(tx, DecidedAction(exception, resolution, actor, now, is_alone=is_alone))
 
     async def find_code(self, connection: Conn, proposal: Proposal) -> str:
         """Of what an approver is shown: the proposal, the exception, what would change, and the payment, if it is about
@@ -245,10 +245,10 @@ class ResolveExceptions:
             is_single_operator=is_single_operator,
         )
         if resolved.is_done:
-            return await _end(tx, Decided(exception, resolution, actor, now, is_alone=resolved.is_alone), None)
+            return await _end(tx, DecidedAction(exception, resolution, actor, now, is_alone=resolved.is_alone), None)
         return await _wait(tx, exception, resolution, act, actor=actor)
 
-    async def _apply(self, tx: Tx, decided: Decided) -> ReconciliationException:
+    async def _apply(self, tx: Tx, decided: DecidedAction) -> ReconciliationException:
         booking_id: str | None = None
         match decided.resolution.action:
             case Action.MATCH:
@@ -296,7 +296,7 @@ async def _find_shown_payment(
     return None if payment is None else (payment.id, payment.status)
 
 
-async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
+async def _undo(tx: Tx, decided: DecidedAction) -> ReconciliationException:
     undone = await _find_undone(tx, decided.resolution)
     await apply_action.undo(tx, decided, undone)
     resolution = await _insert(tx, decided, None)
@@ -306,7 +306,7 @@ async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
     return await _get(tx, decided.exception.id)
 
 
-async def _insert(tx: Tx, decided: Decided, booking_id: str | None) -> Resolution:
+async def _insert(tx: Tx, decided: DecidedAction, booking_id: str | None) -> Resolution:
     """Keep what was done."""
     done = replace(
         decided.resolution,
@@ -319,7 +319,7 @@ async def _insert(tx: Tx, decided: Decided, booking_id: str | None) -> Resolutio
     return done
 
 
-async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> ReconciliationException:
+async def _end(tx: Tx, decided: DecidedAction, booking_id: str | None) -> ReconciliationException:
     exception, actor, now = decided.exception, decided.actor, decided.now
     resolution = await _insert(tx, decided, booking_id)
     is_resolved = is_resolved_by(exception.kind, resolution)
@@ -435,8 +435,8 @@ def _seen(resolution: Resolution) -> str:
     return resolve.fingerprint_of(resolution.requested_by, _finding(resolution))
 
 
-def _finding(resolution: Resolution) -> Finding:
-    return Finding(
+def _finding(resolution: Resolution) -> OperatorFinding:
+    return OperatorFinding(
         ResolvedOutcome(resolution.terms["outcome"]),
         resolution.reason,
         is_waived=resolution.terms.get("waive") == "yes",
@@ -486,7 +486,7 @@ def _details(exception: ReconciliationException, resolution: Resolution) -> dict
     }
 
 
-async def _note(tx: Tx, decided: Decided, what: str, resolution: Resolution) -> None:
+async def _note(tx: Tx, decided: DecidedAction, what: str, resolution: Resolution) -> None:
     details = _details(decided.exception, resolution) | {"proposed_by": resolution.requested_by}
     details |= audit_log.alone(decided.is_alone)
     await audit_log.append(tx, decided.actor, what, now=decided.now, **details)

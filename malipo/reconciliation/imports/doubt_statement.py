@@ -7,7 +7,7 @@ from typing import NoReturn
 from malipo import money
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Problem, Refusal
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.reconciliation.imports.store import file_comparison as store
 from malipo.reconciliation.matching.payment_times import ids_of, payment_times
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -152,7 +152,7 @@ async def _known_until(tx: Tx, file: StatementFile) -> datetime:
     return file.ends_at if _is_complete(file) else await store.find_last_line(tx, file.id) or file.begins_at
 
 
-async def refuse_stranger(tx: Tx, file: StatementFile, profile: Profile) -> None:
+async def refuse_stranger(tx: Tx, file: StatementFile, profile: StatementProfile) -> None:
     """One that has no line of ours, and does not continue another one: fees would be booked that are not ours. A
     statement that was fetched is that of the account whose credentials fetched it."""
     if profile.is_fetched or file.new_count < file.line_count or file.line_count == 0:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from malipo import clock
 from malipo.errors import Code, Invalid
-from malipo.network_statements.profile import Profile, built_in
+from malipo.network_statements.profile import StatementProfile, built_in
 from malipo.networks.connector import Channel
 from malipo.networks.routing import Networks
 from malipo.networks.statement_source import CannotFetch, FetchedLine, StatementSource
@@ -33,7 +33,7 @@ class FetchableAccount:
     source: StatementSource
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> StatementProfile:
         return built_in()[self.source.statement_profile]
 
 

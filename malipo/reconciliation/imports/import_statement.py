@@ -20,10 +20,10 @@ from malipo.errors import Code, Problem, Refusal
 from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.chain import Chain
-from malipo.network_statements.heading import Heading
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.heading import StatementHeading
+from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.read_statement import read_statement
-from malipo.network_statements.statement_line import BadLine, Line
+from malipo.network_statements.statement_line import BadLine, StatementLine
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
 from malipo.reconciliation.imports import doubt_statement, withdraw_statement
@@ -31,7 +31,7 @@ from malipo.reconciliation.imports.store import file_comparison
 from malipo.reconciliation.matching.carriers import carrier_named
 from malipo.reconciliation.statements.statement_file import (
     LayoutAuthor,
-    Said,
+    LayoutChoice,
     StatementFile,
     authors_of,
     gaps_beside,
@@ -87,7 +87,7 @@ class SaysItself(Refusal):
     """The file says from when to when it is, and the operator says something else."""
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportResult(msgspec.Struct, frozen=True):
     file: StatementFile
     is_repeat: bool = False  # the same file was imported before: nothing was done
     uncovered: Problem | None = None  # the time before it that no statement covers
@@ -101,14 +101,14 @@ async def import_statement(
     *,
     channel: Channel,
     account: str,
-    profile: Profile,
+    profile: StatementProfile,
     accepts_problems: bool,
     is_new_account: bool = False,  # somebody knows that nothing of it is known here, and that it is right all the same
     actor: Actor,
     now: datetime,
     period: Period | None = None,  # as the operator says, of a file that does not
     progress: Callable[[int], None] = lambda lines: None,  # is told how many lines were read so far
-) -> Imported:
+) -> ImportResult:
     carrier_by = await store.share_profile(tx, profile.name)
     sha256 = _sha256(path)
     await store.lock_content(tx, sha256)
@@ -135,10 +135,10 @@ async def import_statement(
     )
     same = await _find_same(tx, file)
     if same is not None and await lines_store.count(tx, same.id) >= same.line_count:
-        return Imported(same, is_repeat=True)
+        return ImportResult(same, is_repeat=True)
     if same is None:
         await store.insert_file(tx, file)
-    reading, file = await _store_lines(tx, same or file, lambda: _Reading(path, profile, period, progress))
+    reading, file = await _store_lines(tx, same or file, lambda: _FileReading(path, profile, period, progress))
     file = msgspec.structs.replace(file, authors=_authors(file, reading, carrier_by=carrier_by, actor=actor))
     passed_over = dict(reading.statement.statuses.failed)
     before = await store.find_before(tx, file)
@@ -175,10 +175,12 @@ async def import_statement(
         reason = f"The worker has fetched its lines as {file.where}, in {file.name} ({file.id}). They count twice."
         await withdraw_statement.propose_by_system(tx, elsewhere, reason=reason, now=now)
     uncovered = uncovered_before(file, before)
-    return Imported(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
+    return ImportResult(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
 
 
-def _authors(file: StatementFile, reading: "_Reading", *, carrier_by: str, actor: Actor) -> tuple[LayoutAuthor, ...]:
+def _authors(
+    file: StatementFile, reading: "_FileReading", *, carrier_by: str, actor: Actor
+) -> tuple[LayoutAuthor, ...]:
     """Who said how the file was read, beside its importer. Nobody, of what the worker fetched: it is read by malipo's
     own layout."""
     if file.imported_by == store.FETCHED_BY:
@@ -186,11 +188,11 @@ def _authors(file: StatementFile, reading: "_Reading", *, carrier_by: str, actor
     statement = reading.statement
     found = authors_of(statement.profile, statement.statuses, carrier_by=carrier_by, imported_by=file.imported_by)
     if actor.name != file.imported_by:  # who imports again what was imported in part
-        found = (LayoutAuthor(by=actor.name, said=Said.COLUMNS), *found)
+        found = (LayoutAuthor(by=actor.name, said=LayoutChoice.COLUMNS), *found)
     return (*file.authors, *(each for each in found if each not in file.authors))
 
 
-def with_period(heading: Heading, period: Period | None) -> Heading:
+def with_period(heading: StatementHeading, period: Period | None) -> StatementHeading:
     """What an operator says of the time is for files that do not say it themselves."""
     if period is None:
         return heading
@@ -247,10 +249,12 @@ def _sha256(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-class _Reading:
+class _FileReading:
     """A file that is read, once."""
 
-    def __init__(self, path: Path, profile: Profile, period: Period | None, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, path: Path, profile: StatementProfile, period: Period | None, progress: Callable[[int], None]
+    ) -> None:
         self._name = path.name
         self.statement = read_statement(path, profile)
         self.heading = with_period(self.statement.heading, period)
@@ -258,7 +262,7 @@ class _Reading:
         self._progress = progress
         self._bad: list[BadLine] = []
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[StatementLine]:
         """The good ones, until there were too many bad ones."""
         for line in self.statement.lines:
             if isinstance(line, BadLine):
@@ -280,7 +284,9 @@ class _Reading:
             raise UnknownStatuses(self._name, self.statement.profile.name, unknown)
 
 
-async def _store_lines(tx: Tx, file: StatementFile, read: Callable[[], _Reading]) -> tuple[_Reading, StatementFile]:
+async def _store_lines(
+    tx: Tx, file: StatementFile, read: Callable[[], _FileReading]
+) -> tuple[_FileReading, StatementFile]:
     """How the file was read, and the file with how many of its lines are new.
 
     Nearly always all of them are, and then they are stored as they are read. If one is not, the file is read again and
@@ -304,7 +310,7 @@ async def _store_lines(tx: Tx, file: StatementFile, read: Callable[[], _Reading]
     return reading, msgspec.structs.replace(described, new_count=new_count)
 
 
-def _described(file: StatementFile, reading: _Reading, *, new_count: int) -> StatementFile:
+def _described(file: StatementFile, reading: _FileReading, *, new_count: int) -> StatementFile:
     heading, chain = reading.heading, reading.chain
     problems = [*chain.problems(heading)]
     # What was fetched proves nothing by what it does not have, so it does not matter where its times end.

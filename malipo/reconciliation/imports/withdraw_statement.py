@@ -32,7 +32,7 @@ from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_effects, withdrawals
 from malipo.reconciliation.imports.store import withdrawal_proposals as proposals
 from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal, StatementTerms
-from malipo.reconciliation.imports.store.withdrawals import Remaining
+from malipo.reconciliation.imports.store.withdrawals import RemainingPayment
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of
@@ -329,7 +329,9 @@ async def _propose(tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Ac
     return proposals.of(await decide.propose(tx, proposal, note, details, actor=actor, family=family))
 
 
-def _details(proposal: StatementProposal, file: StatementFile, remaining: Sequence[Remaining] = ()) -> dict[str, Any]:
+def _details(
+    proposal: StatementProposal, file: StatementFile, remaining: Sequence[RemainingPayment] = ()
+) -> dict[str, Any]:
     return {
         "file": file.id,
         "name": file.name,

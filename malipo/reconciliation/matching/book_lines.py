@@ -20,7 +20,7 @@ from malipo.network_statements.statement_line import LineKind
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.store import booked_lines as store
 from malipo.reconciliation.matching.store import evidence
-from malipo.reconciliation.matching.store.booked_lines import LineSum
+from malipo.reconciliation.matching.store.booked_lines import ChargeSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 
 KINDS: Mapping[str, tuple[HouseBookingKind, Account]] = {
@@ -29,7 +29,7 @@ KINDS: Mapping[str, tuple[HouseBookingKind, Account]] = {
 }
 
 
-class Booked(msgspec.Struct, frozen=True):
+class BookedSums(msgspec.Struct, frozen=True):
     """Sums in shillings, signed as in the statement."""
 
     fees: int
@@ -38,7 +38,7 @@ class Booked(msgspec.Struct, frozen=True):
     held: int = 0  # lines that wait for a second operator
 
 
-async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | None, now: datetime) -> Booked:
+async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | None, now: datetime) -> BookedSums:
     """Above the approval amount, those of an operator's file wait for another one. The caller holds the lock."""
     found = await store.sum_lines(tx)
     waiting, held = await import_approval.hold_bookings(tx, found, approval_amount=approval_amount, now=now)
@@ -50,7 +50,7 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
     displaced = [each.line_id for each in transfers if each.line_id is not None and each.booking_id in paired]
     if displaced:
         await evidence.delete_matches(tx, displaced)  # They are in the queue again, and each is an exception.
-    return Booked(
+    return BookedSums(
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.FEE),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.SWEEP),
         transfers=await store.match_transfers(tx, pairs, now=now),
@@ -58,26 +58,26 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
     )
 
 
-async def book_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
+async def book_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date | None, now: datetime) -> None:
     """All that is open of these files."""
     await write_sums(tx, sums, first_open_day=first_open_day, now=now)
     await store.close_summed(tx, [each.file_id for each in sums])
 
 
-async def write_sums(tx: Tx, sums: Sequence[LineSum], *, first_open_day: date | None, now: datetime) -> None:
+async def write_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date | None, now: datetime) -> None:
     """Sums of lines that are not in the queue, or are taken from it next."""
     bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
     booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
     assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
 
 
-def move_of(lines: LineSum) -> tuple[Move, int]:
+def move_of(lines: ChargeSum) -> tuple[Move, int]:
     """What is moved, and the cents beyond it."""
     _, other = KINDS[lines.kind]
     return house_bookings.move_of(lines.cents, other, lines.channel)
 
 
-def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
+def _booking_of(lines: ChargeSum, first_open_day: date | None, now: datetime) -> HouseBooking:
     kind, _ = KINDS[lines.kind]
     move, cents = move_of(lines)
     return HouseBooking(

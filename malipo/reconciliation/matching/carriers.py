@@ -7,7 +7,7 @@ an account of its own: its payments are never in the statement of a channel's ow
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Channel
 from malipo.networks.routing import carried_by_each
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -33,7 +33,7 @@ def carrier_named(account: str) -> str:
     return written if written in aggregators() else ""
 
 
-def carrier_of(file: StatementFile, profiles: Mapping[str, Profile]) -> str:
+def carrier_of(file: StatementFile, profiles: Mapping[str, StatementProfile]) -> str:
     """Whose account a file is of: as its layout says, or the account's name."""
     profile = profiles.get(file.profile)
     said = "" if profile is None else profile.carrier
@@ -45,6 +45,6 @@ def channels_of(carrier: str, file: StatementFile) -> tuple[Channel, ...]:
     return aggregators().get(carrier, (file.channel,))
 
 
-def carriers_of(files: Iterable[StatementFile], profiles: Mapping[str, Profile]) -> list[str]:
+def carriers_of(files: Iterable[StatementFile], profiles: Mapping[str, StatementProfile]) -> list[str]:
     """Those of whom there is any statement."""
     return sorted({carrier_of(file, profiles) for file in files})

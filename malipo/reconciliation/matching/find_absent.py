@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.carriers import carrier_of, carriers_of, channels_of
 from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
@@ -20,18 +20,20 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 _Group = tuple[str, tuple[Channel, ...]]
 
 
-class Undecided(NamedTuple):
+class UndecidedPayments(NamedTuple):
     """Payments that no statement has, and of which nothing can be said."""
 
     waiting: int = 0  # no complete statement covers them yet
     uncarried: int = 0  # there is no statement at all of the connector that carried them
 
 
-async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, *, now: datetime) -> Undecided:
+async def find_absent(
+    tx: Tx, profiles: Mapping[str, StatementProfile], found: Findings, *, now: datetime
+) -> UndecidedPayments:
     """The caller holds the lock."""
     unchecked = await store.find_unchecked(tx)
     if not unchecked:
-        return Undecided()
+        return UndecidedPayments()
     files = await store.find_files(tx)
     covered = _covered(files, profiles, await store.find_sure_accounts(tx))
     stated = carriers_of(files, profiles)
@@ -51,15 +53,17 @@ async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, 
     async for absent in store.find(tx):
         found.add(await exceptions.insert(tx, [_exception_of(each, now) for each in absent], now=now))
     await store.set_checked(tx, [file.id for file in unchecked])
-    return Undecided(*await store.count_undecided(tx))
+    return UndecidedPayments(*await store.count_undecided(tx))
 
 
-def _group_of(file: StatementFile, profiles: Mapping[str, Profile]) -> _Group:
+def _group_of(file: StatementFile, profiles: Mapping[str, StatementProfile]) -> _Group:
     carrier = carrier_of(file, profiles)
     return carrier, channels_of(carrier, file)
 
 
-def _by_group(files: list[StatementFile], profiles: Mapping[str, Profile]) -> dict[_Group, list[StatementFile]]:
+def _by_group(
+    files: list[StatementFile], profiles: Mapping[str, StatementProfile]
+) -> dict[_Group, list[StatementFile]]:
     groups: dict[_Group, list[StatementFile]] = {}
     for file in files:
         groups.setdefault(_group_of(file, profiles), []).append(file)
@@ -67,7 +71,7 @@ def _by_group(files: list[StatementFile], profiles: Mapping[str, Profile]) -> di
 
 
 def _covered(
-    files: list[StatementFile], profiles: Mapping[str, Profile], sure: set[tuple[str, str]]
+    files: list[StatementFile], profiles: Mapping[str, StatementProfile], sure: set[tuple[str, str]]
 ) -> dict[_Group, list[Span]]:
     """By all accounts that are sure. One operator could make up another, and no time would be covered any more."""
     covered = {}

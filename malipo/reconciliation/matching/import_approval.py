@@ -30,8 +30,8 @@ from malipo.operators import vouching
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
 from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
-from malipo.reconciliation.matching.store.booked_lines import LineSum
-from malipo.reconciliation.matching.store.evidence import Evidence, Waiting
+from malipo.reconciliation.matching.store.booked_lines import ChargeSum
+from malipo.reconciliation.matching.store.evidence import Evidence, WaitingLine
 from malipo.reconciliation.statements.statement_file import LayoutAuthor
 from malipo.reconciliation.statements.store import statements
 
@@ -48,8 +48,8 @@ class WaitingList(msgspec.Struct, frozen=True):
     """What waits of a file, with its sum: payments that the file alone would end or contradict, and what it books."""
 
     proposal: Proposal
-    lines: list[Waiting]
-    sums: list[LineSum]  # fees and sweeps
+    lines: list[WaitingLine]
+    sums: list[ChargeSum]  # fees and sweeps
     authors: tuple[LayoutAuthor, ...] = ()  # who said how the file is read, beside who imported it
     imported_by: str = ""
 
@@ -101,7 +101,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
 
 
 async def hold_bookings(
-    tx: Tx, sums: Sequence[LineSum], *, approval_amount: int, now: datetime
+    tx: Tx, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime
 ) -> tuple[set[str], int]:
     """The files whose fees and sweeps wait, and how many lines wait from now on. Those that do not wait are counted as
     moved by who imported the file: the caller books them in this transaction, and holds the lock of matching."""
@@ -142,7 +142,7 @@ async def _takes_two(
     return await moved_alone.deciders_of(tx, Act.IMPORT, amount, **how) is Deciders.TWO
 
 
-async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_amount: int, now: datetime) -> set[str]:
+async def find_to_hold(connection: Conn, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime) -> set[str]:
     """The files whose fees and sweeps would wait, if these were open beside what is open of them. It only reads."""
     held, moved = set[str](), Counter[str]()
     is_open = {each.subject for each in await proposals.find_open(connection, [Act.IMPORT])}
@@ -168,27 +168,27 @@ async def find_to_hold(connection: Conn, sums: Sequence[LineSum], *, approval_am
     return held
 
 
-def _amount_of(lines: Sequence[Waiting]) -> int:
+def _amount_of(lines: Sequence[WaitingLine]) -> int:
     """Each payment counts once: a file may have its line and its reversal."""
     return sum({each.reference: each.payment_amount for each in lines}.values())
 
 
-def _shares_of(lines: Sequence[Waiting]) -> dict[str, int]:
+def _shares_of(lines: Sequence[WaitingLine]) -> dict[str, int]:
     """What each operator answers for who named the payments of lines that reversals take back."""
     names = {name for each in lines for name in each.named_by}
     return {name: _amount_of([each for each in lines if name in each.named_by]) for name in names}
 
 
-def _by_file(found: Sequence[Waiting]) -> Mapping[tuple[str, str], list[Waiting]]:
+def _by_file(found: Sequence[WaitingLine]) -> Mapping[tuple[str, str], list[WaitingLine]]:
     """And by who answers for them."""
 
-    def key(each: Waiting) -> tuple[str, str]:
+    def key(each: WaitingLine) -> tuple[str, str]:
         return each.file_id, each.imported_by
 
     return {of: list(lines) for of, lines in groupby(sorted(found, key=key), key=key)}
 
 
-async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[Waiting], *, now: datetime) -> None:
+async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[WaitingLine], *, now: datetime) -> None:
     """To the list of the file, which is made if there is none."""
     if proposal is None:
         proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)

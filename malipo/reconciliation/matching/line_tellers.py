@@ -7,7 +7,7 @@ from typing import NamedTuple
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 
-class Told(NamedTuple):
+class FactSource(NamedTuple):
     """A file tells a fact of a line as it is shown."""
 
     fact: str  # kind, key, phone, linked or details
@@ -15,10 +15,10 @@ class Told(NamedTuple):
     authors: tuple[str, ...] = ()  # who said how the file is read
 
 
-def tellers_of(told: Sequence[Told], *, proposed_by: str) -> set[str]:
+def tellers_of(told: Sequence[FactSource], *, proposed_by: str) -> set[str]:
     """Who imported a file, or said how it is read, that tells what neither the worker's own files tell nor one that the
     proposer has imported. Of the proposer's files, those who said how they are read."""
-    facts: dict[str, list[Told]] = defaultdict(list)
+    facts: dict[str, list[FactSource]] = defaultdict(list)
     for each in told:
         facts[each.fact].append(each)
     found: set[str] = set()

@@ -11,7 +11,7 @@ from datetime import datetime
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.payments import network_keys
@@ -43,7 +43,7 @@ from malipo.reconciliation.statements.store import statement_lines, statements
 
 
 @dataclass(kw_only=True)
-class Matched:
+class MatchingResult:
     """What a run has done and found."""
 
     payments: int = 0  # lines that were matched with payments
@@ -67,8 +67,8 @@ class Matched:
         return self.payments + self.reversals + self.fees + self.transfers
 
 
-async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> Matched:
-    now, done = clock(), Matched()
+async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> MatchingResult:
+    now, done = clock(), MatchingResult()
     async with database.begin() as tx:
         await matching.lock(tx)
         done.files = await matching.queue_new_files(tx, now=now)
@@ -88,7 +88,7 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
 
 
 async def match_lines(
-    tx: Tx, profiles: Mapping[str, Profile], done: Matched, *, approval_amount: int, now: datetime
+    tx: Tx, profiles: Mapping[str, StatementProfile], done: MatchingResult, *, approval_amount: int, now: datetime
 ) -> None:
     """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
     shared = {

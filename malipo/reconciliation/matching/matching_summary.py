@@ -16,7 +16,7 @@ from malipo.clock import Clock
 from malipo.db import Conn, Database
 from malipo.payments.settle import Settle
 from malipo.reconciliation.matching.exception import ExceptionKind
-from malipo.reconciliation.matching.match_statements import Matched, match_statements
+from malipo.reconciliation.matching.match_statements import MatchingResult, match_statements
 from malipo.reconciliation.statements.statement_file import StatementFile
 
 ACTION = "statement.matched"
@@ -47,7 +47,7 @@ SENTENCES = {
 }
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class MatchingSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     matched: int = 0
     reversals: int = 0
     fees: int = 0  # lines that were attached to payments
@@ -66,7 +66,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     files: tuple[str, ...] = ()  # those that were matched for the first time
 
 
-class Told(NamedTuple):
+class SummarySentence(NamedTuple):
     """A sentence of SENTENCES, or of KINDS with how many there are, and what is put into it."""
 
     name: str
@@ -74,8 +74,8 @@ class Told(NamedTuple):
     kind: ExceptionKind | None = None  # of the exceptions that it is about
 
 
-def summary_of(done: Matched) -> Summary:
-    return Summary(
+def summary_of(done: MatchingResult) -> MatchingSummary:
+    return MatchingSummary(
         matched=done.payments,
         reversals=done.reversals,
         fees=done.fees,
@@ -95,9 +95,9 @@ def summary_of(done: Matched) -> Summary:
     )
 
 
-def sentences_of(summary: Summary) -> Iterator[Told]:
+def sentences_of(summary: MatchingSummary) -> Iterator[SummarySentence]:
     """What is not worth a sentence has none."""
-    yield Told("matched", {"count": f"{summary.matched:,}"})
+    yield SummarySentence("matched", {"count": f"{summary.matched:,}"})
     for name, number, kind in (
         ("ended", summary.completed, None),
         ("contradicted", summary.contradicted, ExceptionKind.STATE_DIFFERS),
@@ -107,23 +107,27 @@ def sentences_of(summary: Summary) -> Iterator[Told]:
         ("transfers", summary.transfers, None),
     ):
         if number:
-            yield Told(name, {"count": f"{number:,}"}, kind)
+            yield SummarySentence(name, {"count": f"{number:,}"}, kind)
     for name, amount in (("fees", -summary.booked_fees), ("sweeps", summary.booked_sweeps)):
         if amount:
-            yield Told(name, {"amount": money.display(amount)})
+            yield SummarySentence(name, {"amount": money.display(amount)})
     for name, number in (
         ("waiting", summary.waiting),
         ("uncarried", summary.without_carrier_statement),
         ("resolved", summary.resolved),
     ):
         if number:
-            yield Told(name, {"count": f"{number:,}"})
-    yield Told("exceptions", {"count": f"{summary.exception_count:,}"}) if summary.exception_count else Told("none", {})
+            yield SummarySentence(name, {"count": f"{number:,}"})
+    yield (
+        SummarySentence("exceptions", {"count": f"{summary.exception_count:,}"})
+        if summary.exception_count
+        else SummarySentence("none", {})
+    )
     for name, number in summary.exception_kinds.items():
-        yield Told(name, {"count": f"{number:,}"}, ExceptionKind(name))
+        yield SummarySentence(name, {"count": f"{number:,}"}, ExceptionKind(name))
 
 
-def in_words(summary: Summary) -> str:
+def in_words(summary: MatchingSummary) -> str:
     """At the command line: a line for each."""
     lines = []
     for name, values, kind in sentences_of(summary):
@@ -138,7 +142,7 @@ def in_words(summary: Summary) -> str:
 
 async def match_and_note(
     database: Database, settle: Settle, *, approval_amount: int, clock: Clock, actor: Actor
-) -> tuple[Matched, Summary]:
+) -> tuple[MatchingResult, MatchingSummary]:
     """Match what was imported, and note in the audit log what came of it."""
     done = await match_statements(database, settle, approval_amount=approval_amount, clock=clock)
     summary = summary_of(done)
@@ -147,12 +151,12 @@ async def match_and_note(
     return done, summary
 
 
-async def find_summary(connection: Conn, file: StatementFile) -> Summary | None:
+async def find_summary(connection: Conn, file: StatementFile) -> MatchingSummary | None:
     """What was noted when the file was first matched; None if nobody has, or if that was not noted."""
     span = audit_log.AuditLogFilter(action=ACTION, first=file.imported_at, last=file.imported_at + timedelta(days=1))
     page = await audit_log.find_page(connection, span, before=None, limit=1000)
     # The oldest: whoever matches again adds nothing about this file.
     for entry in reversed(page.entries):
         if file.id in entry.details.get("files", ()):
-            return msgspec.convert(entry.details, Summary)
+            return msgspec.convert(entry.details, MatchingSummary)
     return None

@@ -29,7 +29,7 @@ _BATCH = 300
 
 
 @dataclass
-class Reported:
+class ReportResult:
     """What lines have done to payments."""
 
     completed: int = 0  # open before
@@ -40,8 +40,8 @@ class Reported:
 
 async def report_evidence(
     database: Database, settle: Settle, found: Findings, *, approval_amount: int, now: datetime
-) -> Reported:
-    done = Reported(exceptions=found)
+) -> ReportResult:
+    done = ReportResult(exceptions=found)
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
@@ -76,14 +76,14 @@ async def approve_import(
         tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
     )
     for first in range(0, len(found), _BATCH):
-        await report(tx, settle, found[first : first + _BATCH], Reported(), now=now)
+        await report(tx, settle, found[first : first + _BATCH], ReportResult(), now=now)
     sums = await booked_lines.sum_lines(tx, file_id)
     await book_sums(tx, sums, first_open_day=await open_days.find_first(tx), now=now)
     await resolve_gone(tx, now=now)
     return proposal
 
 
-async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: Reported, *, now: datetime) -> None:
+async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: ReportResult, *, now: datetime) -> None:
     """These wait. The network is queried about their payments, and each is an exception until then."""
     for first in range(0, len(line_ids), _BATCH):
         ids_of_batch = line_ids[first : first + _BATCH]
@@ -93,7 +93,7 @@ async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: Reported,
         done.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
 
 
-async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: Reported, *, now: datetime) -> None:
+async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: ReportResult, *, now: datetime) -> None:
     """Report these lines, and note it."""
     if not found:
         return

@@ -9,15 +9,15 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.network_statements.mapped_profile import with_carrier
-from malipo.network_statements.profile import Profile, built_in
+from malipo.network_statements.profile import StatementProfile, built_in
 from malipo.reconciliation.matching.store import absence, matching
 from malipo.reconciliation.statements.choose_profile import ProfileRefusal, encode, find_profile
-from malipo.reconciliation.statements.statement_file import LayoutAuthor, Said
+from malipo.reconciliation.statements.statement_file import LayoutAuthor, LayoutChoice
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import SavedLayout
 
 
-async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> Profile:
+async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> StatementProfile:
     """Say of a saved layout which aggregator's account its files are of, also those that were imported before; none:
     the network's own. Other payments are missing in them then, so absent ones are looked for again."""
     await matching.lock_for_decision(tx)
@@ -29,7 +29,7 @@ async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: dat
     profile = replace(with_carrier(profile, carrier), said_by=said_by)
     await statements.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)
     # Files that are there already are matched by it too.
-    await statements.add_author(tx, name, LayoutAuthor(by=actor.name, said=Said.AGGREGATOR))
+    await statements.add_author(tx, name, LayoutAuthor(by=actor.name, said=LayoutChoice.AGGREGATOR))
     await absence.check_layout_again(tx, name)
     await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)
     return profile

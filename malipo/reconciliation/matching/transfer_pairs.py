@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from malipo.reconciliation.matching.possible_payment import may_be_payment
-from malipo.reconciliation.matching.store.booked_lines import BankLine, Transfer
+from malipo.reconciliation.matching.store.booked_lines import BankLine, BookedTransfer
 
 # Banks take a weekend.
 _DAYS = timedelta(days=3)
 
 
-def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> list[tuple[int, str]]:
+def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
     """Lines of the network's own statement come first, and take the place of lines that only operators brought."""
     pairs = _pair([each for each in lines if each.is_own], transfers)
     paired, placed = {booking_id for _, booking_id in pairs}, {line_id for line_id, _ in pairs}
@@ -18,7 +18,7 @@ def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> 
     return pairs + _pair([each for each in lines if each.line_id not in placed], free)
 
 
-def _pair(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> list[tuple[int, str]]:
+def _pair(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
     """By the bank's reference, else by amount and day where there is no second that fits. Amounts are exact. What may
     be a payment's line is a transfer only by the reference."""
     pairs: list[tuple[int, str]] = []
@@ -40,9 +40,9 @@ def _pair(lines: Sequence[BankLine], transfers: Sequence[Transfer]) -> list[tupl
     return pairs
 
 
-def _of_amount(line: BankLine, transfers: Iterable[Transfer]) -> list[Transfer]:
+def _of_amount(line: BankLine, transfers: Iterable[BookedTransfer]) -> list[BookedTransfer]:
     return [each for each in transfers if (each.channel, each.amount) == (line.channel, line.amount)]
 
 
-def _near(line: BankLine, transfers: Iterable[Transfer]) -> list[Transfer]:
+def _near(line: BankLine, transfers: Iterable[BookedTransfer]) -> list[BookedTransfer]:
     return [each for each in _of_amount(line, transfers) if abs(each.day - line.day) <= _DAYS]

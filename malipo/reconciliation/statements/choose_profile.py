@@ -14,7 +14,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Invalid, Missing, Refusal
 from malipo.network_statements.cell_values import text_of
 from malipo.network_statements.mapped_profile import saved_by, with_current_words, with_status_words
-from malipo.network_statements.profile import Profile, SaidBy, built_in, decode
+from malipo.network_statements.profile import LayoutOperators, StatementProfile, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
 from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
@@ -35,32 +35,32 @@ class NoProfileFits(Refusal):
     """No profile knows the columns of this file."""
 
 
-async def all_profiles(connection: Conn) -> dict[str, Profile]:
+async def all_profiles(connection: Conn) -> dict[str, StatementProfile]:
     """Those that operators saved come first: they know their network's files."""
     found, own = {each.name: each for each in await store.find_profiles(connection)}, built_in()
     saved = {name: _saved(each) for name, each in found.items() if name not in own}
     return saved | {name: _with_said_words(each, found.get(name)) for name, each in own.items()}
 
 
-def _saved(layout: SavedLayout) -> Profile:
+def _saved(layout: SavedLayout) -> StatementProfile:
     """One that operators saved. Who last changed it has said what is not stored with a name: a process of an older
     version stores none."""
     profile = saved_by(with_current_words(decode(layout.name, layout.text)), layout.saved_by)
     columns = layout.said_by.columns or layout.saved_by
     carrier = (layout.said_by.carrier or layout.saved_by) if profile.carrier else layout.said_by.carrier
-    return replace(profile, said_by=SaidBy(columns=columns, carrier=carrier, words=_words_by(profile, layout)))
+    return replace(profile, said_by=LayoutOperators(columns=columns, carrier=carrier, words=_words_by(profile, layout)))
 
 
-def _with_said_words(profile: Profile, layout: SavedLayout | None) -> Profile:
+def _with_said_words(profile: StatementProfile, layout: SavedLayout | None) -> StatementProfile:
     """One of malipo's own, with what operators said about words of its status column."""
     if layout is None:
         return profile
     said = msgspec.toml.decode(layout.text, type=_SaidWords)
     changed = with_status_words(profile, moved=said.completed, not_moved=said.failed, by=layout.saved_by)
-    return replace(changed, said_by=SaidBy(words=_words_by(changed, layout)))
+    return replace(changed, said_by=LayoutOperators(words=_words_by(changed, layout)))
 
 
-def _words_by(profile: Profile, layout: SavedLayout) -> dict[str, str]:
+def _words_by(profile: StatementProfile, layout: SavedLayout) -> dict[str, str]:
     return {word: layout.said_by.words.get(word, name) for word, name in profile.said_by.words.items()}
 
 
@@ -71,7 +71,7 @@ class _SaidWords(msgspec.Struct):
 
 async def save_status_words(
     tx: Tx, name: str, *, moved: Sequence[str], not_moved: Sequence[str], actor: Actor, now: datetime
-) -> Profile:
+) -> StatementProfile:
     """Save what words of a layout's status column mean; the layout as it is then."""
     await store.lock_profile(tx, name)
     before = await find_profile(tx, name)
@@ -96,21 +96,21 @@ async def save_status_words(
     return profile
 
 
-async def find_profile(connection: Conn, name: str) -> Profile:
+async def find_profile(connection: Conn, name: str) -> StatementProfile:
     profiles = await all_profiles(connection)
     if name not in profiles:
         raise Missing(code=ProfileRefusal.NO_SUCH, name=name, known=sorted(profiles))
     return profiles[name]
 
 
-async def choose_profile(connection: Conn, path: Path, channel: Channel) -> Profile:
+async def choose_profile(connection: Conn, path: Path, channel: Channel) -> StatementProfile:
     found = best_profile(path, channel, (await all_profiles(connection)).values())
     if found is None:
         raise NoProfileFits(code=ProfileRefusal.NONE_FITS, channel=channel, name=path.name)
     return found
 
 
-def best_profile(path: Path, channel: Channel, profiles: Iterable[Profile]) -> Profile | None:
+def best_profile(path: Path, channel: Channel, profiles: Iterable[StatementProfile]) -> StatementProfile | None:
     """The one that knows most of the file's columns; of equals, the one that misses the fewest."""
     rows = first_rows(path)
     found = [
@@ -125,12 +125,12 @@ def first_rows(path: Path) -> list[list[Cell]]:
     return list(islice(rows_of(path), MOST_ROWS_BEFORE_HEADER))
 
 
-def _known_columns(profile: Profile, rows: Iterable[list[Cell]]) -> int:
+def _known_columns(profile: StatementProfile, rows: Iterable[list[Cell]]) -> int:
     found = (profile.columns_in([text_of(cell) for cell in row]) for row in rows)
     return max((len(columns) for columns in found if columns is not None), default=0)
 
 
-async def save_if_new(tx: Tx, profile: Profile, *, actor: Actor, now: datetime) -> None:
+async def save_if_new(tx: Tx, profile: StatementProfile, *, actor: Actor, now: datetime) -> None:
     """Save how an operator said that a layout is read; the next file of it is read without a question."""
     await store.lock_profile(tx, profile.name)
     if profile.name in await all_profiles(tx):
@@ -140,7 +140,7 @@ async def save_if_new(tx: Tx, profile: Profile, *, actor: Actor, now: datetime) 
     await audit_log.append(tx, actor, "statement_profile.saved", now=now, name=profile.name)
 
 
-def encode(profile: Profile) -> str:
+def encode(profile: StatementProfile) -> str:
     """As TOML, which people can read and change."""
     fields = msgspec.to_builtins(profile)
     lines = [f"{name} = {_value(fields[name])}" for name in ("title", "channels", "sign", "time_formats", "zone")]

@@ -9,7 +9,7 @@ import msgspec
 from malipo import clock, money
 from malipo.errors import Code, Invalid, Problem
 from malipo.network_statements.cell_values import YEARS
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.status_words import Statuses
 from malipo.networks.connector import Channel
 
@@ -32,7 +32,7 @@ class PeriodRefusal(Code):
     ENDS_FIRST = "period_ends_first"
 
 
-class Said(StrEnum):
+class LayoutChoice(StrEnum):
     """What somebody said about how a layout is read."""
 
     COLUMNS = "columns"  # which column is what: they saved it
@@ -46,20 +46,22 @@ class LayoutAuthor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     too."""
 
     by: str
-    said: Said
+    said: LayoutChoice
     word: str = ""
     rows: int = 0  # of the file, that have the word
 
 
-def authors_of(profile: Profile, statuses: Statuses, *, carrier_by: str, imported_by: str) -> tuple[LayoutAuthor, ...]:
+def authors_of(
+    profile: StatementProfile, statuses: Statuses, *, carrier_by: str, imported_by: str
+) -> tuple[LayoutAuthor, ...]:
     """Of a file that was read; `carrier_by` is who last said whose account it is of. Pure."""
     said_by = profile.said_by
     found = [
-        LayoutAuthor(by=said_by.columns, said=Said.COLUMNS),
-        *(LayoutAuthor(by=each, said=Said.AGGREGATOR) for each in sorted({said_by.carrier, carrier_by})),
+        LayoutAuthor(by=said_by.columns, said=LayoutChoice.COLUMNS),
+        *(LayoutAuthor(by=each, said=LayoutChoice.AGGREGATOR) for each in sorted({said_by.carrier, carrier_by})),
     ]
     for (word, is_moved), rows in sorted(statuses.said.items()):
-        said = Said.MOVED if is_moved else Said.NOT_MOVED
+        said = LayoutChoice.MOVED if is_moved else LayoutChoice.NOT_MOVED
         found.append(LayoutAuthor(by=said_by.words[word.casefold()], said=said, word=word, rows=rows))
     return tuple(each for each in found if each.by not in ("", imported_by))
 

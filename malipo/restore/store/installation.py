@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.restore.state import WEEK_AFTER, Closed, Installation, NotComparedYet
+from malipo.restore.state import WEEK_AFTER, Installation, IntakeClosed, NotComparedYet
 from malipo.restore.store import send_counts
 
 _COLUMNS = """
@@ -53,7 +53,7 @@ async def lock(tx: Tx) -> Installation:
     return Installation(*row.values())
 
 
-async def why_not_cancel(connection: Conn) -> Closed | None:
+async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
     """Why no payment can be cancelled now: one that this database calls unsent may have been sent."""
     standing = await get(connection)
     if standing.is_fenced:

@@ -13,7 +13,7 @@ from malipo.cli.doctor.checks import (
     METRICS_OF_ALL,
     METRICS_OF_WORKERS,
     DatabaseFacts,
-    Facts,
+    DoctorFacts,
     Level,
     Process,
     findings_of,
@@ -52,7 +52,7 @@ DATABASE = DatabaseFacts(
 )
 METRICS = "".join(f"\n{each} 1" for each in (*METRICS_OF_ALL, *METRICS_OF_WORKERS))
 PROCESS = Process(build="4f1c09d2a7be", metrics=METRICS)
-READY = Facts(
+READY = DoctorFacts(
     settings=SETTINGS,
     now=NOW,
     build="4f1c09d2a7be",

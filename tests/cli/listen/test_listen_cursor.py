@@ -9,7 +9,7 @@ from pathlib import Path
 from aiohttp import web
 
 from malipo.cli.developer.credentials import Access
-from malipo.cli.developer.cursor_file import CursorFile, Place
+from malipo.cli.developer.cursor_file import CursorFile, FeedPlace
 from tests.cli.listen.feed_and_receiver import (
     KEY,
     Feed,
@@ -54,11 +54,11 @@ def test_each_service_key_and_receiver_has_a_place_of_its_own_which_is_replaced_
     for base_url, key, receiver in product(("http://a", "http://b"), ("key1", "key2"), ("http://c", "http://d")):
         with CursorFile.opened(tmp_path, Access(base_url, key), receiver) as bookmark:
             assert bookmark.read() is None
-            bookmark.keep(Place("1"))
+            bookmark.keep(FeedPlace("1"))
             with bookmark.path.open() as before:
-                bookmark.keep(Place("1", "evt_2"))
+                bookmark.keep(FeedPlace("1", "evt_2"))
                 assert json.load(before) == {"after": "1", "done": None}
-            assert bookmark.read() == Place("1", "evt_2")
+            assert bookmark.read() == FeedPlace("1", "evt_2")
             paths.add(bookmark.path)
     assert len(paths) == 8
 

@@ -14,7 +14,7 @@ from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import Finding, ResolvedOutcome
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.transaction import CorrectionReason, Status, Transaction, Type
 from tests.conftest import Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
@@ -37,7 +37,7 @@ class Shop:
 
     async def resolve(self, payment: Transaction, outcome: ResolvedOutcome, *, is_waived: bool = False) -> None:
         one, other = (Actor(f"operator {next(_names)}", "here") for _ in range(2))
-        finding = Finding(outcome, EVIDENCE, is_waived=is_waived)
+        finding = OperatorFinding(outcome, EVIDENCE, is_waived=is_waived)
         async with self.steps.database.begin() as tx:
             await resolve.propose(tx, payment.reference, finding, actor=one, approval_amount=1_000_000, now=clock.now())
             await resolve.approve(tx, payment.reference, actor=other, now=clock.now())

@@ -12,7 +12,7 @@ from malipo.dashboard.operator.cases import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
-from malipo.payments.cases.resolution import Effect, effect_of
+from malipo.payments.cases.resolution import ResolutionEffect, effect_of
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
@@ -168,7 +168,7 @@ async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) ->
     await database_facts.assert_clean(room.service.queries.database)
 
 
-async def _effect(room: Room, payment: Transaction, value: str) -> Effect:
+async def _effect(room: Room, payment: Transaction, value: str) -> ResolutionEffect:
     async with room.service.queries.database.begin() as tx:
         case = await cases.lock(tx, payment.reference)
     assert case is not None

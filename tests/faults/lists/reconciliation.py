@@ -199,7 +199,7 @@ FAULTS = (
     Fault(
         "an adopted line is not taken back by its reversal at once",
         "adopt_line",
-        "await report(tx, settle, found, Reported(), now=decided.now)",
+        "await report(tx, settle, found, ReportResult(), now=decided.now)",
         "del settle",
         "A merchant spends what the network has taken back.",
         ("reconciliation/test_adopt_payment.py",),

@@ -156,8 +156,8 @@ FAULTS = (
     Fault(
         "one operator releases after a restore",
         "release",
-        "if not is_single_operator:\n            return Released(False, standing.epoch)",
-        "if False:\n            return Released(False, standing.epoch)",
+        "if not is_single_operator:\n            return ReleaseResult(False, standing.epoch)",
+        "if False:\n            return ReleaseResult(False, standing.epoch)",
         "One operator alone has payouts sent again.",
         ("restore/test_release.py",),
     ),

@@ -21,7 +21,7 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.signed_content import ChannelClose, DayClose, Reason
+from malipo.reconciliation.close.signed_content import ChannelClose, DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
@@ -278,5 +278,5 @@ def of_channel(close: DayClose, channel: str = "MPESA") -> ChannelClose:
     return found
 
 
-def opened(close: DayClose, channel: str = "MPESA") -> dict[Reason, int]:
+def opened(close: DayClose, channel: str = "MPESA") -> dict[OpenReason, int]:
     return {reason: each.amount for reason, each in of_channel(close, channel).open.items()}

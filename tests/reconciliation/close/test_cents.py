@@ -12,7 +12,7 @@ from malipo.db import Database
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.signed_content import ChangeKind, Reason
+from malipo.reconciliation.close.signed_content import ChangeKind, OpenReason
 from malipo.reconciliation.matching.match_statements import match_statements
 from tests.reconciliation.close.books import LATER, MONDAY, Books, at, of_channel, opened
 
@@ -38,7 +38,7 @@ async def test_days_with_cents_add_up_one_after_another(books: Books, service: S
         assert channel.adds_up
         assert channel.statement is not None
         assert channel.statement.changes[ChangeKind.FEES] == channel.ledger.changes[ChangeKind.FEES]
-        assert {reason: abs(amount) for reason, amount in opened(close).items()} in ({}, {Reason.ROUNDING: 1})
+        assert {reason: abs(amount) for reason, amount in opened(close).items()} in ({}, {OpenReason.ROUNDING: 1})
         assert abs(channel.difference or 0) <= 1
         rounded += abs(channel.ledger.changes.get(ChangeKind.ROUNDING, 0))
     assert rounded, "or this has shown nothing"
@@ -63,7 +63,7 @@ async def test_what_came_in_with_the_words_of_a_fee_is_open_as_an_exception_and_
     await books.statement(MONDAY, lines)
     await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     close = await books.close(MONDAY)
-    assert opened(close) == {Reason.EXCEPTION: 30}
+    assert opened(close) == {OpenReason.EXCEPTION: 30}
     channel = of_channel(close)
     assert channel.statement is not None
     assert channel.statement.changes == {ChangeKind.IN: 5000, ChangeKind.FEES: -10}

@@ -19,7 +19,7 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_day import AlreadyClosed, DayDoesNotAddUp, NotOver, OutOfOrder, StatementsMissing
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.signed_content import DayClose, Reason
+from malipo.reconciliation.close.signed_content import DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.words.say import say
 from tests.conftest import NOBODY
@@ -110,7 +110,7 @@ async def test_a_day_without_a_statement_is_closed_with_a_reason_and_made_good_b
     with pytest.raises(Invalid, match=r"close_not_left_out channels=.*TIGO_PESA"):
         await books.close(MONDAY, without=["MPESA", "TIGO_PESA"], reason="portal away")
     monday = await books.close(MONDAY, without=["MPESA"], reason="portal away")
-    assert (monday.without, opened(monday)) == (["MPESA"], {Reason.NO_STATEMENT: -5000})
+    assert (monday.without, opened(monday)) == (["MPESA"], {OpenReason.NO_STATEMENT: -5000})
     # The statement of both days comes: nothing is left.
     await books.paid("R2", 300, at(TUESDAY))
     lines = [("R1", 5000, f"{MONDAY} 11:59", "money"), ("R2", 300, f"{TUESDAY} 11:59", "money")]
@@ -165,7 +165,7 @@ async def test_what_changed_since_it_was_proposed_is_not_accepted(books: Books) 
     async with books.database.begin() as tx:
         await close_day.reject(tx, MONDAY, actor=JUMA, now=LATER)
     await books.try_to_close(MONDAY, accepts_difference=True, reason="large")
-    assert opened((await books.approve(MONDAY)).close) == {Reason.UNEXPLAINED: 9_000_700}
+    assert opened((await books.approve(MONDAY)).close) == {OpenReason.UNEXPLAINED: 9_000_700}
 
 
 async def test_closing_a_day_at_once_closes_it_once(books: Books) -> None:

@@ -11,7 +11,7 @@ from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.signed_content import Reason
+from malipo.reconciliation.close.signed_content import OpenReason
 from malipo.reconciliation.statements.coverage import last_before, missing, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.stored_problems import problem_of
@@ -154,7 +154,7 @@ async def test_what_changed_between_two_files_of_one_minute_takes_two_operators(
         )
     with pytest.raises(DayDoesNotAddUp) as refused:
         await books.close(TUESDAY)
-    assert opened(refused.value.close) == {Reason.UNEXPLAINED: 300}
+    assert opened(refused.value.close) == {OpenReason.UNEXPLAINED: 300}
 
 
 def test_a_day_is_one_of_dar_es_salaam() -> None:

@@ -13,7 +13,7 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.close.business_day import end_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.signed_content import ChangeKind, Reading, Reason
+from malipo.reconciliation.close.signed_content import ChangeKind, CloseReading, OpenReason
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import balances
 from malipo.reconciliation.matching.match_statements import match_statements
@@ -80,7 +80,7 @@ async def test_a_line_that_only_the_network_has_is_open_until_it_is_booked(books
     ]
     exception = await books.exception("theirs_only", "X")
     close = await books.close(MONDAY)
-    assert opened(close) == {Reason.EXCEPTION: 700}
+    assert opened(close) == {OpenReason.EXCEPTION: 700}
     [item] = of_channel(close).items
     assert (item.name, item.exception, item.kind, item.side) == ("X", exception, "theirs_only", "statement")
     # It is booked on Wednesday, when Monday is closed: into the first open day.
@@ -98,10 +98,10 @@ async def test_a_payment_that_only_the_ledger_has_is_open_until_it_is_resolved(b
         await books.close(MONDAY)
     assert "MPESA: TZS 5,000 only in the ledger: payment R1, 2026-11-02." in sentences_of(refused.value.close)
     await books.exception("ours_only", "R1")
-    assert opened(await books.close(MONDAY)) == {Reason.EXCEPTION: -5000}
+    assert opened(await books.close(MONDAY)) == {OpenReason.EXCEPTION: -5000}
     # Two days later it is found that it was never paid.
     await books.statement(TUESDAY, [])
-    assert opened(await books.close(TUESDAY)) == {Reason.EXCEPTION: -5000}
+    assert opened(await books.close(TUESDAY)) == {OpenReason.EXCEPTION: -5000}
     await books.contradicted("R1", -5000, at(WEDNESDAY))
     await books.statement(WEDNESDAY, [])
     wednesday = await books.close(WEDNESDAY)
@@ -117,7 +117,7 @@ async def test_a_payment_over_midnight_is_timing_and_gone_the_next_day(books: Bo
     await books.statement(TUESDAY, [] if is_network_first else second)
     await books.match("R1")
     monday = await books.close(MONDAY)
-    assert (opened(monday), of_channel(monday).difference) == ({Reason.TIMING: difference}, difference)
+    assert (opened(monday), of_channel(monday).difference) == ({OpenReason.TIMING: difference}, difference)
     tuesday = await books.close(TUESDAY)
     assert (opened(tuesday), of_channel(tuesday).difference, tuesday.adds_up) == ({}, 0, True)
 
@@ -125,7 +125,7 @@ async def test_a_payment_over_midnight_is_timing_and_gone_the_next_day(books: Bo
 async def test_what_the_ledger_has_shortly_before_midnight_is_expected_in_the_next_statement(books: Books) -> None:
     await books.paid("R1", 5000, at(MONDAY, "23:59:58"))
     await books.statement(MONDAY, [])
-    assert opened(await books.close(MONDAY)) == {Reason.EXPECTED: -5000}
+    assert opened(await books.close(MONDAY)) == {OpenReason.EXPECTED: -5000}
     # It is not there either: it needs an exception now.
     await books.statement(TUESDAY, [])
     with pytest.raises(DayDoesNotAddUp):
@@ -166,10 +166,10 @@ async def test_a_contradiction_that_is_learned_two_days_later_is_of_that_day(boo
     await books.match("R1", "R2")
     await books.contradicted("R2", -4000, at(WEDNESDAY))
     monday = await books.close(MONDAY)
-    assert opened(monday) == {Reason.TIMING: -4000}
+    assert opened(monday) == {OpenReason.TIMING: -4000}
     await books.statement(TUESDAY, [])
     await books.statement(WEDNESDAY, [])
-    assert opened(await books.close(TUESDAY)) == {Reason.TIMING: -4000}
+    assert opened(await books.close(TUESDAY)) == {OpenReason.TIMING: -4000}
     wednesday = await books.close(WEDNESDAY)
     assert (opened(wednesday), of_channel(wednesday).ledger.changes) == ({}, {ChangeKind.OUT: -4000})
     assert (wednesday.balances["suspense"], wednesday.trial_balance) == (-4000, 0)
@@ -187,9 +187,9 @@ async def test_an_account_that_opens_with_more_than_the_ledger_has_does_not_add_
     ]
     # Two operators accept it; from then on it is known, and the days that follow add up.
     await books.try_to_close(MONDAY, accepts_difference=True, reason="the float of before malipo")
-    assert opened((await books.approve(MONDAY)).close) == {Reason.UNEXPLAINED: 250}
+    assert opened((await books.approve(MONDAY)).close) == {OpenReason.UNEXPLAINED: 250}
     await books.statement(TUESDAY, [])
-    assert opened(await books.close(TUESDAY)) == {Reason.ACCEPTED: 250}
+    assert opened(await books.close(TUESDAY)) == {OpenReason.ACCEPTED: 250}
 
 
 async def test_two_accounts_at_one_network_are_one_float_also_with_a_sweep_between_them(books: Books) -> None:
@@ -213,7 +213,7 @@ async def test_a_transfer_to_the_bank_is_on_its_way_over_midnight(books: Books) 
     await books.match("R1")
     transfer = await books.book(HouseBookingKind.BANK_TRANSFER, -3000, MONDAY, reference="FT1")
     monday = await books.close(MONDAY)
-    assert opened(monday) == {Reason.TRANSFER: 3000}
+    assert opened(monday) == {OpenReason.TRANSFER: 3000}
     assert [(each.what, each.name) for each in of_channel(monday).items] == [("booking", "FT1")]
     await books.statement(TUESDAY, [("B1", -3000, "09:00", "bank")])
     await books.match_booking("B1", transfer.id)
@@ -225,7 +225,7 @@ async def test_a_transfer_that_never_arrives_is_not_explained_for_ever(books: Bo
     await books.book(HouseBookingKind.BANK_TRANSFER, 3000, MONDAY, reference="FT1")
     for day in (MONDAY, TUESDAY, WEDNESDAY):
         await books.statement(day, [])
-        assert opened(await books.close(day)) == {Reason.TRANSFER: -3000}
+        assert opened(await books.close(day)) == {OpenReason.TRANSFER: -3000}
     await books.statement(THURSDAY, [])
     with pytest.raises(DayDoesNotAddUp):
         await books.close(THURSDAY)
@@ -278,7 +278,9 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     await books.statement(MONDAY, [("S", 900, "20:00", "sweep")], account="Settlement")
     await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     channel = of_channel(await books.close(MONDAY))
-    assert {reason: (each.count, each.amount) for reason, each in channel.open.items()} == {Reason.EXCEPTION: (1, 700)}
+    assert {reason: (each.count, each.amount) for reason, each in channel.open.items()} == {
+        OpenReason.EXCEPTION: (1, 700)
+    }
     assert [(each.name, each.kind) for each in channel.items] == [("X", "theirs_only")]
     # A line of the closed day comes with a corrected file: it counts on the day on which it became known.
     await books.withdraw(first)
@@ -289,7 +291,7 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
     tuesday = of_channel(await books.close(TUESDAY))
     assert (tuesday.learned_later, tuesday.ledger.changes) == (-20, {ChangeKind.FEES: -20})
-    assert {reason: each.amount for reason, each in tuesday.open.items()} == {Reason.EXCEPTION: 700}
+    assert {reason: each.amount for reason, each in tuesday.open.items()} == {OpenReason.EXCEPTION: 700}
 
 
 async def test_what_an_aggregator_without_a_statement_paid_is_explained_as_that(books: Books) -> None:
@@ -300,9 +302,9 @@ async def test_what_an_aggregator_without_a_statement_paid_is_explained_as_that(
         await books.carried_by(receipt, connector)
     await books.statement(MONDAY, [("R1", 5000, "11:59", "money"), ("R3", -300, "14:00", "money")])
     await books.match("R1", "R3")
-    assert opened(await books.close(MONDAY)) == {Reason.OTHER_CARRIER: 2000}
+    assert opened(await books.close(MONDAY)) == {OpenReason.OTHER_CARRIER: 2000}
     await books.statement(TUESDAY, [])
-    assert opened(await books.close(TUESDAY)) == {Reason.OTHER_CARRIER: 2000}, "a day does not change that"
+    assert opened(await books.close(TUESDAY)) == {OpenReason.OTHER_CARRIER: 2000}, "a day does not change that"
 
 
 async def test_what_merchants_owe_is_told_as_of_the_end_of_the_day(books: Books) -> None:
@@ -339,8 +341,8 @@ async def test_a_reading_stands_beside_the_statement_of_its_own_account_and_mome
             )
     close = await books.close(MONDAY)
     channel = of_channel(close)
-    noon = Reading(amount=4_990, read_at=at(MONDAY), stated=5_000)
-    assert dict(channel.last_readings) == {"Utility": noon, "Old": Reading(amount=7, read_at=at(MONDAY, "13:00"))}
+    noon = CloseReading(amount=4_990, read_at=at(MONDAY), stated=5_000)
+    assert dict(channel.last_readings) == {"Utility": noon, "Old": CloseReading(amount=7, read_at=at(MONDAY, "13:00"))}
     assert (noon.difference, channel.difference) == (-10, 0)
     rows = [row for row in csv_of(close).splitlines() if ",reading," in row]
     assert rows == [

@@ -8,16 +8,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from malipo.reconciliation.close.plain_text import lines_of
 from malipo.reconciliation.close.printed_page import html_of
-from malipo.reconciliation.close.sheet import Outcome, sheet_of
+from malipo.reconciliation.close.sheet import CloseOutcome, sheet_of
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.signed_content import (
     ChangeKind,
     ChannelClose,
-    Column,
+    CloseColumn,
     DayClose,
-    Item,
     ItemKind,
-    Reason,
+    OpenItem,
+    OpenReason,
     Sum,
     decode,
     encode,
@@ -27,9 +27,9 @@ from malipo.reconciliation.close.spreadsheet import COLUMNS, csv_of
 
 DAY = date(2026, 11, 15)
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
-ITEM = Item(
+ITEM = OpenItem(
     amount=700,
-    reason=Reason.EXCEPTION,
+    reason=OpenReason.EXCEPTION,
     side="statement",
     what=ItemKind.LINE,
     name="=HYPERLINK(1)<script>",
@@ -43,17 +43,17 @@ CLOSE = DayClose(
     channels=(
         ChannelClose(
             channel="MPESA",
-            statement=Column(opening=1000, changes={ChangeKind.IN: 5700, ChangeKind.FEES: -50}, closing=6650),
-            ledger=Column(opening=1000, changes={ChangeKind.IN: 5000, ChangeKind.FEES: -50}, closing=5950),
+            statement=CloseColumn(opening=1000, changes={ChangeKind.IN: 5700, ChangeKind.FEES: -50}, closing=6650),
+            ledger=CloseColumn(opening=1000, changes={ChangeKind.IN: 5000, ChangeKind.FEES: -50}, closing=5950),
             accounts={"": 6650},
             readings={"": 6600},
-            open={Reason.EXCEPTION: Sum(1, 700)},
+            open={OpenReason.EXCEPTION: Sum(1, 700)},
             items=(ITEM,),
         ),
         ChannelClose(
             channel="TIGO_PESA",
             statement=None,
-            ledger=Column(opening=0, changes={ChangeKind.OUT: -30}, closing=-30),
+            ledger=CloseColumn(opening=0, changes={ChangeKind.OUT: -30}, closing=-30),
             accounts={},
         ),
     ),
@@ -122,8 +122,8 @@ def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
 def test_paper_spreadsheet_and_terminal_draw_the_figures_of_one_sheet() -> None:
     sheet = sheet_of(CLOSE)
     mpesa, tigo = sheet.channels
-    assert (mpesa.outcome, tigo.outcome) == (Outcome.EXPLAINED, Outcome.WITHOUT_STATEMENT)
-    assert (sheet.outcome, sheet.without) == (Outcome.EXPLAINED, ["TIGO_PESA"])
+    assert (mpesa.outcome, tigo.outcome) == (CloseOutcome.EXPLAINED, CloseOutcome.WITHOUT_STATEMENT)
+    assert (sheet.outcome, sheet.without) == (CloseOutcome.EXPLAINED, ["TIGO_PESA"])
     assert (sheet.stated, sheet.booked, sheet.difference) == (6650, 5950, 700), "of channels with a statement"
     assert (sheet.open_count, sheet.exception_count, sheet.unexplained) == (1, 1, 0)
     assert [each.name for each in mpesa.rows_with_amounts] == ["opening", "in", "fees", "closing"]

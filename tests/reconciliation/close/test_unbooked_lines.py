@@ -9,8 +9,8 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.close.signed_content import Reason
-from malipo.reconciliation.matching.match_statements import Matched, match_statements
+from malipo.reconciliation.close.signed_content import OpenReason
+from malipo.reconciliation.matching.match_statements import MatchingResult, match_statements
 from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at, of_channel, opened
 
 
@@ -20,7 +20,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
 
 
 async def test_the_payment_of_a_booked_line_is_known_after_its_day_was_closed(books: Books, service: Service) -> None:
-    async def match(now: datetime) -> Matched:
+    async def match(now: datetime) -> MatchingResult:
         settle = Settle(clock=lambda: now, rules=Rules.of(service.settings))
         return await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: now)
 
@@ -36,5 +36,5 @@ async def test_the_payment_of_a_booked_line_is_known_after_its_day_was_closed(bo
     assert (await match(at(WEDNESDAY, "02:00"))).payments == 2
     close = await books.close(TUESDAY)
     assert of_channel(close).adds_up
-    assert set(opened(close)) <= {Reason.TIMING}
+    assert set(opened(close)) <= {OpenReason.TIMING}
     assert sum(opened(close).values()) == 0, "the reversal of the booking and the payment"

@@ -8,7 +8,7 @@ from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.reconciliation.close import signature
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.verify import Verified, verify
+from malipo.reconciliation.close.verify import VerificationResult, verify
 from tests.conftest import SECRET_KEY
 from tests.reconciliation.close.books import ENCRYPTION, MONDAY, TUESDAY, WEDNESDAY, Books, at
 
@@ -28,7 +28,9 @@ async def books(database: Database, tmp_path: Path) -> Books:
     return books
 
 
-async def verified(books: Books, *, encryption: Encryption = ENCRYPTION, with_ledger: bool = True) -> Verified:
+async def verified(
+    books: Books, *, encryption: Encryption = ENCRYPTION, with_ledger: bool = True
+) -> VerificationResult:
     async with books.database.snapshot() as connection:
         return await verify(connection, encryption, with_ledger=with_ledger)
 

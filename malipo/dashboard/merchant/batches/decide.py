@@ -16,7 +16,7 @@ from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.store import items
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 
 SENTENCES = ("We do not know whether this was done. Look at it again.",)
 (_IN_DOUBT,) = SENTENCES
@@ -69,7 +69,7 @@ async def cancel(request: MerchantRequest) -> Response:
 async def _decide(request: MerchantRequest, decision: Awaitable[Batch], notice: str) -> Response:
     try:
         batch = await decision
-    except Closed as closed:
+    except IntakeClosed as closed:
         return await page_of(request, problem=form_errors.sentence(request.words, closed.code), code=503)
     except Unavailable:
         return await page_of(request, problem=request.words(_IN_DOUBT), code=503)

@@ -41,7 +41,7 @@ from malipo.payments.batches.store import batches, drafts, items
 from malipo.payments.fees import fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.validation.fields import Fields
 
 # What the page of a draft shows: its lines, their problems and warnings, its sums. Reads, and pure functions.
@@ -278,7 +278,7 @@ async def submit(request: MerchantRequest) -> Response:
     )
     try:
         made = await request.parts.batches.create(order)
-    except Closed as closed:
+    except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _page(request, problem=problem, status=HTTPStatus.SERVICE_UNAVAILABLE)
     except Unavailable:

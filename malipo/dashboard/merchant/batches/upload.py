@@ -61,7 +61,7 @@ SAMPLES: tuple[tuple[str | int, ...], ...] = (
 )
 
 
-class FileTooLarge(Invalid):
+class SpreadsheetTooLarge(Invalid):
     def __init__(self) -> None:
         super().__init__(SENTENCES["too_large"])
 
@@ -78,8 +78,8 @@ async def sample(request: MerchantRequest) -> Response:
 
 async def take(request: MerchantRequest) -> Response:
     try:
-        upload = await receive_upload(request, most_file_bytes=MOST_FILE_BYTES, too_large=FileTooLarge())
-    except FileTooLarge:
+        upload = await receive_upload(request, most_file_bytes=MOST_FILE_BYTES, too_large=SpreadsheetTooLarge())
+    except SpreadsheetTooLarge:
         return _form(request, "too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     if not upload.content:
         return _form(request, "no_file", HTTPStatus.BAD_REQUEST)

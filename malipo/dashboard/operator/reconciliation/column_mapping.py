@@ -6,7 +6,7 @@ from dataclasses import replace
 from malipo.dashboard.language import Translator
 from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS
 from malipo.network_statements.guess_profile import Guess
-from malipo.network_statements.profile import DONE, FAILED, NEEDED, Field, SignRule
+from malipo.network_statements.profile import DONE, FAILED, NEEDED, SignRule, StatementField
 from malipo.reconciliation.matching.carriers import carrier_named
 
 CORRECTED = "corrected"  # a field of every form that a person has seen
@@ -16,19 +16,19 @@ MORE_FIELDS = (CORRECTED, TIME_FORMAT, MONEY_IN, MONEY_OUT, MOVED, NOT_MOVED, DE
 
 # What each column can be, in the order in which they are asked for.
 SENTENCES = {
-    Field.RECEIPT: "The network's receipt",
-    Field.AT: "The time",
-    Field.PAID_IN: "What came in",
-    Field.WITHDRAWN: "What went out",
-    Field.AMOUNT: "The amount, both ways",
-    Field.DIRECTION: "The word for in or out",
-    Field.BALANCE: "The balance after it",
-    Field.STATUS: "Whether it was completed",
-    Field.KEY: "Our own reference",
-    Field.PARTY: "The customer's phone",
-    Field.LINKED: "The receipt that it takes back",
-    Field.REASON: "The kind of movement",
-    Field.DETAILS: "The details",
+    StatementField.RECEIPT: "The network's receipt",
+    StatementField.AT: "The time",
+    StatementField.PAID_IN: "What came in",
+    StatementField.WITHDRAWN: "What went out",
+    StatementField.AMOUNT: "The amount, both ways",
+    StatementField.DIRECTION: "The word for in or out",
+    StatementField.BALANCE: "The balance after it",
+    StatementField.STATUS: "Whether it was completed",
+    StatementField.KEY: "Our own reference",
+    StatementField.PARTY: "The customer's phone",
+    StatementField.LINKED: "The receipt that it takes back",
+    StatementField.REASON: "The kind of movement",
+    StatementField.DETAILS: "The details",
 }
 _MISSING = "Say which column this is."
 _AMOUNTS = "Choose the column of the amount, or those of what came in and what went out."
@@ -67,14 +67,14 @@ def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
         return found
     columns = {
         field: int(text)
-        for field in Field
+        for field in StatementField
         if (text := values.get(field, "")).isascii() and text.isdigit() and int(text) < len(found.header)
     }
     money_in, money_out, moved, not_moved = (
         _words_in(values.get(name, "")) for name in (MONEY_IN, MONEY_OUT, MOVED, NOT_MOVED)
     )
     # A status column that the person has only now chosen has the usual words.
-    if Field.STATUS in columns and not moved:
+    if StatementField.STATUS in columns and not moved:
         moved, not_moved = DONE, FAILED
     decimal_mark = values.get(DECIMAL_MARK, "")
     time_format = values.get(TIME_FORMAT, "")
@@ -92,12 +92,12 @@ def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
     )
 
 
-def _sign(columns: Mapping[Field, int]) -> SignRule | None:
-    if Field.PAID_IN in columns and Field.WITHDRAWN in columns:
+def _sign(columns: Mapping[StatementField, int]) -> SignRule | None:
+    if StatementField.PAID_IN in columns and StatementField.WITHDRAWN in columns:
         return SignRule.TWO_COLUMNS
-    if Field.AMOUNT not in columns:
+    if StatementField.AMOUNT not in columns:
         return None
-    return SignRule.DIRECTION if Field.DIRECTION in columns else SignRule.SIGNED
+    return SignRule.DIRECTION if StatementField.DIRECTION in columns else SignRule.SIGNED
 
 
 def _words_in(text: str) -> tuple[str, ...]:
@@ -106,9 +106,11 @@ def _words_in(text: str) -> tuple[str, ...]:
 
 def missing(mapped: Guess) -> dict[str, str]:
     """What a person must say before a line can be read: sentences by the field of the form."""
-    said = {str(field): _MISSING for field in (Field.RECEIPT, Field.AT) if field not in mapped.columns}
+    said = {
+        str(field): _MISSING for field in (StatementField.RECEIPT, StatementField.AT) if field not in mapped.columns
+    }
     if mapped.sign is None or any(field not in mapped.columns for field in NEEDED[mapped.sign]):
-        said[Field.AMOUNT] = _AMOUNTS
+        said[StatementField.AMOUNT] = _AMOUNTS
     if mapped.time_format is None:
         said[TIME_FORMAT] = _TIMES
     if mapped.sign is SignRule.DIRECTION and not (mapped.money_in and mapped.money_out):

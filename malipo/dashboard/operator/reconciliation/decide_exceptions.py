@@ -25,7 +25,7 @@ from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException,
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.store import exceptions, matching
-from malipo.restore.state import Closed
+from malipo.restore.state import IntakeClosed
 from malipo.words import say
 
 _CHOICE = "Choose what is to be done."
@@ -57,11 +57,11 @@ async def propose(request: OperatorRequest) -> Response:
 
     try:
         return await _done(request, form, act, "", is_look=is_look)
-    except _OnlyLooked:
+    except _PreviewOnly:
         return await _again(request, form, HTTPStatus.OK, is_look=True)
 
 
-class _OnlyLooked(Exception):  # noqa: N818 - it only ends the transaction.
+class _PreviewOnly(Exception):  # noqa: N818 - it only ends the transaction.
     """It could be proposed. Nothing is kept of it."""
 
 
@@ -140,7 +140,7 @@ async def _done(
                 await _require_as_shown(request, tx, form, each, shown[each])
         done = [await act(tx, resolve, each) for each in chosen]
         if is_look:
-            raise _OnlyLooked
+            raise _PreviewOnly
         return done
 
     try:
@@ -150,7 +150,7 @@ async def _done(
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
         return await _again(request, form, form_errors.status_of(refusal), problem=problem)
-    except Closed as closed:
+    except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _again(request, form, HTTPStatus.SERVICE_UNAVAILABLE, problem=problem)
     request.parts.notifier.notify(EVENTS_TOPIC)

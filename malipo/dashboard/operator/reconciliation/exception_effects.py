@@ -51,13 +51,13 @@ RESOLUTION = ("waive", "despite_waiting")  # what is ticked for a payment that i
 _NEEDS = {"match": "payment", "adopt": "merchant"}
 
 
-class Choice(NamedTuple):
+class ActionChoice(NamedTuple):
     value: str
     title: str
     effect: str
 
 
-class Row(NamedTuple):
+class BalanceChange(NamedTuple):
     """An account that changes."""
 
     title: str
@@ -65,11 +65,11 @@ class Row(NamedTuple):
     after: int
 
 
-class Effect(NamedTuple):
+class EffectPreview(NamedTuple):
     """What is chosen, and what it changes; no changes are known where a payment or a merchant is to be named first."""
 
     title: str
-    rows: list[Row] | None
+    rows: list[BalanceChange] | None
     notes: list[str]
     fingerprint: str = ""
 
@@ -93,17 +93,19 @@ class Effects:
         self._credits_automatically = credits_automatically
         self._balances: Balances | None = None
 
-    async def find(self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]) -> Effect:
+    async def find(
+        self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]
+    ) -> EffectPreview:
         """Of all of these together."""
         changes = None if _is_unnamed(value, terms) else await self._changes(found, value, terms)
         rows = None if changes is None else rows_of(self._words, changes, self._names)
         notes = [self._words(EFFECTS[name], **values) for name, values in _notes(found, value, rows is None)]
         title = self._words(TITLES.get(value, TITLES["note"]))
-        return Effect(title, rows, notes, "" if changes is None else effect_words.fingerprint_of(changes))
+        return EffectPreview(title, rows, notes, "" if changes is None else effect_words.fingerprint_of(changes))
 
     async def choices(
         self, found: Sequence[ReconciliationException], suggestions: Sequence[Suggestion], values: Mapping[str, str]
-    ) -> list[Choice]:
+    ) -> list[ActionChoice]:
         """What can be done about all of these; of several, nothing that needs a payment or a merchant of its own."""
         offered = [
             value
@@ -112,7 +114,7 @@ class Effects:
             for value in values_of(action)
         ]
         effects = [(value, await self.find(found, value, terms_of(value, values))) for value in offered]
-        return [Choice(value, each.title, each.in_words(self._words)) for value, each in effects]
+        return [ActionChoice(value, each.title, each.in_words(self._words)) for value, each in effects]
 
     async def _changes(
         self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]
@@ -137,10 +139,12 @@ class Effects:
         return list(together.values())
 
 
-def rows_of(words: Translator, changes: Sequence[AccountChange], names: dict[str, str]) -> list[Row]:
+def rows_of(words: Translator, changes: Sequence[AccountChange], names: dict[str, str]) -> list[BalanceChange]:
     """With the names of merchants, where a change may be one of theirs."""
     return [
-        Row(words(effect_words.title_of(each), of=effect_words.owner_of(each, names)), each.before, each.after)
+        BalanceChange(
+            words(effect_words.title_of(each), of=effect_words.owner_of(each, names)), each.before, each.after
+        )
         for each in changes
     ]
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from malipo.dashboard import render
 from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.reconciliation import exception_effects
-from malipo.dashboard.operator.reconciliation.exception_effects import Choice, Effect, Effects
+from malipo.dashboard.operator.reconciliation.exception_effects import ActionChoice, EffectPreview, Effects
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.resolution_effects import is_waiting
@@ -46,7 +46,7 @@ _ID = re.compile(r"exc_[0-9a-z]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExceptionQuery:
     """The filters: as they were chosen, and as the store takes them. What cannot be chosen is as good as none."""
 
     typed: Mapping[str, str]
@@ -57,20 +57,20 @@ class Asked:
         return f"{PATH}?{urlencode(values)}" if values else PATH
 
 
-class Row(NamedTuple):
+class ExceptionRow(NamedTuple):
     exception: ReconciliationException
     minutes: int  # since it was found
     proposal: Resolution | None
 
 
-class Codes(NamedTuple):
+class ShownCodes(NamedTuple):
     """Of what an approver is shown, by exception; and whether the only operator may approve all of these alone."""
 
     codes: Mapping[str, str]
     may_be_alone: bool
 
 
-def asked_in(query: Mapping[str, str], now: datetime) -> Asked:
+def asked_in(query: Mapping[str, str], now: datetime) -> ExceptionQuery:
     known = {"kind": ExceptionKind, "channel": Channel, "state": ExceptionState}
     typed = {name: query[name] for name, each in known.items() if query.get(name) in each.__members__.values()}
     if query.get("age") in AGES:
@@ -85,7 +85,7 @@ def asked_in(query: Mapping[str, str], now: datetime) -> Asked:
         found_since=since,
         found_before=before,
     )
-    return Asked(typed, wanted)
+    return ExceptionQuery(typed, wanted)
 
 
 async def show_all(request: OperatorRequest) -> Response:
@@ -121,7 +121,7 @@ async def list_page(
     )
 
 
-def _fitting(counts: Sequence[ExceptionCount], asked: Asked) -> list[ExceptionCount]:
+def _fitting(counts: Sequence[ExceptionCount], asked: ExceptionQuery) -> list[ExceptionCount]:
     return [
         each
         for each in counts
@@ -132,10 +132,13 @@ def _fitting(counts: Sequence[ExceptionCount], asked: Asked) -> list[ExceptionCo
     ]
 
 
-def rows_of(found: Sequence[ReconciliationException], waiting: Sequence[Resolution], now: datetime) -> list[Row]:
+def rows_of(
+    found: Sequence[ReconciliationException], waiting: Sequence[Resolution], now: datetime
+) -> list[ExceptionRow]:
     proposed = {each.exception_id: each for each in waiting}
     return [
-        Row(each, max(int((now - each.found_at).total_seconds()) // 60, 0), proposed.get(each.id)) for each in found
+        ExceptionRow(each, max(int((now - each.found_at).total_seconds()) // 60, 0), proposed.get(each.id))
+        for each in found
     ]
 
 
@@ -161,7 +164,9 @@ async def chosen_page(
     if len(chosen) == 1:
         return await page(request, chosen[0], status=status, problem=problem, values=values, errors=errors)
 
-    async def find(connection: Conn) -> tuple[list[Row], list[tuple[Row, Effect]], list[Choice], Codes]:
+    async def find(
+        connection: Conn,
+    ) -> tuple[list[ExceptionRow], list[tuple[ExceptionRow, EffectPreview]], list[ActionChoice], ShownCodes]:
         found, waiting = await exceptions.find_by_ids(connection, chosen), await resolutions.find_open(connection)
         effects = await effects_of(request, connection)
         rows = rows_of(found, waiting, request.parts.clock())
@@ -187,12 +192,12 @@ async def chosen_page(
     )
 
 
-async def _codes(request: OperatorRequest, connection: Conn, chosen: Sequence[str]) -> Codes:
+async def _codes(request: OperatorRequest, connection: Conn, chosen: Sequence[str]) -> ShownCodes:
     resolve = ResolveExceptions.of(request.parts.settings, request.parts.clock)
     number = await operators.count(connection)
     found = [each for id_ in chosen if (each := await resolutions.find_proposal(connection, id_)) is not None]
     codes = {each.subject: await resolve.find_code(connection, each) for each in found}
-    return Codes(codes, bool(found) and all(may_be_alone(each.action, operators=number) for each in found))
+    return ShownCodes(codes, bool(found) and all(may_be_alone(each.action, operators=number) for each in found))
 
 
 async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
@@ -201,7 +206,7 @@ async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
     return Effects(request.words, connection, names, credits_automatically=credits_)
 
 
-async def told(effects: Effects, exception: ReconciliationException, resolution: Resolution) -> Effect:
+async def told(effects: Effects, exception: ReconciliationException, resolution: Resolution) -> EffectPreview:
     """What is proposed, and what it changes."""
     value = exception_effects.value_of(resolution.action, resolution.terms)
     return await effects.find([exception], value, resolution.terms)
@@ -213,32 +218,32 @@ async def show(request: OperatorRequest) -> Response:
     return await page(request, id_in(request), values={"choice": "match", "payment": payment} if payment else None)
 
 
-class Resolving(NamedTuple):
+class ResolutionOptions(NamedTuple):
     """What can be ticked when it is said what became of the payment."""
 
     may_waive: bool = False  # something is owed of it
     is_waiting: bool = False  # its network has it and has not decided
 
 
-class Found(NamedTuple):
+class ExceptionData(NamedTuple):
     exception: ReconciliationException
     history: list[Resolution]
     suggestions: list[Suggestion]
     names: Mapping[str, str]
-    choices: list[Choice]
-    told: Effect | None  # what is proposed
-    undo: Effect | None  # what undoing would do
-    look: Effect | None  # what was chosen, before it is proposed
-    approval: Codes
-    resolving: Resolving
+    choices: list[ActionChoice]
+    told: EffectPreview | None  # what is proposed
+    undo: EffectPreview | None  # what undoing would do
+    look: EffectPreview | None  # what was chosen, before it is proposed
+    approval: ShownCodes
+    resolving: ResolutionOptions
 
 
-async def _resolving(connection: Conn, exception: ReconciliationException) -> Resolving:
+async def _resolving(connection: Conn, exception: ReconciliationException) -> ResolutionOptions:
     is_resolvable = Action.RESOLVE in ACTIONS[exception.kind] and exception.state is ExceptionState.OPEN
     if not is_resolvable or exception.merchant_id is None or exception.transaction_id is None:
-        return Resolving()
+        return ResolutionOptions()
     case = await cases.get(connection, exception.merchant_id, exception.transaction_id)
-    return Resolving(case.correction is not None and case.correction.owed > 0, is_waiting(case))
+    return ResolutionOptions(case.correction is not None and case.correction.owed > 0, is_waiting(case))
 
 
 async def page(
@@ -254,7 +259,7 @@ async def page(
     """As a look, what was chosen is shown with what it changes, to propose it then."""
     typed = values or {}
 
-    async def find(connection: Conn) -> Found:
+    async def find(connection: Conn) -> ExceptionData:
         found = await exceptions.get(connection, exception_id)
         if found is None:
             raise NoSuchException(exception_id)
@@ -266,7 +271,7 @@ async def page(
         proposal = _open_in(history)
         done = _undoable(found, history)
         choice, undo = typed.get("choice", ""), {"resolution": done.id if done else ""}
-        return Found(
+        return ExceptionData(
             found,
             history,
             suggestions,
@@ -303,7 +308,7 @@ def _undoable(exception: ReconciliationException, history: Sequence[Resolution])
     return done[-1] if is_resolved and done and done[-1].action is not Action.RESOLVE else None
 
 
-def _shown(request: OperatorRequest, found: Found) -> dict[str, Any]:
+def _shown(request: OperatorRequest, found: ExceptionData) -> dict[str, Any]:
     proposal = _open_in(found.history)
     decided = [each for each in reversed(found.history) if each.decided_at is not None]
     return found._asdict() | {

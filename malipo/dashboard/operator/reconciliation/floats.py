@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals import booking_approval
-from malipo.approvals.booking_approval import ProposedBooking, Requested
+from malipo.approvals.booking_approval import BookingResult, ProposedBooking
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import bookings
@@ -41,7 +41,7 @@ SENTENCES = {
 }
 
 
-class Row(NamedTuple):
+class FloatRow(NamedTuple):
     position: Position
     minutes: int | None  # since it was read
     cover: int
@@ -87,7 +87,7 @@ async def transfer(request: OperatorRequest) -> Response:
         TransferKind(form.text("way")), Channel(form.text("channel")), form.text("account"), amount, reference
     )
 
-    async def act(tx: Tx) -> Requested:
+    async def act(tx: Tx) -> BookingResult:
         limit = request.parts.settings.booking_approval_amount
         return await booking_approval.request(
             tx, wanted, approval_amount=limit, actor=request.actor, now=request.parts.clock()
@@ -152,10 +152,10 @@ async def _page(
     )
 
 
-def _row(position: Position, low: int | None, now: datetime) -> Row:
+def _row(position: Position, low: int | None, now: datetime) -> FloatRow:
     cover = position.cover(now)
     minutes = None if position.read_at is None else max(int((now - position.read_at).total_seconds()) // 60, 0)
-    return Row(position, minutes, cover, low, cover < (0 if low is None else low))
+    return FloatRow(position, minutes, cover, low, cover < (0 if low is None else low))
 
 
 def _say(request: OperatorRequest, name: str) -> str:

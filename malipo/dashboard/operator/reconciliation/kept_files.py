@@ -31,7 +31,7 @@ class NotKept(Missing):
         super().__init__(self.sentence)
 
 
-class About(msgspec.Struct, frozen=True):
+class FileDescription(msgspec.Struct, frozen=True):
     """What the operator said of the file."""
 
     operator_id: str
@@ -55,21 +55,21 @@ class KeptFiles:
         folder.mkdir(mode=0o700, parents=True)
         return id_, (folder / "statement").open("xb")
 
-    def keep(self, id_: str, about: About) -> None:
+    def keep(self, id_: str, about: FileDescription) -> None:
         folder = self._folder / id_
         (folder / "statement").rename(folder / about.name)
         (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
 
-    def change(self, id_: str, about: About) -> None:
+    def change(self, id_: str, about: FileDescription) -> None:
         (self._folder / id_ / _ABOUT).write_bytes(msgspec.json.encode(about))
 
-    def find(self, id_: str, *, operator_id: str) -> tuple[Path, About]:
+    def find(self, id_: str, *, operator_id: str) -> tuple[Path, FileDescription]:
         """The file and what was said of it. Nobody sees what another operator has sent."""
         if not _ID.fullmatch(id_):
             raise NotKept
         folder = self._folder / id_
         try:
-            about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=About)
+            about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=FileDescription)
         except (OSError, msgspec.MsgspecError):
             raise NotKept from None
         if about.operator_id != operator_id or not (folder / about.name).is_file():

@@ -17,16 +17,16 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import column_mapping, run_import, statement_preview
-from malipo.dashboard.operator.reconciliation.kept_files import About, KeptFiles, NotKept, safe_name
-from malipo.dashboard.operator.reconciliation.receive_file import MOST_MEGABYTES, FileTooLarge, receive
-from malipo.dashboard.operator.reconciliation.statement_preview import Preview
+from malipo.dashboard.operator.reconciliation.kept_files import FileDescription, KeptFiles, NotKept, safe_name
+from malipo.dashboard.operator.reconciliation.receive_file import MOST_MEGABYTES, StatementFileTooLarge, receive
+from malipo.dashboard.operator.reconciliation.statement_preview import StatementPreview
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS, PATH
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Refusal
 from malipo.http.client_disconnect import while_connected
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
-from malipo.network_statements.profile import Field
+from malipo.network_statements.profile import StatementField
 from malipo.networks.connector import Channel
 from malipo.reconciliation.imports.doubt_statement import Disagrees, ImportedElsewhere
 from malipo.reconciliation.imports.import_statement import find_same_elsewhere
@@ -79,7 +79,7 @@ async def take(request: OperatorRequest) -> Response:
     files = _files(request)
     try:
         received = await receive(request, files)
-    except FileTooLarge as refusal:
+    except StatementFileTooLarge as refusal:
         errors = {"file": request.words(refusal.message)}
         return await _form(request, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE, errors=errors)
     form = received.form
@@ -87,7 +87,7 @@ async def take(request: OperatorRequest) -> Response:
     if errors or received.upload is None:
         files.forget(received.upload or "")
         return await _form(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
-    about = About(
+    about = FileDescription(
         operator_id=request.owner.id,
         name=safe_name(received.filename),
         channel=Channel(form.text("channel")),
@@ -100,7 +100,7 @@ async def take(request: OperatorRequest) -> Response:
     return request.go(f"{NEW}/{received.upload}")
 
 
-async def _look(request: OperatorRequest, act: Callable[[], Preview]) -> Preview:
+async def _look(request: OperatorRequest, act: Callable[[], StatementPreview]) -> StatementPreview:
     """Read the beginning of a file, when it is this operator's turn, and for as long as they wait for it."""
     turns = ReadingTurns(request.parts.settings.data_dir)
     return await while_connected(request.http, turns.read(request.owner.id, act))
@@ -183,7 +183,7 @@ async def _page(
     )
 
 
-def _columns(seen: Preview) -> list[tuple[str, str]]:
+def _columns(seen: StatementPreview) -> list[tuple[str, str]]:
     """Columns without a name cannot be found in the next file."""
     if seen.mapped is None:
         return []
@@ -195,7 +195,7 @@ async def save_layout(request: OperatorRequest) -> Response:
     form = await request.form()
     files = _files(request)
     upload, name = request.http.path_params["upload"], form.text("name")
-    values = {each: form.text(each) for each in (*Field, *column_mapping.MORE_FIELDS)}
+    values = {each: form.text(each) for each in (*StatementField, *column_mapping.MORE_FIELDS)}
     try:
         path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
     except NotKept:

@@ -22,13 +22,13 @@ SENTENCES = {
 }
 
 
-class FileTooLarge(Invalid):
+class StatementFileTooLarge(Invalid):
     def __init__(self) -> None:
         super().__init__(SENTENCES["too_large"])
 
 
 @dataclass
-class Received:
+class ReceivedFile:
     upload: str | None = None  # None: there was no file in it
     filename: str = ""
     size: int = 0
@@ -44,11 +44,11 @@ class Received:
             raise BrokenForm from None
 
 
-async def receive(request: OperatorRequest, files: KeptFiles) -> Received:
+async def receive(request: OperatorRequest, files: KeptFiles) -> ReceivedFile:
     """What was sent. Of a form that is refused, nothing stays on disk."""
-    received = Received()
+    received = ReceivedFile()
     try:
-        async for piece in parts_of(request.http, most_bytes=_MOST_BYTES, too_large=FileTooLarge()):
+        async for piece in parts_of(request.http, most_bytes=_MOST_BYTES, too_large=StatementFileTooLarge()):
             if isinstance(piece, bytes):
                 await _add(received, piece)
             else:
@@ -63,7 +63,7 @@ async def receive(request: OperatorRequest, files: KeptFiles) -> Received:
     return received
 
 
-async def _begin(request: OperatorRequest, files: KeptFiles, received: Received, part: Part) -> None:
+async def _begin(request: OperatorRequest, files: KeptFiles, received: ReceivedFile, part: Part) -> None:
     received._is_in_file = part.filename is not None
     if part.filename is None:
         received.pairs.append((part.name, b""))
@@ -75,16 +75,16 @@ async def _begin(request: OperatorRequest, files: KeptFiles, received: Received,
     received.upload, received._file = await asyncio.to_thread(files.begin, request.parts.clock())
 
 
-def _check_token(request: OperatorRequest, received: Received) -> None:
+def _check_token(request: OperatorRequest, received: ReceivedFile) -> None:
     csrf.check_token(request.parts.accounts.cookies, request.session_id, received.form.text("token"))
 
 
-async def _add(received: Received, piece: bytes) -> None:
+async def _add(received: ReceivedFile, piece: bytes) -> None:
     if received._is_in_file and received._file is not None:
         await asyncio.to_thread(received._file.write, piece)
         received.size += len(piece)
         if received.size > _MOST_FILE_BYTES:
-            raise FileTooLarge
+            raise StatementFileTooLarge
         return
     name, value = received.pairs[-1]
     received.pairs[-1] = (name, value + piece)
@@ -92,6 +92,6 @@ async def _add(received: Received, piece: bytes) -> None:
         raise BrokenForm
 
 
-async def _close(received: Received) -> None:
+async def _close(received: ReceivedFile) -> None:
     if received._file is not None:
         await asyncio.to_thread(received._file.close)

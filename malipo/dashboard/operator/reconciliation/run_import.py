@@ -7,10 +7,10 @@ from pathlib import Path
 
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.dashboard.operator.reconciliation.kept_files import About
+from malipo.dashboard.operator.reconciliation.kept_files import FileDescription
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Database
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
@@ -18,7 +18,7 @@ from malipo.reconciliation.imports.doubt_statement import NothingKnown
 from malipo.reconciliation.imports.import_statement import (
     BadLines,
     DoesNotAddUp,
-    Imported,
+    ImportResult,
     UnknownStatuses,
     import_statement,
 )
@@ -39,12 +39,12 @@ class Busy(Exception):  # noqa: N818 - the page says so.
 async def run_import(
     request: OperatorRequest,
     path: Path,
-    about: About,
-    profile: Profile,
+    about: FileDescription,
+    profile: StatementProfile,
     *,
     accepts_problems: bool,
     is_new_account: bool,
-) -> Imported:
+) -> ImportResult:
     """Import it, and match what is not matched yet. A file that was imported before is matched again: whoever died in
     between ends there."""
     if _turn.locked():
@@ -52,7 +52,7 @@ async def run_import(
     parts, actor = request.parts, request.actor
     database, clock = parts.queries.database.another(size=2), parts.clock
 
-    async def work() -> Imported:
+    async def work() -> ImportResult:
         await database.open()
         try:
             done = await _import(
@@ -102,14 +102,14 @@ def settle_of(settings: Settings, clock: Clock) -> Settle:
 async def _import(
     database: Database,
     path: Path,
-    about: About,
-    profile: Profile,
+    about: FileDescription,
+    profile: StatementProfile,
     *,
     accepts_problems: bool,
     is_new_account: bool,
     actor: Actor,
     clock: Clock,
-) -> Imported:
+) -> ImportResult:
     async with database.begin() as tx:
         return await import_statement(
             tx,

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from malipo.dashboard.operator.reconciliation import column_mapping
 from malipo.errors import Refusal
 from malipo.network_statements.guess_profile import Guess, guess
-from malipo.network_statements.heading import Heading
+from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.mapped_profile import profile_of
-from malipo.network_statements.profile import Profile
+from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.read_statement import read_statement
-from malipo.network_statements.statement_line import BadLine, Line
+from malipo.network_statements.statement_line import BadLine, StatementLine
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statements.choose_profile import best_profile, first_rows
@@ -21,11 +21,11 @@ SHOWN_LINES = 10
 _MOST_READ = 20_000  # lines, to find words of the status column; the import looks at all
 
 
-class Preview(NamedTuple):
-    profile: Profile | None = None  # None: no layout fits, and what is mapped is not enough to read a line
+class StatementPreview(NamedTuple):
+    profile: StatementProfile | None = None  # None: no layout fits, and what is mapped is not enough to read a line
     mapped: Guess | None = None  # of an unknown layout
-    heading: Heading = Heading()
-    lines: tuple[Line, ...] = ()
+    heading: StatementHeading = StatementHeading()
+    lines: tuple[StatementLine, ...] = ()
     bad: tuple[BadLine, ...] = ()
     trouble: Refusal | None = None  # why nothing of it can be read
     unknown: tuple[UnknownWord, ...] = ()  # words of the status column that the layout does not know
@@ -37,41 +37,43 @@ class Preview(NamedTuple):
         return not (self.lines or self.bad or self.unknown or self.failed)
 
 
-def preview(path: Path, profiles: Mapping[str, Profile], channel: Channel, name: str | None) -> Preview:
+def preview(
+    path: Path, profiles: Mapping[str, StatementProfile], channel: Channel, name: str | None
+) -> StatementPreview:
     """By the named profile, or the one that knows its columns; else with its columns guessed."""
     try:
         named = profiles.get(name) if name is not None else None
         profile = named or best_profile(path, channel, profiles.values())
     except Refusal as refusal:
-        return Preview(trouble=refusal)
+        return StatementPreview(trouble=refusal)
     return preview_mapped(path, channel, {}) if profile is None else _read(path, profile, None)
 
 
-def preview_mapped(path: Path, channel: Channel, values: Mapping[str, str]) -> Preview:
+def preview_mapped(path: Path, channel: Channel, values: Mapping[str, str]) -> StatementPreview:
     """With columns as a person says."""
     try:
         found = guess(first_rows(path))
     except Refusal as refusal:
-        return Preview(trouble=refusal)
+        return StatementPreview(trouble=refusal)
     if found is None:
-        return Preview()
+        return StatementPreview()
     mapped = column_mapping.corrected(found, values)
     if not column_mapping.is_enough(mapped):
-        return Preview(mapped=mapped)
+        return StatementPreview(mapped=mapped)
     return _read(path, profile_of(mapped, channel, name=""), mapped)
 
 
-def _read(path: Path, profile: Profile, mapped: Guess | None) -> Preview:
+def _read(path: Path, profile: StatementProfile, mapped: Guess | None) -> StatementPreview:
     try:
         statement = read_statement(path, profile)
         first = list(islice(statement.lines, SHOWN_LINES))
         for _ in islice(statement.lines, _MOST_READ):
             pass
     except Refusal as refusal:
-        return Preview(mapped=mapped, trouble=refusal)
-    good = tuple(each for each in first if isinstance(each, Line))
+        return StatementPreview(mapped=mapped, trouble=refusal)
+    good = tuple(each for each in first if isinstance(each, StatementLine))
     bad = tuple(each for each in first if isinstance(each, BadLine))
     statuses = statement.statuses
-    return Preview(
+    return StatementPreview(
         profile, mapped, statement.heading, good, bad, unknown=tuple(statuses.unknown), failed=dict(statuses.failed)
     )

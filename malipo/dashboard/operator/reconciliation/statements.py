@@ -15,7 +15,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.dashboard import render
 from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.proposal_pages import may_be_alone
-from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
+from malipo.dashboard.operator.reconciliation.exception_effects import EffectPreview, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in, key_in
 from malipo.db import Conn
@@ -29,11 +29,11 @@ from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
 from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal
-from malipo.reconciliation.imports.store.withdrawals import FileBooking, Remaining
+from malipo.reconciliation.imports.store.withdrawals import FileBooking, RemainingPayment
 from malipo.reconciliation.imports.withdraw_statement import answerable_for, code_of
 from malipo.reconciliation.matching import import_approval, matching_summary
 from malipo.reconciliation.matching.import_approval import WaitingList
-from malipo.reconciliation.matching.matching_summary import Summary, find_summary
+from malipo.reconciliation.matching.matching_summary import MatchingSummary, find_summary
 from malipo.reconciliation.statements.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.statements.store import listing as listing_store
 from malipo.reconciliation.statements.store.listing import KindSum, ListedFile, ListedLine
@@ -61,7 +61,7 @@ _PER_PAGE = 50
 _LINES_PER_PAGE = 100
 
 
-class Row(NamedTuple):
+class StatementRow(NamedTuple):
     file: StatementFile
     problems: list[str]
     uncovered: str | None
@@ -93,9 +93,9 @@ async def show_all(request: OperatorRequest) -> Response:
     )
 
 
-def _row(words: Translator, listed: ListedFile) -> Row:
+def _row(words: Translator, listed: ListedFile) -> StatementRow:
     uncovered = uncovered_before(listed.file, listed.before)
-    return Row(
+    return StatementRow(
         listed.file,
         [say(each, words) for each in listed.file.problems],
         None if uncovered is None else say(uncovered, words),
@@ -107,16 +107,16 @@ def _link(channel: Channel | None, **more: str) -> str:
     return f"{PATH}?{urlencode(values)}" if values else PATH
 
 
-class Found(NamedTuple):
+class StatementData(NamedTuple):
     """A file, and what became of it."""
 
     file: StatementFile | None
     sums: list[KindSum]
     lines: list[ListedLine]
     bookings: list[FileBooking]
-    remaining: list[Remaining]  # payments that its lines have ended or corrected
+    remaining: list[RemainingPayment]  # payments that its lines have ended or corrected
     proposals: list[StatementProposal]
-    summary: Summary | None  # of the matching that followed
+    summary: MatchingSummary | None  # of the matching that followed
     effect: ImportEffect | None  # of taking it back; None: it was
     held: list[WaitingList]  # payments that it alone would end or contradict, and that wait for a second operator
     waiting: list[Proposal]  # those of the proposals that are open
@@ -138,10 +138,10 @@ async def page(
     file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
     limit, now = request.parts.settings.booking_approval_amount, request.parts.clock()
 
-    async def find(connection: Conn) -> Found:
+    async def find(connection: Conn) -> StatementData:
         file = (await listing_store.find_files(connection, [file_id])).get(file_id)
         find_remaining = withdrawals.find_remaining if file and file.withdrawn_at else withdrawals.find_ended
-        return Found(
+        return StatementData(
             file,
             await listing_store.sum_kinds(connection, file_id),
             await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1),
@@ -200,11 +200,13 @@ def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[
     return {each.id for each in waiting if is_part and each.requested_by == SYSTEM_NAME}
 
 
-def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, Effect]:
+def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, EffectPreview]:
     """What each proposal would change, by what it is about: the file, or one of its bookings."""
     notes = [words(sentence, count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
-    undos = {booking_id: Effect("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()}
-    return {file_id: Effect("", rows_of(words, effect.withdrawal, {}), notes)} | undos
+    undos = {
+        booking_id: EffectPreview("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()
+    }
+    return {file_id: EffectPreview("", rows_of(words, effect.withdrawal, {}), notes)} | undos
 
 
 def _authors(words: Translator, file: StatementFile) -> list[str]:
@@ -213,7 +215,7 @@ def _authors(words: Translator, file: StatementFile) -> list[str]:
     return [words(sentence, **values) for sentence, values in found]
 
 
-class Line(NamedTuple):
+class SummaryLine(NamedTuple):
     """A sentence of what came of the import, and where more is."""
 
     sentence: str
@@ -221,12 +223,12 @@ class Line(NamedTuple):
     number: str = ""
 
 
-def _told(words: Translator, summary: Summary) -> list[Line]:
+def _told(words: Translator, summary: MatchingSummary) -> list[SummaryLine]:
     """As the command line tells it."""
     return [
-        Line(words(matching_summary.SENTENCES[name], **values), kind or "")
+        SummaryLine(words(matching_summary.SENTENCES[name], **values), kind or "")
         if name in matching_summary.SENTENCES
-        else Line("", kind or "", values["count"])
+        else SummaryLine("", kind or "", values["count"])
         for name, values, kind in matching_summary.sentences_of(summary)
     ]
 

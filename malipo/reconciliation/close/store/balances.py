@@ -6,7 +6,7 @@ from datetime import date, datetime
 from malipo import money
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.signed_content import Reading
+from malipo.reconciliation.close.signed_content import CloseReading
 from malipo.reconciliation.close.two_columns import Route
 from malipo.reconciliation.statements.coverage import covering
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -93,7 +93,7 @@ async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[Stat
 
 async def find_readings(
     tx: Tx, begins: datetime, ends: datetime, files: Mapping[str, Mapping[str, Sequence[StatementFile]]]
-) -> dict[str, dict[str, Reading]]:
+) -> dict[str, dict[str, CloseReading]]:
     """The last reading of the day that is not a statement's own, of each channel and account, beside what the account's
     statement says for the same moment."""
     rows = await tx.fetch(
@@ -104,11 +104,11 @@ async def find_readings(
         begins,
         ends,
     )
-    found: dict[str, dict[str, Reading]] = {}
+    found: dict[str, dict[str, CloseReading]] = {}
     for channel, account, amount, read_at in rows:
         file = covering(files.get(channel, {}).get(account, ()), read_at)
         stated = None if file is None else await held_at(tx, file, read_at)
-        found.setdefault(channel, {})[account] = Reading(amount=amount, read_at=read_at, stated=stated)
+        found.setdefault(channel, {})[account] = CloseReading(amount=amount, read_at=read_at, stated=stated)
     return found
 
 

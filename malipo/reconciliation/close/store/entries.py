@@ -31,7 +31,7 @@ _DAY_OF_LINE = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN source THEN amount WHEN target THEN -amount ELSE 0 END"
 
 
-class Counted(msgspec.Struct, frozen=True):
+class CountedStatements(msgspec.Struct, frozen=True):
     """How far a channel's statements were counted by the last close that had one."""
 
     until: datetime
@@ -135,7 +135,7 @@ async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
     return [Route(**dict(row)) for row in rows]
 
 
-async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counted]) -> list[LineSum]:
+async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, CountedStatements]) -> list[LineSum]:
     """The lines of these channels that no close has counted: of the time since then, and those that came later."""
     if not counted:
         return []
@@ -179,7 +179,7 @@ async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counte
     return [LineSum(**dict(row)) for row in rows]
 
 
-async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, Counted]) -> list[LineSum]:
+async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, CountedStatements]) -> list[LineSum]:
     """Take back lines that a close has counted, and that were withdrawn since: a closed day does not change.
 
     `first` is when the first closed day began. What lay before it, and was there at the channel's first close, was

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.signed_content import MOST_ITEMS, Item, ItemKind, Reason, Sum
+from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, OpenItem, OpenReason, Sum
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 from malipo.reconciliation.matching.store.carriers import carrier_of
 
@@ -103,16 +103,16 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
         UPDATE close_open o SET reason = CASE
             WHEN o.what = 'rounding' AND abs(o.amount) <= 1 + (
                 SELECT count(*) FROM open_statement_lines q JOIN statement_lines l ON l.id = q.line_id
-                WHERE l.channel = o.channel AND l.account = o.account AND l.cents <> 0) THEN '{Reason.ROUNDING}'
+                WHERE l.channel = o.channel AND l.account = o.account AND l.cents <> 0) THEN '{OpenReason.ROUNDING}'
             WHEN o.what IN ('balance', 'late', 'rounding') THEN NULL
-            WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN '{Reason.TIMING}'
-            WHEN o.exception_id IS NOT NULL THEN '{Reason.EXCEPTION}'
+            WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN '{OpenReason.TIMING}'
+            WHEN o.exception_id IS NOT NULL THEN '{OpenReason.EXCEPTION}'
             WHEN o.has_line THEN NULL
             WHEN o.what = 'payment'
                  AND {carrier_of("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
-                THEN '{Reason.OTHER_CARRIER}'
-            WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{Reason.EXPECTED}'
-            WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{Reason.TRANSFER}' END
+                THEN '{OpenReason.OTHER_CARRIER}'
+            WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{OpenReason.EXPECTED}'
+            WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{OpenReason.TRANSFER}' END
         """,
         expected_since,
         transfers_since,
@@ -120,7 +120,8 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
     )
     await tx.execute(
         f"""
-        UPDATE close_open SET reason = CASE WHEN is_accepted THEN '{Reason.ACCEPTED}' ELSE '{Reason.UNEXPLAINED}' END
+        UPDATE close_open
+        SET reason = CASE WHEN is_accepted THEN '{OpenReason.ACCEPTED}' ELSE '{OpenReason.UNEXPLAINED}' END
         WHERE reason IS NULL
         """
     )
@@ -159,23 +160,23 @@ _IN_LEDGER = f"""
 async def set_without_statement(tx: Tx, channels: list[str]) -> None:
     """Of a channel without a statement nothing can be told."""
     await tx.execute(
-        f"UPDATE close_open SET reason = '{Reason.NO_STATEMENT}' WHERE channel = ANY($1) AND reason = $2",
+        f"UPDATE close_open SET reason = '{OpenReason.NO_STATEMENT}' WHERE channel = ANY($1) AND reason = $2",
         channels,
-        Reason.UNEXPLAINED,
+        OpenReason.UNEXPLAINED,
     )
 
 
-async def find_sums(tx: Tx) -> dict[str, dict[Reason, Sum]]:
+async def find_sums(tx: Tx) -> dict[str, dict[OpenReason, Sum]]:
     rows = await tx.fetch(
         "SELECT channel, reason, count(*), sum(amount)::bigint FROM close_open GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    found: dict[str, dict[Reason, Sum]] = {}
+    found: dict[str, dict[OpenReason, Sum]] = {}
     for channel, reason, count, amount in rows:
-        found.setdefault(channel, {})[Reason(reason)] = Sum(count, amount)
+        found.setdefault(channel, {})[OpenReason(reason)] = Sum(count, amount)
     return found
 
 
-async def find_items(tx: Tx) -> dict[str, list[Item]]:
+async def find_items(tx: Tx) -> dict[str, list[OpenItem]]:
     """The biggest of each channel, by names that are the same if a statement is imported anew."""
     rows = await tx.fetch(
         f"""
@@ -187,7 +188,8 @@ async def find_items(tx: Tx) -> dict[str, list[Item]]:
                (o.happened_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
         FROM (SELECT *, row_number() OVER (
                   PARTITION BY channel
-                  ORDER BY reason = '{Reason.UNEXPLAINED}' DESC, abs(amount) DESC, {_order_of_subjects("s")}) AS place
+                  ORDER BY reason = '{OpenReason.UNEXPLAINED}' DESC, abs(amount) DESC, {_order_of_subjects("s")}
+              ) AS place
               FROM close_open s) o
         LEFT JOIN statement_lines l ON l.id = o.line_id
         LEFT JOIN transactions t ON t.merchant_id = o.merchant_id AND t.id = o.cause_id
@@ -197,11 +199,11 @@ async def find_items(tx: Tx) -> dict[str, list[Item]]:
         """,
         MOST_ITEMS,
     )
-    found: dict[str, list[Item]] = {}
+    found: dict[str, list[OpenItem]] = {}
     for row in rows:
         fields = dict(row)
-        typed = {"reason": Reason(fields["reason"]), "what": ItemKind(fields["what"])}
-        found.setdefault(fields.pop("channel"), []).append(Item(**fields | typed))
+        typed = {"reason": OpenReason(fields["reason"]), "what": ItemKind(fields["what"])}
+        found.setdefault(fields.pop("channel"), []).append(OpenItem(**fields | typed))
     return found
 
 
@@ -213,7 +215,7 @@ async def keep(tx: Tx, day: date) -> None:
         SELECT $1::date, row_number() OVER (
                    ORDER BY e.channel, {_order_of_subjects("e")}, e.what, e.line_id, e.since, e.happened_at, e.amount),
                e.channel, e.account, e.what, e.line_id, e.file_id, e.merchant_id, e.cause_id, e.amount, e.happened_at,
-               e.since, CASE WHEN o.reason = '{Reason.UNEXPLAINED}' THEN coalesce(e.accepted_on, $1::date)
+               e.since, CASE WHEN o.reason = '{OpenReason.UNEXPLAINED}' THEN coalesce(e.accepted_on, $1::date)
                              ELSE e.accepted_on END
         FROM close_subjects e JOIN close_open o ON {_SAME_SUBJECT}
         """,

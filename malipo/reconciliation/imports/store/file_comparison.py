@@ -17,7 +17,7 @@ _LEAST_RECEIPT = 6  # characters of a receipt that one line is recognized by
 _MARGIN = timedelta(minutes=1)
 
 
-class Difference(msgspec.Struct, frozen=True):
+class FileDifference(msgspec.Struct, frozen=True):
     """What two files say differently of the time that both cover."""
 
     only_new: int  # lines
@@ -175,7 +175,7 @@ async def find_last_line(tx: Tx, file_id: str) -> datetime | None:
     return moment
 
 
-async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: datetime) -> Difference:
+async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: datetime) -> FileDifference:
     """What a file that was just stored and another one say of the time that both cover. Its new lines are in no other
     file."""
     row = await tx.fetchrow(
@@ -206,7 +206,7 @@ async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: d
         ends - _MARGIN,
     )
     assert row is not None
-    return Difference(*row)
+    return FileDifference(*row)
 
 
 async def find_balance_at(tx: Tx, file: StatementFile, moment: datetime) -> int | None:

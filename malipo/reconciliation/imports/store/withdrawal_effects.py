@@ -6,7 +6,7 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.reconciliation.imports.store.withdrawals import DAY, HEIR, UNTOLD
-from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, LineSum, summed, untold
+from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, ChargeSum, summed, untold
 from malipo.reconciliation.statements.store.statements import AUTHORS
 
 # Fees and sweeps of the file that another file has: they become that file's, and what that one calls them. A line that
@@ -37,7 +37,7 @@ async def find_bookings_to_undo(connection: Conn, file_id: str) -> list[str]:
     return [row["id"] for row in rows]
 
 
-async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[LineSum]:
+async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
     """What the matching after a withdrawal books anew: the fees or sweeps of those files and days, with what they
     get. What operators have decided about one of the others' lines stays so."""
     rows = await connection.fetch(
@@ -57,7 +57,7 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[LineSum]:
         """,
         file_id,
     )
-    return [msgspec.convert(dict(row), LineSum) for row in rows]
+    return [msgspec.convert(dict(row), ChargeSum) for row in rows]
 
 
 async def count_lines_of_heirs(connection: Conn, file_id: str, held: Collection[str]) -> tuple[int, int]:

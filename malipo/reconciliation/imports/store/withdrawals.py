@@ -39,7 +39,7 @@ class Hindrances(msgspec.Struct, frozen=True):
     proposed: int  # exceptions that wait for a second operator
 
 
-class Remaining(msgspec.Struct, frozen=True):
+class RemainingPayment(msgspec.Struct, frozen=True):
     """A payment that a withdrawn line has ended or corrected. It stays as it is."""
 
     receipt: str
@@ -100,7 +100,7 @@ async def find_hindrances(tx: Tx, file: StatementFile) -> Hindrances:
     return Hindrances(*row)
 
 
-async def find_ended(connection: Conn, file_id: str) -> list[Remaining]:
+async def find_ended(connection: Conn, file_id: str) -> list[RemainingPayment]:
     """Payments that lines of a file have ended or corrected, as long as it is not withdrawn."""
     rows = await connection.fetch(
         f"""
@@ -111,10 +111,10 @@ async def find_ended(connection: Conn, file_id: str) -> list[Remaining]:
         """,
         file_id,
     )
-    return [Remaining(**dict(row)) for row in rows]
+    return [RemainingPayment(**dict(row)) for row in rows]
 
 
-async def find_remaining(connection: Conn, file_id: str) -> list[Remaining]:
+async def find_remaining(connection: Conn, file_id: str) -> list[RemainingPayment]:
     """The same, once it is."""
     rows = await connection.fetch(
         """
@@ -125,7 +125,7 @@ async def find_remaining(connection: Conn, file_id: str) -> list[Remaining]:
         """,
         file_id,
     )
-    return [Remaining(**dict(row)) for row in rows]
+    return [RemainingPayment(**dict(row)) for row in rows]
 
 
 # A line is reported under its own id, and only to a payment that needs it.

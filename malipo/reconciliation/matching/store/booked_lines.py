@@ -57,7 +57,7 @@ def untold(kind: str, *, without: str = "NULL") -> str:
     """
 
 
-class LineSum(msgspec.Struct, frozen=True, kw_only=True):
+class ChargeSum(msgspec.Struct, frozen=True, kw_only=True):
     """The fees or the sweeps of a file on a day."""
 
     file_id: str
@@ -139,7 +139,7 @@ class BankLine(msgspec.Struct, frozen=True, kw_only=True):
     is_own: bool = False  # the network's own statement has it
 
 
-class Transfer(msgspec.Struct, frozen=True, kw_only=True):
+class BookedTransfer(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer that operators have booked, and that no line of the network's own was found for yet."""
 
     booking_id: str
@@ -150,7 +150,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int | None = None  # of an operator's file, which one of the network's own displaces
 
 
-async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSum]:
+async def sum_lines(connection: Conn, file_id: str | None = None) -> list[ChargeSum]:
     """Of all files, or of one."""
     rows = await connection.fetch(
         f"""
@@ -167,7 +167,7 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[LineSu
         """,
         file_id,
     )
-    return [msgspec.convert(dict(row), LineSum) for row in rows]
+    return [msgspec.convert(dict(row), ChargeSum) for row in rows]
 
 
 async def close_summed(tx: Tx, file_ids: Sequence[str]) -> None:
@@ -388,7 +388,7 @@ async def find_booking_of(tx: Tx, line: BookedLine, *, kind: str) -> str | None:
     return found
 
 
-async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> LineSum | None:
+async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> ChargeSum | None:
     """What was booked with a line, without these; None if nothing is left."""
     row = await tx.fetchrow(
         f"""
@@ -405,7 +405,7 @@ async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> Lin
         line.day,
         list(without),
     )
-    return None if row is None else msgspec.convert(dict(row), LineSum)
+    return None if row is None else msgspec.convert(dict(row), ChargeSum)
 
 
 async def close_line(tx: Tx, line_id: int) -> bool:
@@ -445,7 +445,7 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
     return [msgspec.convert(dict(row), BankLine) for row in rows]
 
 
-async def find_transfers(connection: Conn) -> list[Transfer]:
+async def find_transfers(connection: Conn) -> list[BookedTransfer]:
     """Those without a line; and those whose line only operators brought, if one of the network's own is in the queue
     that has their amount."""
     rows = await connection.fetch(
@@ -467,7 +467,7 @@ async def find_transfers(connection: Conn) -> list[Transfer]:
         ORDER BY t.booking_id
         """
     )
-    return [msgspec.convert(dict(row), Transfer) for row in rows]
+    return [msgspec.convert(dict(row), BookedTransfer) for row in rows]
 
 
 async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: datetime) -> int:

@@ -9,7 +9,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.line_tellers import Told
+from malipo.reconciliation.matching.line_tellers import FactSource
 from malipo.reconciliation.matching.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
 
@@ -36,7 +36,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     is_taken_back: bool  # it is a payment's line, and there is one of its reversal that counts
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line that would end or contradict its payment, for people to read."""
 
     line_id: int
@@ -237,7 +237,7 @@ async def note_named_alone(tx: Tx) -> None:
     )
 
 
-async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Waiting]:
+async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[WaitingLine]:
     """Lines of files that people brought, or that one operator has matched alone, that would end or contradict a
     payment, and that nobody has looked at yet; all, or those of the payments of these: a reversal decides about the
     payment's line."""
@@ -252,10 +252,10 @@ async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Wa
         """,
         None if line_ids is None else list(line_ids),
     )
-    return [msgspec.convert(dict(row), Waiting) for row in rows]
+    return [msgspec.convert(dict(row), WaitingLine) for row in rows]
 
 
-async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
+async def find_waiting(connection: Conn, proposal_id: str) -> list[WaitingLine]:
     """Those of a proposal. Not those that would change nothing by now, because the network has confirmed them."""
     rows = await connection.fetch(
         f"""
@@ -264,10 +264,10 @@ async def find_waiting(connection: Conn, proposal_id: str) -> list[Waiting]:
         """,
         proposal_id,
     )
-    return [msgspec.convert(dict(row), Waiting) for row in rows]
+    return [msgspec.convert(dict(row), WaitingLine) for row in rows]
 
 
-async def find_what_is_told(connection: Conn, line_id: int) -> list[Told]:
+async def find_what_is_told(connection: Conn, line_id: int) -> list[FactSource]:
     """What is shown of a line: its kind, key, phone, linked receipt and words, and which files tell each."""
     rows = await connection.fetch(
         f"""
@@ -289,7 +289,7 @@ async def find_what_is_told(connection: Conn, line_id: int) -> list[Told]:
         """,
         line_id,
     )
-    return [Told(row["fact"], row["imported_by"], tuple(row["authors"])) for row in rows]
+    return [FactSource(row["fact"], row["imported_by"], tuple(row["authors"])) for row in rows]
 
 
 async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_id: str) -> list[int]:

@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 
 from malipo.db import Tx
-from malipo.network_statements.statement_line import Line
+from malipo.network_statements.statement_line import StatementLine
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
@@ -36,7 +36,7 @@ _NEAREST_WITHOUT_RECEIPT = 2  # Equal amounts of a day prove nothing.
 Record = tuple[object, ...]
 
 
-async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[Line]) -> bool:
+async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[StatementLine]) -> bool:
     """Store lines of which none is known by its exact time, nor twice in the file. Else the answer is False, and the
     caller takes back what was stored, as after `begin`.
 
@@ -94,7 +94,7 @@ async def has_known(tx: Tx, file: StatementFile, apart: Sequence[str]) -> bool:
     )
 
 
-async def stage(tx: Tx, lines: Iterator[Line]) -> None:
+async def stage(tx: Tx, lines: Iterator[StatementLine]) -> None:
     """Copy lines into a table of this transaction, to compare them there."""
     await tx.execute(
         """

@@ -8,7 +8,7 @@ import msgspec
 
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
-from malipo.network_statements.profile import SaidBy
+from malipo.network_statements.profile import LayoutOperators
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, StatementFile
 from malipo.reconciliation.statements.stored_problems import problem_of, stored_text
@@ -29,7 +29,7 @@ class SavedLayout(NamedTuple):
     name: str
     text: str
     saved_by: str  # who changed it last
-    said_by: SaidBy
+    said_by: LayoutOperators
 
 
 async def lock_content(tx: Tx, sha256: bytes) -> None:
@@ -209,7 +209,7 @@ async def find_files_of(connection: Conn, *, until: datetime) -> list[StatementF
 async def find_profiles(connection: Conn) -> list[SavedLayout]:
     rows = await connection.fetch("SELECT name, text, saved_by, said_by FROM statement_profiles ORDER BY name")
     return [
-        SavedLayout(name, text, saved_by, msgspec.json.decode(said_by, type=SaidBy))
+        SavedLayout(name, text, saved_by, msgspec.json.decode(said_by, type=LayoutOperators))
         for name, text, saved_by, said_by in rows
     ]
 
