@@ -10,6 +10,7 @@ from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.store import closed_days
 from malipo.payments import network_keys
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, corrections, transactions
@@ -20,7 +21,7 @@ from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import Reported, report
-from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days, payments
+from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 
@@ -122,7 +123,7 @@ async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
             evidence=decided.resolution.reason,
             booked_by=decided.resolution.requested_by,
             approved_by=decided.approved_by,
-            first_open_day=await open_days.find_first(tx),
+            first_open_day=await closed_days.first_open_day(tx),
             now=decided.now,
         )
     match undone.action:
@@ -257,7 +258,7 @@ async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
     exception, moved_at = decided.exception, decided.exception.moved_at
     assert moved_at is not None
     move, cents = house_bookings.move_of(moved, account, exception.channel)
-    first_open_day = await open_days.find_first(tx)
+    first_open_day = await closed_days.first_open_day(tx)
     booking = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, decided.now),
         kind=Kind.LINE,

@@ -11,6 +11,7 @@ from datetime import datetime
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
+from malipo.ledger.store import closed_days
 from malipo.network_statements.profile import Profile
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
@@ -32,7 +33,6 @@ from malipo.reconciliation.matching.store import (
     evidence,
     exceptions,
     matching,
-    open_days,
     payments,
     unmatched_lines,
 )
@@ -95,7 +95,7 @@ async def match_lines(
         "layouts": [name for name, each in profiles.items() if each.is_aggregator],
         "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
     }
-    first_open_day = await open_days.find_first(tx)
+    first_open_day = await closed_days.first_open_day(tx)
     if contradicted := await matching.find_contradicted(tx):
         await evidence.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)

@@ -13,6 +13,7 @@ from malipo import ids
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
+from malipo.ledger.store import closed_days
 from malipo.networks.connector import Answer, Verdict
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report, Settle, Settled
@@ -21,7 +22,7 @@ from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
 from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_gone import resolve_gone
-from malipo.reconciliation.matching.store import booked_lines, exceptions, matching, open_days
+from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store import evidence as store
 from malipo.reconciliation.matching.store.evidence import Evidence
 
@@ -78,7 +79,7 @@ async def approve_import(
     for first in range(0, len(found), _BATCH):
         await report(tx, settle, found[first : first + _BATCH], Reported(), now=now)
     sums = await booked_lines.sum_lines(tx, file_id)
-    await book_sums(tx, sums, first_open_day=await open_days.find_first(tx), now=now)
+    await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
     await resolve_gone(tx, now=now)
     return proposal
 
