@@ -42,3 +42,7 @@ def test_only_these_files_read_a_clock_or_draw_random_numbers(pattern: str, allo
 @pytest.mark.parametrize("act", [r"clock\.read_from\(", r"randomness\.draw_from\("])
 def test_nothing_in_the_service_puts_another_source_in_place(act: str) -> None:
     assert _users_of(act) == set()
+
+
+def test_one_place_names_the_business_time_zone() -> None:
+    assert _users_of(r"Africa/Dar_es_Salaam") == {"malipo/clock.py", "malipo_simulator/statements/account.py"}

@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -12,8 +11,6 @@ from malipo.network_statements.cell_values import YEARS
 from malipo.network_statements.profile import Profile
 from malipo.network_statements.status_words import Statuses
 from malipo.networks.connector import Channel
-
-_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 
 
 class FileProblem(Code):
@@ -152,7 +149,7 @@ def _change_between(before: StatementFile, file: StatementFile) -> int:
 
 
 def _moment(at: datetime | None) -> str:
-    return "?" if at is None else f"{at.astimezone(_ZONE):%Y-%m-%d %H:%M:%S}"
+    return "?" if at is None else clock.local(at)
 
 
 # The time that a statement covers, as an operator types it: for files that do not say it. Pure.

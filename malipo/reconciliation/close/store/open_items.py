@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
@@ -136,7 +137,7 @@ _IN_STATEMENTS = f"""
                    SELECT {SHILLINGS} AS amount FROM statement_lines l
                    WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject_kind = l.kind AND {SUMMED}
                      AND NOT {IS_PAYMENT}
-                   GROUP BY (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) AS days) END
+                   GROUP BY {clock.day_sql("l.moved_at")}) AS days) END
 """
 _IN_LEDGER = f"""
     CASE WHEN o.subject_kind = '{ItemKind.BOOKING}' THEN
@@ -184,7 +185,7 @@ async def find_items(tx: Tx) -> dict[str, list[Item]]:
                coalesce(l.receipt, t.provider_reference, nullif(b.reference, ''), f.name, o.cause_id, '') AS name,
                CASE WHEN t.id IS NOT NULL THEN t.id ELSE '' END AS payment, coalesce(t.merchant_id, '') AS merchant,
                coalesce(o.exception_id, '') AS exception, coalesce(o.kind, l.kind, b.kind, '') AS kind,
-               (o.happened_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
+               {clock.day_sql("o.happened_at")} AS day
         FROM (SELECT *, row_number() OVER (
                   PARTITION BY channel
                   ORDER BY reason = '{Reason.UNEXPLAINED}' DESC, abs(amount) DESC, {_order_of_subjects("s")}) AS place
