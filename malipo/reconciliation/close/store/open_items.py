@@ -9,7 +9,7 @@ from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import MOST_ITEMS, Item, ItemKind, Reason, Sum
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
-from malipo.reconciliation.matching.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 
 # Entries of one subject cancel each other. A subject has a kind, an owner (a merchant, or an account at the network),
 # and an id (of the payment, the booking, the line or the file).
@@ -110,7 +110,7 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
             WHEN o.exception_id IS NOT NULL THEN '{Reason.EXCEPTION}'
             WHEN o.has_line THEN NULL
             WHEN o.what = 'payment'
-                 AND {carrier_of("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
+                 AND {carrier_of_payment_sql("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
                 THEN '{Reason.OTHER_CARRIER}'
             WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{Reason.EXPECTED}'
             WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{Reason.TRANSFER}' END
