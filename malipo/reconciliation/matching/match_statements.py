@@ -111,11 +111,11 @@ async def match_lines(
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
-    await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    await matching.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     if displaced := [*await matching.find_displaced(tx), *await matching.find_displaced_by_receipts(tx)]:
         await evidence.give_up_matches(tx, displaced, now=now)
         # They are in the queue again.
-        await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+        await matching.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     done.matched = await matching.match_payments(tx, now=now)
     await evidence.give_up_matches(tx, await matching.find_displaced_reversals(tx), now=now)
     done.reversals = await matching.match_reversals(tx, now=now)

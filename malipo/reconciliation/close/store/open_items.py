@@ -60,7 +60,9 @@ _IS_KNOWN = f"(x.state <> 'resolved' OR x.resolved_by <> '{SYSTEM_NAME}')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
 
 
-async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]) -> None:
+async def build_open_items(
+    tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]
+) -> None:
     """Put them into a table of the transaction, each with its reason. `stated` are the connectors of which there is any
     statement."""
     await tx.execute(

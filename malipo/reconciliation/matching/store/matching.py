@@ -293,7 +293,7 @@ async def find_days(connection: Conn) -> list[date]:
     return [row["day"] for row in rows]
 
 
-async def find_candidates(
+async def fill_candidates(
     tx: Tx,
     *,
     layouts: Sequence[str],
