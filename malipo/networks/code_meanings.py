@@ -25,7 +25,12 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> str:
         """As it stands in docs/networks/, one page for each network."""
         marks = [str(self.failure_code)] if self.failure_code and not self.refuses_us else []
-        marks += ["refuses us"] * self.refuses_us + ["a fault"] * self.is_fault + ["alert"] * self.has_alert
+        if self.refuses_us:
+            marks.append("refuses us")
+        if self.is_fault:
+            marks.append("a fault")
+        if self.has_alert:
+            marks.append("alert")
         return ": ".join(filter(None, (self.verdict, ", ".join(marks))))
 
 

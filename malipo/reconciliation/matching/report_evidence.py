@@ -121,6 +121,7 @@ def is_different(evidence: Evidence, settled: Settled) -> bool:
 def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
     """A hint has another id: it tells the payment nothing but that its network is to be queried."""
     is_paid = evidence.role == "payment"
+    waits = ", which waits for a second operator" if is_hint else ""
     which = f"{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}"
     return Report(
         id=f"{'sth' if is_hint else 'stl'}_{which}",
@@ -132,7 +133,7 @@ def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
             is_trusted=not is_hint,
             answer=Answer(
                 verdict=Verdict.CONFIRMED if is_paid else Verdict.REFUSED,
-                detail=f"{evidence.receipt} in the statement{', which waits for a second operator' * is_hint}",
+                detail=f"{evidence.receipt} in the statement{waits}",
                 provider_reference=evidence.receipt if is_paid else None,
             ),
         ),
