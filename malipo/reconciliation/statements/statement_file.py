@@ -110,9 +110,9 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[Problem]:
-    """Why the file does not follow the one that ends where it begins, and why the one that begins where it ends does
-    not follow it, whichever was imported first. Nothing if neither can say: of files that begin and end in one minute,
-    as a layout without seconds has it, none is before the other."""
+    """A problem for each neighbour whose balance differs: the earlier file's closing is not our opening, or our closing
+    is not the later file's opening. A file that begins and ends in one minute, as a layout without seconds has it, is
+    compared with none: the order of such files is not known."""
     before, after = (None if each is None or each.begins_at == each.ends_at else each for each in (before, after))
     found: list[Problem] = []
     if file.begins_at == file.ends_at:
