@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.errors import Problem
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.business_day import begin_of, end_of
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ChangeKind, ChannelClose, DayClose
 from malipo.reconciliation.close.store import balances, closes, entries, open_items
 from malipo.reconciliation.close.store.entries import Counted, LineSum
