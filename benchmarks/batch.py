@@ -21,7 +21,7 @@ from benchmarks.journey.processes import network_settings, process_settings, sta
 from benchmarks.load import CannotMeasure
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 
 Say = Callable[[str], None]
 
@@ -92,7 +92,7 @@ async def _fund(url: str, plan: Plan) -> None:
     """One merchant who has enough, and needs nobody else to approve."""
     async with Database.opened(url, size=1) as opened, opened.begin() as tx:
         amount = 2 * plan.lines * _AMOUNT
-        await book(tx, Kind.TOP_UP, database.merchant(1), amount, reference="bench", now=clock.now())
+        await book(tx, BookingKind.TOP_UP, database.merchant(1), amount, reference="bench", now=clock.now())
         await tx.execute("UPDATE merchants SET takes_two_to_approve = false")
         await tx.execute("UPDATE api_keys SET permissions = '{payments.create,payouts.approve}'")
 

@@ -10,7 +10,7 @@ from benchmarks import database, rounds, systems
 from benchmarks.rounds import Plan, Report, Round, Say, Work
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 
 QUICK = Plan(rounds=2, seconds=2, warm_up_seconds=1, clients=(4,), has_half=False)
 
@@ -29,7 +29,7 @@ def top_up(url: str) -> None:
 
 async def _top_up(url: str) -> None:
     async with Database.opened(url, size=4) as opened, opened.begin() as tx:
-        await book(tx, Kind.TOP_UP, database.merchant(1), _MONEY, reference="BENCHMARK", now=clock.now())
+        await book(tx, BookingKind.TOP_UP, database.merchant(1), _MONEY, reference="BENCHMARK", now=clock.now())
 
 
 WORK = Work(

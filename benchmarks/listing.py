@@ -25,7 +25,7 @@ from benchmarks.load import CannotMeasure
 from malipo import clock
 from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
-from malipo.payments.listing.filters import Filter, where_of
+from malipo.payments.listing.filters import TransactionFilter, where_of
 from malipo.payments.transaction import Status, Type
 
 _PER_PAGE = 20
@@ -48,7 +48,7 @@ QUICK = Plan(sizes=(1_000, 10_000, 100_000), rounds=20)
 class Question:
     """A page of the list; or, with a name, one transaction."""
 
-    filter: Filter = Filter()
+    filter: TransactionFilter = TransactionFilter()
     page: int = 1
     is_full: bool = False
     name: str | None = None
@@ -77,33 +77,33 @@ class Question:
 def _questions(some: asyncpg.Record) -> dict[str, Question]:
     """About a merchant, of whom we know one payment from the middle of the year."""
     middle: datetime = some["created_at"]
-    month = Filter(first=middle - timedelta(days=15), last=middle + timedelta(days=15))
+    month = TransactionFilter(first=middle - timedelta(days=15), last=middle + timedelta(days=15))
     return {
         "newest": Question(),
         "page 1,000": Question(page=1000),
-        "completed": Question(Filter(statuses=(Status.COMPLETED,))),
-        "payouts, M-Pesa": Question(Filter(type=Type.DISBURSEMENT, channel=Channel.MPESA)),
+        "completed": Question(TransactionFilter(statuses=(Status.COMPLETED,))),
+        "payouts, M-Pesa": Question(TransactionFilter(type=Type.DISBURSEMENT, channel=Channel.MPESA)),
         "failed payouts, HaloPesa": Question(
-            Filter(type=Type.DISBURSEMENT, channel=Channel.HALOPESA, statuses=(Status.FAILED,))
+            TransactionFilter(type=Type.DISBURSEMENT, channel=Channel.HALOPESA, statuses=(Status.FAILED,))
         ),
-        "completed, page 1,000": Question(Filter(statuses=(Status.COMPLETED,)), page=1000),
-        "failed or cancelled": Question(Filter(statuses=(Status.FAILED, Status.CANCELLED))),
-        "before one of the middle": Question(Filter(before=some["id"])),
+        "completed, page 1,000": Question(TransactionFilter(statuses=(Status.COMPLETED,)), page=1000),
+        "failed or cancelled": Question(TransactionFilter(statuses=(Status.FAILED, Status.CANCELLED))),
+        "before one of the middle": Question(TransactionFilter(before=some["id"])),
         "failed payouts, before it": Question(
-            Filter(type=Type.DISBURSEMENT, statuses=(Status.FAILED,), before=some["id"])
+            TransactionFilter(type=Type.DISBURSEMENT, statuses=(Status.FAILED,), before=some["id"])
         ),
         "newest, in full": Question(is_full=True),
-        "order reference": Question(Filter(order_reference=some["order_reference"])),
-        "idempotency key": Question(Filter(idempotency_key=f"key-{some['order_reference']}")),
+        "order reference": Question(TransactionFilter(order_reference=some["order_reference"])),
+        "idempotency key": Question(TransactionFilter(idempotency_key=f"key-{some['order_reference']}")),
         "a month": Question(month),
         "a month, failed": Question(replace(month, statuses=(Status.FAILED,))),
-        "search: reference": Question(Filter(search=some["reference"])),
-        "search: end of reference": Question(Filter(search=some["reference"][-6:])),
-        "search: phone": Question(Filter(search=some["phone"])),
-        "search: end of phone": Question(Filter(search=some["phone"][-6:])),
-        "search: order reference": Question(Filter(search=some["order_reference"])),
-        "search: end of order": Question(Filter(search=some["order_reference"][-7:])),
-        "search: rare name": Question(Filter(search=RARE_NAME)),
+        "search: reference": Question(TransactionFilter(search=some["reference"])),
+        "search: end of reference": Question(TransactionFilter(search=some["reference"][-6:])),
+        "search: phone": Question(TransactionFilter(search=some["phone"])),
+        "search: end of phone": Question(TransactionFilter(search=some["phone"][-6:])),
+        "search: order reference": Question(TransactionFilter(search=some["order_reference"])),
+        "search: end of order": Question(TransactionFilter(search=some["order_reference"][-7:])),
+        "search: rare name": Question(TransactionFilter(search=RARE_NAME)),
         "one, by id": Question(name=some["id"]),
         "one, by reference": Question(name=some["reference"]),
     }
@@ -177,7 +177,7 @@ def _ask(plan: Plan, port: int, questions: dict[int, dict[str, Question]]) -> di
     return times
 
 
-def _where(merchant_id: str, wanted: Filter) -> Conditions:
+def _where(merchant_id: str, wanted: TransactionFilter) -> Conditions:
     where = where_of(merchant_id, wanted)
     where.add(
         "t.id IN (SELECT k.transaction_id FROM idempotency_keys k WHERE k.merchant_id = t.merchant_id AND k.key = {})",

@@ -20,29 +20,29 @@ _MILLISECOND = timedelta(milliseconds=1)
 _encode = msgspec.json.Encoder().encode  # writes a time in a tenth of what isoformat() takes
 
 
-class _Source:
+class _TimeSource:
     nanoseconds: Callable[[], int] = time.time_ns
     monotonic: Callable[[], float] = time.monotonic
 
 
 def read_from(*, nanoseconds: Callable[[], int], monotonic: Callable[[], float]) -> None:
     """For the simulation only."""
-    _Source.nanoseconds, _Source.monotonic = nanoseconds, monotonic
+    _TimeSource.nanoseconds, _TimeSource.monotonic = nanoseconds, monotonic
 
 
 def now() -> datetime:
     """The time in UTC, in whole milliseconds: what we store is what we show."""
-    return datetime.fromtimestamp(_Source.nanoseconds() // 1_000_000 / 1000, UTC)
+    return datetime.fromtimestamp(_TimeSource.nanoseconds() // 1_000_000 / 1000, UTC)
 
 
 def nanoseconds() -> int:
     """Since 1970, as spans count them."""
-    return _Source.nanoseconds()
+    return _TimeSource.nanoseconds()
 
 
 def monotonic() -> float:
     """Seconds for measuring how long something takes. Nobody can set them back."""
-    return _Source.monotonic()
+    return _TimeSource.monotonic()
 
 
 def milliseconds(moment: datetime) -> int:

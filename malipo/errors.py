@@ -16,9 +16,10 @@
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
 in `api/errors.py`.
 
-A refusal that only operators can meet has a code and values, and no sentence: the sentences are in `malipo/words`, and
+A refusal that the API never answers has a code and values, and no sentence: the sentences are in `malipo/words`, and
 each door (a page, the terminal) says them in its language. One that the API answers has its sentence with it, since
-that is a part of the contract.
+that is a part of the contract; pages have a sentence of their own for its code, in `dashboard/form_errors.py`. See
+docs/decisions/0049-codes-inside-sentences-at-the-doors.md.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,17 +8,17 @@ import base64
 import random
 
 
-class _Source:
+class _RandomSource:
     generator: random.Random = random.SystemRandom()
 
 
 def draw_from(generator: random.Random) -> None:
     """For the simulation only: whoever knows the seed knows every secret that is drawn from here on."""
-    _Source.generator = generator
+    _RandomSource.generator = generator
 
 
 def token_bytes(count: int) -> bytes:
-    return _Source.generator.randbytes(count)
+    return _RandomSource.generator.randbytes(count)
 
 
 def token_hex(count: int) -> str:
@@ -33,8 +33,8 @@ def token_urlsafe(count: int) -> str:
 
 def below(end: int) -> int:
     """A whole number from 0 to `end`, without `end` itself."""
-    return _Source.generator.randrange(end)
+    return _RandomSource.generator.randrange(end)
 
 
 def between(least: float, most: float) -> float:
-    return _Source.generator.uniform(least, most)
+    return _RandomSource.generator.uniform(least, most)

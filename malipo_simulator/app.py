@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo_simulator.gateways.gateway import HTML_500, Gateway, Reply, Request, lost
 from malipo_simulator.network import Network
-from malipo_simulator.request_log import Entry, RequestLog
+from malipo_simulator.request_log import RequestLog, RequestLogEntry
 from malipo_simulator.transaction import GatewayName
 
 TRANSPORT = "malipo_simulator.transport"
@@ -58,7 +58,7 @@ class App:
             await _read(receive),
         )
         query = f"?{request.query.decode('latin-1')}" if request.query else ""
-        entry = Entry(
+        entry = RequestLogEntry(
             self._network.now(), gateway.name, "in", request.method, path + query, request.headers, request.body
         )
         self._seen.add(entry)
@@ -74,7 +74,7 @@ class App:
         else:
             await _send(send, reply)
 
-    async def _answer(self, gateway: Gateway, request: Request, entry: Entry) -> Reply:
+    async def _answer(self, gateway: Gateway, request: Request, entry: RequestLogEntry) -> Reply:
         control = self._network.control
         switches = control.switches[gateway.name]
         if switches.is_calm:

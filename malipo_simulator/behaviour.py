@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class PaymentKind(StrEnum):
     COLLECTION = "collection"  # The subscriber pays.
     DISBURSEMENT = "disbursement"  # The subscriber is paid.
 
@@ -34,7 +34,7 @@ class Answering(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PaymentPlan:
     words: str
     outcome: Outcome | None = Outcome.SUCCESS  # None: it never ends.
     after_seconds: float = 0
@@ -70,10 +70,10 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PhoneBehaviour:
     digits: str
-    collection: Plan
-    disbursement: Plan
+    collection: PaymentPlan
+    disbursement: PaymentPlan
 
 
 PROMPT_SECONDS = 30
@@ -85,68 +85,68 @@ _REVERSAL_SECONDS = 4
 ANY_OTHER = "any other"
 
 
-def _person(words: str, outcome: Outcome = Outcome.SUCCESS, **more: object) -> Plan:
-    return Plan(words, outcome, _PERSON_SECONDS, **more)  # type: ignore[arg-type]
+def _person(words: str, outcome: Outcome = Outcome.SUCCESS, **more: object) -> PaymentPlan:
+    return PaymentPlan(words, outcome, _PERSON_SECONDS, **more)  # type: ignore[arg-type]
 
 
 TABLE = (
-    Row(ANY_OTHER, _person("approved after 2 s"), Plan("paid")),
-    Row(
+    PhoneBehaviour(ANY_OTHER, _person("approved after 2 s"), PaymentPlan("paid")),
+    PhoneBehaviour(
         "100",
-        Plan("waits for a person at the phone", Outcome.EXPIRED, WAITING_SECONDS),
-        Plan("paid after 5 s", after_seconds=5, is_told_beside_reply=True),
+        PaymentPlan("waits for a person at the phone", Outcome.EXPIRED, WAITING_SECONDS),
+        PaymentPlan("paid after 5 s", after_seconds=5, is_told_beside_reply=True),
     ),
-    Row(
+    PhoneBehaviour(
         "101",
         _person("declined", Outcome.DECLINED),
-        Plan("refused: not registered", Outcome.NOT_REGISTERED, callbacks=0),
+        PaymentPlan("refused: not registered", Outcome.NOT_REGISTERED, callbacks=0),
     ),
-    Row(
+    PhoneBehaviour(
         "102",
         _person("balance too low", Outcome.BALANCE_TOO_LOW),
-        Plan("refused: merchant float too low", Outcome.FLOAT_TOO_LOW, callbacks=0),
+        PaymentPlan("refused: merchant float too low", Outcome.FLOAT_TOO_LOW, callbacks=0),
     ),
-    Row(
+    PhoneBehaviour(
         "103",
-        Plan("prompt expires", Outcome.EXPIRED, PROMPT_SECONDS),
-        Plan("paid, slowly (8 s)", after_seconds=8, answering=Answering.WHEN_DECIDED),
+        PaymentPlan("prompt expires", Outcome.EXPIRED, PROMPT_SECONDS),
+        PaymentPlan("paid, slowly (8 s)", after_seconds=8, answering=Answering.WHEN_DECIDED),
     ),
-    Row(
+    PhoneBehaviour(
         "104",
         _person("approved, but our request's reply is lost", answering=Answering.LOST, is_told_beside_reply=True),
-        Plan("paid, but the reply is lost", answering=Answering.LOST),
+        PaymentPlan("paid, but the reply is lost", answering=Answering.LOST),
     ),
-    Row(
+    PhoneBehaviour(
         "105",
         _person("approved, callback never comes", callbacks=0),
-        Plan("paid, reply lost, only the query knows", answering=Answering.LOST, callbacks=0),
+        PaymentPlan("paid, reply lost, only the query knows", answering=Answering.LOST, callbacks=0),
     ),
-    Row(
+    PhoneBehaviour(
         "106",
         _person("approved, callback three times", callbacks=3, is_told_beside_reply=True),
-        Plan("paid, told three times", callbacks=3, is_told_beside_reply=True),
+        PaymentPlan("paid, told three times", callbacks=3, is_told_beside_reply=True),
     ),
-    Row(
+    PhoneBehaviour(
         "107",
         _person("approved, callback before the reply", answering=Answering.AFTER_CALLBACK, is_told_beside_reply=True),
-        Plan(
+        PaymentPlan(
             'as 104, and the first two queries say "not found"',
             answering=Answering.LOST,
             callbacks=0,
             queries_not_found=2,
         ),
     ),
-    Row(
+    PhoneBehaviour(
         "108",
-        Plan("HTTP 500 with a page of HTML, nothing moved", answering=Answering.HTML_500),
-        Plan("the same", answering=Answering.HTML_500),
+        PaymentPlan("HTTP 500 with a page of HTML, nothing moved", answering=Answering.HTML_500),
+        PaymentPlan("the same", answering=Answering.HTML_500),
     ),
-    Row(
+    PhoneBehaviour(
         "109",
-        Plan("stuck: pending for ever", None),
-        Plan("stuck", None),
+        PaymentPlan("stuck: pending for ever", None),
+        PaymentPlan("stuck", None),
     ),
-    Row(
+    PhoneBehaviour(
         "110",
         _person(
             "told FAILED, later SUCCESS",
@@ -154,43 +154,43 @@ TABLE = (
             recovers_seconds=_RECOVERY_SECONDS,
             is_told_beside_reply=True,
         ),
-        Plan(
+        PaymentPlan(
             "told FAILED, later SUCCESS",
             Outcome.FAILED,
             recovers_seconds=_RECOVERY_SECONDS,
             is_told_beside_reply=True,
         ),
     ),
-    Row(
+    PhoneBehaviour(
         "111",
-        Plan(
+        PaymentPlan(
             "prompt expires, told FAILED, later charged, no word",
             Outcome.EXPIRED,
             PROMPT_SECONDS,
             recovers_seconds=_RECOVERY_SECONDS,
             is_recovery_told=False,
         ),
-        Plan(
+        PaymentPlan(
             "told FAILED, later paid, no word",
             Outcome.FAILED,
             recovers_seconds=_RECOVERY_SECONDS,
             is_recovery_told=False,
         ),
     ),
-    Row(
+    PhoneBehaviour(
         "112",
         _person("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
-        Plan("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
+        PaymentPlan("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
     ),
 )
 
 _BY_DIGITS = {row.digits: row for row in TABLE}
 
 
-def row_of(phone: str) -> Row:
+def row_of(phone: str) -> PhoneBehaviour:
     return _BY_DIGITS.get(phone[-3:]) or TABLE[0]
 
 
-def plan_of(kind: Kind, phone: str) -> Plan:
+def plan_of(kind: PaymentKind, phone: str) -> PaymentPlan:
     row = row_of(phone)
-    return row.collection if kind is Kind.COLLECTION else row.disbursement
+    return row.collection if kind is PaymentKind.COLLECTION else row.disbursement

@@ -11,7 +11,7 @@ from malipo_simulator.callback_client import CallbackClient
 from malipo_simulator.control import Control
 from malipo_simulator.gateways.gateway import Gateway, Notice
 from malipo_simulator.network import Network
-from malipo_simulator.request_log import Entry, RequestLog
+from malipo_simulator.request_log import RequestLog, RequestLogEntry
 from malipo_simulator.transaction import GatewayName, Transaction
 
 # Before each try.
@@ -85,7 +85,7 @@ class CallbackSender:
 
     async def _try(self, transaction: Transaction, url: str, notice: Notice, attempt: int) -> bool:
         async with self._room:
-            entry = Entry(self._now(), transaction.gateway, "out", "POST", url, {}, notice.body)
+            entry = RequestLogEntry(self._now(), transaction.gateway, "out", "POST", url, {}, notice.body)
             entry.phone, entry.reference, entry.attempt = transaction.phone, transaction.reference, attempt
             self._seen.add(entry)
             try:

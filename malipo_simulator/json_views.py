@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from malipo_simulator.behaviour import Outcome
-from malipo_simulator.request_log import Entry, mask
+from malipo_simulator.request_log import RequestLogEntry, mask
 from malipo_simulator.state import Movement
 from malipo_simulator.transaction import Transaction
 
@@ -66,7 +66,7 @@ def show_transaction(transaction: Transaction) -> dict[str, Any]:
     }
 
 
-def show_entry(entry: Entry) -> dict[str, Any]:
+def show_entry(entry: RequestLogEntry) -> dict[str, Any]:
     return {
         "at": show_time(entry.at),
         "channel": entry.gateway,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.control import Control
 from malipo_simulator.gateways.gateway import Notice
 from malipo_simulator.journal import Journal
@@ -43,7 +43,7 @@ class Ask(msgspec.Struct, gc=False):
 
     gateway: GatewayName
     channel: str
-    kind: Kind
+    kind: PaymentKind
     phone: str
     amount: int
     reference: str
@@ -138,7 +138,7 @@ class Network:
         """A payment that the network accepts, or refuses at once. It is booked when this returns."""
         plan = plan_of(ask.kind, ask.phone)
         now = self.now()
-        is_prompted = ask.kind is Kind.COLLECTION and plan.is_prompted
+        is_prompted = ask.kind is PaymentKind.COLLECTION and plan.is_prompted
         transaction = Transaction(
             **msgspec.structs.asdict(ask),
             id=randomness.token_hex(8),
@@ -244,5 +244,5 @@ class Network:
 
     def _can_move(self, transaction: Transaction, outcome: Outcome) -> bool:
         """Whether there is enough on the phone, if this takes money from it."""
-        takes_from_phone = Outcome.SUCCESS if transaction.kind is Kind.COLLECTION else Outcome.REVERSED
+        takes_from_phone = Outcome.SUCCESS if transaction.kind is PaymentKind.COLLECTION else Outcome.REVERSED
         return outcome is not takes_from_phone or self.memory.balance_of(transaction.phone) >= transaction.amount

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import Movement, Subscriber
 from malipo_simulator.transaction import Transaction
 
@@ -61,7 +61,7 @@ def _words(transaction: Transaction, movement: Movement | None) -> tuple[str, st
         return _moved(transaction, movement)
     if transaction.outcome is Outcome.REVERSED:
         return _taken_back(transaction, movement)
-    if transaction.kind is Kind.DISBURSEMENT:
+    if transaction.kind is PaymentKind.DISBURSEMENT:
         return None  # No message to a recipient whom no money reached.
     if transaction.outcome is Outcome.DECLINED:
         return f"Umekataa kulipa {amount} kwa {merchant}.", f"You declined to pay {amount} to {merchant}."
@@ -83,7 +83,7 @@ def _words(transaction: Transaction, movement: Movement | None) -> tuple[str, st
 def _moved(transaction: Transaction, movement: Movement | None) -> tuple[str, str]:
     amount, merchant, receipt = money(transaction.amount), transaction.merchant, transaction.receipt
     swahili_balance, english_balance = _balance(movement)
-    if transaction.kind is Kind.COLLECTION:
+    if transaction.kind is PaymentKind.COLLECTION:
         return (
             f"{receipt} Imethibitishwa. Umelipa {amount} kwa {merchant}.{swahili_balance}",
             f"Confirmed. You paid {amount} to {merchant}.{english_balance}",
@@ -97,7 +97,7 @@ def _moved(transaction: Transaction, movement: Movement | None) -> tuple[str, st
 def _taken_back(transaction: Transaction, movement: Movement | None) -> tuple[str, str]:
     amount, merchant, receipt = money(transaction.amount), transaction.merchant, transaction.receipt
     swahili_balance, english_balance = _balance(movement)
-    if transaction.kind is Kind.COLLECTION:
+    if transaction.kind is PaymentKind.COLLECTION:
         return (
             f"{receipt} Muamala umerudishwa. Umerudishiwa {amount} ulizolipa kwa {merchant}.{swahili_balance}",
             f"Reversed. You got back {amount} that you paid to {merchant}.{english_balance}",

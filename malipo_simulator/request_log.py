@@ -24,7 +24,7 @@ _SECRETS = (
 )
 
 
-class Entry:
+class RequestLogEntry:
     __slots__ = (
         *("at", "attempt", "body", "direction", "gateway", "headers", "method", "path", "phone", "reference", "reply"),
         *("seconds", "status", "verdict"),
@@ -70,12 +70,12 @@ class Entry:
 
 class RequestLog:
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
+        self._entries: deque[RequestLogEntry] = deque(maxlen=MOST_ENTRIES)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RequestLogEntry) -> None:
         self._entries.append(entry)
 
-    def newest(self, *, gateway: str = "", phone: str = "") -> Iterator[Entry]:
+    def newest(self, *, gateway: str = "", phone: str = "") -> Iterator[RequestLogEntry]:
         for entry in reversed(self._entries):
             if (not gateway or entry.gateway == gateway) and (not phone or entry.phone == phone):
                 yield entry

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import msgspec
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.transaction import (
     Decided,
     Event,
@@ -123,7 +123,7 @@ class State:
     def _move(self, transaction: Transaction, at: float, *, is_reversal: bool) -> None:
         subscriber = self.subscriber(transaction.phone)
         # A collection that is taken back is paid to the phone, and a payout is charged to it.
-        is_charge = (transaction.kind is Kind.COLLECTION) != is_reversal
+        is_charge = (transaction.kind is PaymentKind.COLLECTION) != is_reversal
         subscriber.balance += -transaction.amount if is_charge else transaction.amount
         movement = Movement(
             phone=transaction.phone,

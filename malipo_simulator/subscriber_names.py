@@ -5,7 +5,7 @@ The last three digits decide what a look-up says, where it is not simply the nam
 
 from typing import NamedTuple
 
-from malipo_simulator.behaviour import Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Outcome, PaymentKind, plan_of
 
 _FIRST = ("ASHA", "JUMA", "NEEMA", "BARAKA", "REHEMA", "HAMISI", "UPENDO", "EMMANUEL", "ZAINABU", "GODFREY", "MWAJUMA")
 _MIDDLE = ("SAIDI", "JOSEPH", "RAMADHANI", "PETER", "ALLY", "DANIEL", "ATHUMANI")
@@ -27,7 +27,7 @@ class Subscriber(NamedTuple):
 
 
 def subscriber_of(phone: str) -> Subscriber:
-    if plan_of(Kind.DISBURSEMENT, phone).outcome is Outcome.NOT_REGISTERED:
+    if plan_of(PaymentKind.DISBURSEMENT, phone).outcome is Outcome.NOT_REGISTERED:
         return Subscriber("", "", is_registered=False)
     digits = phone[-3:]
     if digits == NAMELESS_DIGITS:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 
 
 class GatewayName(StrEnum):
@@ -29,7 +29,7 @@ class Transaction(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     id: str  # ours; a prompt is known by it
     gateway: GatewayName
     channel: str  # the network of the phone, which an aggregator's gateway does not share
-    kind: Kind
+    kind: PaymentKind
     phone: str
     amount: int
     reference: str  # the merchant's id, as it travelled

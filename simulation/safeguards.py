@@ -70,7 +70,7 @@ def _in_a_fork(act: Callable[[], bool]) -> bool:
     return code == 1
 
 
-class Row:
+class SafeguardResult:
     """The seeds of one safeguard, those of earlier sittings too.
 
     A seed whose whole run never reached the safeguard is the same run without it: it is not run again.
@@ -125,7 +125,7 @@ class Row:
 
 
 def _show_row(runner: Runner, given: argparse.Namespace, so_far: Progress, safeguard: Safeguard, count: int) -> bool:
-    row = Row(given, so_far, safeguard, count)
+    row = SafeguardResult(given, so_far, safeguard, count)
     if next(row.plans(), None) is not None:
         with ExitStack() as stack:
             for server in runner.servers:

@@ -20,7 +20,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.encryption import Encryption
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.networks.connector import Channel, Type
@@ -146,7 +146,7 @@ async def _add_merchant(database: Database, number: int) -> Merchant:
     now = _DAY_BEFORE
     async with database.begin() as tx:
         merchant_id = await onboard.create_merchant(tx, f"Duka {number}", actor=_NOBODY, now=now)
-        await book(tx, Kind.TOP_UP, merchant_id, WALLET, reference=f"first {number}", now=now)
+        await book(tx, BookingKind.TOP_UP, merchant_id, WALLET, reference=f"first {number}", now=now)
         for type_ in Type:
             for channel in Channel:
                 await tariffs.replace(tx, merchant_id, type_, channel, [Band(500, fixed_fee=FEE)])

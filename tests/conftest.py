@@ -27,7 +27,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.settings import Settings
@@ -243,7 +243,7 @@ async def make_merchant(
     async with database.begin() as tx:
         merchant_id = await onboard.create_merchant(tx, name, actor=NOBODY, now=now)
         if wallet:
-            await book(tx, Kind.TOP_UP, merchant_id, wallet, reference=secrets.token_hex(8), now=now)
+            await book(tx, BookingKind.TOP_UP, merchant_id, wallet, reference=secrets.token_hex(8), now=now)
         key = await issue_api_keys.create_key(
             tx,
             merchant_id,

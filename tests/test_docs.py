@@ -15,17 +15,17 @@ from msgspec.structs import replace
 
 from malipo import __version__, clock
 from malipo.api import openapi
-from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
+from malipo.api.routes import ROUTES, AnyRoute, KeyRoute, PublicRoute, TokenRoute
 from malipo.cli import parser
 from malipo.db.schema import migrations
-from malipo.ledger.statement import Kind
+from malipo.ledger.statement import WalletLineKind
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.roles import RIGHTS, Role
 from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import CorrectionNotice, Reason, Status, Type
+from malipo.payments.transaction import CorrectionNotice, CorrectionReason, Status, Type
 from malipo.payments.views import in_event
 from malipo.settings import Settings
 from malipo.settings.environment import read, variable
@@ -105,17 +105,17 @@ def test_every_reason_of_a_failure_is_documented_and_no_other() -> None:
 
 
 def test_every_kind_of_statement_line_is_documented_and_no_other() -> None:
-    assert [row[0] for row in table("api.md", 2) if re.fullmatch("[A-Z_]+", row[0])] == list(Kind)
+    assert [row[0] for row in table("api.md", 2) if re.fullmatch("[A-Z_]+", row[0])] == list(WalletLineKind)
 
 
 def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> None:
-    told = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), Reason.DEBT_RECORDED)
+    told = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), CorrectionReason.DEBT_RECORDED)
     shown = in_event(replace(a_transaction(Type.DISBURSEMENT, Status.FAILED), correction=told))["correction"]
     fields_, *_ = (DOCS / "corrections.md").read_text().split("| reason |")
     assert re.findall(r"^\| `(\w+)` \| (?!\+|−)", fields_.split("## The object")[1], re.MULTILINE) == list(shown)
     assert [
         row[0] for row in table("corrections.md", 4) if re.fullmatch("[a-z_]+", row[0]) and row[0] != "reason"
-    ] == list(Reason)
+    ] == list(CorrectionReason)
 
 
 def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
@@ -151,7 +151,7 @@ def _number(cell: str) -> int:
     return int(cell.replace(",", "").replace("−", "-"))
 
 
-def _book(balances: dict[str, int], change: correction_moves.Change) -> None:
+def _book(balances: dict[str, int], change: correction_moves.CorrectionChange) -> None:
     for move in change.moves:
         balances[move.source] -= move.amount
         balances[move.target] += move.amount
@@ -224,11 +224,11 @@ def test_every_route_is_documented_with_its_permission_or_role_and_no_other() ->
 
 def _needed_for(route: AnyRoute) -> str:
     match route:
-        case ByKey():
+        case KeyRoute():
             return route.permission
-        case ByToken():
+        case TokenRoute():
             return next(role for role in reversed(Role) if route.right in RIGHTS[role])
-        case Open(path=path):
+        case PublicRoute(path=path):
             return "everybody" if path.startswith("/merchant") else "none"
 
 

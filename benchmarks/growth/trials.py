@@ -22,7 +22,7 @@ from benchmarks.load import CannotMeasure
 from benchmarks.webhooks.receiver import need_nginx
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from malipo.ledger.store import statement_counts
 from malipo.payments.counts import counter
 
@@ -92,7 +92,7 @@ async def _prepare(url: str, plan: Plan) -> None:
     async with Database.opened(url, size=1) as opened, opened.begin() as tx:
         for number in range(1, plan.merchants + 1):
             paper = f"BENCHMARK-{number}"
-            await book(tx, Kind.TOP_UP, database.merchant(number), _MONEY, reference=paper, now=clock.now())
+            await book(tx, BookingKind.TOP_UP, database.merchant(number), _MONEY, reference=paper, now=clock.now())
 
 
 @dataclass(frozen=True)

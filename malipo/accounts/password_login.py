@@ -23,25 +23,25 @@ from malipo.db import Conn, Database, Tx
 from malipo.errors import Unauthorized
 
 
-class Account(Protocol):
+class PasswordAccount(Protocol):
     @property
     def id(self) -> str: ...
     @property
     def password_hash(self) -> str | None: ...
 
 
-SomeAccount = TypeVar("SomeAccount", bound=Account)
+SomeAccount = TypeVar("SomeAccount", bound=PasswordAccount)
 Find = Callable[[Conn, str], Awaitable[SomeAccount | None]]
 # The password's hash of an account with this id, which nobody changes or deletes before the commit.
 LockHash = Callable[[Tx, str], Awaitable[str | None]]
 # What follows the right password: a session, or a log-in that waits for a code.
-Proceed = Callable[[Tx, SomeAccount], Awaitable["Begun"]]
+Proceed = Callable[[Tx, SomeAccount], Awaitable["FirstStep"]]
 CheckCode = Callable[[], Awaitable[None]]
 Act = Callable[[Tx], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FirstStep:
     """A log-in after the right password: a session, or the token of one that waits for a code."""
 
     session_id: str | None = None
@@ -80,7 +80,7 @@ class PasswordLogin(Generic[SomeAccount]):
         address: str,
         browser: Browser,
         now: datetime,
-    ) -> Begun:
+    ) -> FirstStep:
         """A session, or a log-in that waits for a code. An unknown name is refused as slowly as a wrong password."""
         async with self._database.read() as connection:
             account = await self._find(connection, name)

@@ -126,7 +126,7 @@ _PATTERNS = {
 }
 
 
-class Weak(NamedTuple):
+class PasswordProblem(NamedTuple):
     """Why a password will not do."""
 
     reason: Weakness
@@ -143,19 +143,19 @@ class Weak(NamedTuple):
 class WeakPassword(Invalid):
     code = "password_weak"
 
-    def __init__(self, field: str, weak: Weak) -> None:
+    def __init__(self, field: str, weak: PasswordProblem) -> None:
         super().__init__("The request has invalid fields.", details={field: [f"{field} {weak.sentence}."]})
         self.weak = weak
 
 
-def weakness_of(password: str, *names: str) -> Weak | None:
+def weakness_of(password: str, *names: str) -> PasswordProblem | None:
     """None if it will do. `names` are of the person and the business: whoever guesses tries them first."""
     if not LEAST <= len(password) <= MOST:
-        return Weak(Weakness.LENGTH, 0)
+        return PasswordProblem(Weakness.LENGTH, 0)
     text = _beginning(password)
     exponent, way = _cheapest(text, [*_own_pieces(text, names), *_zxcvbns_pieces(text)])
     score = sum(exponent >= least for least in _SCORES)
-    return None if score >= LEAST_SCORE else Weak(_reason(way), score)
+    return None if score >= LEAST_SCORE else PasswordProblem(_reason(way), score)
 
 
 class _Piece(NamedTuple):

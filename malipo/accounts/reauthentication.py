@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.tokens import TOKEN_SECONDS
 from malipo.errors import Forbidden, Invalid
 
@@ -56,7 +56,7 @@ class Proof:
     """What somebody gives to confirm that it is them."""
 
     password: str
-    typed: Typed = Typed()  # the code, where there is a second factor
+    typed: TypedCode = TypedCode()  # the code, where there is a second factor
 
 
 class WrongPassword(Invalid):

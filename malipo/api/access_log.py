@@ -12,7 +12,7 @@ from malipo.rate_limit.sliding_window import RateLimitStatus
 _HSTS = (HSTS[0].encode(), HSTS[1].encode())
 
 
-class Exchange:
+class LoggedExchange:
     """One request and its response: its id, its caller and its status."""
 
     def __init__(self, scope: Scope, send: Send, id_: str, *, is_secure: bool) -> None:

@@ -14,17 +14,17 @@ from malipo.api.urls import id_in
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
 from malipo.merchants.store import api_keys
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
 
 
-async def list_(parts: ApiParts, session: Session, request: Request) -> Response:
+async def list_(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     found = await parts.queries.read(lambda connection: api_keys.find_all(connection, session.person.merchant_id))
     return success({"apiKeys": [_listed(key) for key in found]})
 
 
-async def create(parts: ApiParts, session: Session, request: Request) -> Response:
+async def create(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     fields = Fields(await object_of(request))
     now = parts.clock()
     name = fields.required_text("name", most=100, is_line=True)
@@ -56,7 +56,7 @@ async def create(parts: ApiParts, session: Session, request: Request) -> Respons
     return success({"apiKey": _shown(key) | {"key": key.text}, "message": message}, status=201)
 
 
-async def revoke(parts: ApiParts, session: Session, request: Request) -> Response:
+async def revoke(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     key_id = id_in(request, issue_api_keys.NoSuchKey)
     actor = actor_of(parts, session, request)
     await parts.queries.write(

@@ -12,9 +12,9 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from malipo.api import auth
-from malipo.api.access_log import Exchange
+from malipo.api.access_log import LoggedExchange
 from malipo.api.parts import ApiParts
-from malipo.api.routes import PAGES, ROUTES, AnyRoute, ByToken, Open
+from malipo.api.routes import PAGES, ROUTES, AnyRoute, PublicRoute, TokenRoute
 from malipo.app.assemble import Service
 from malipo.errors import Unavailable
 from malipo.http import methods as http_methods
@@ -40,7 +40,7 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
         is_secure = came_over_tls(scope, self._parts.settings.trusted_proxies)
-        exchange = Exchange(scope, send, begin_request(scope, self._parts.clock()), is_secure=is_secure)
+        exchange = LoggedExchange(scope, send, begin_request(scope, self._parts.clock()), is_secure=is_secure)
         self._parts.queries.begin_waiting()
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope.update({"app": self, _EXCHANGE: exchange})
@@ -74,13 +74,13 @@ class App:
         return endpoint
 
     async def _serve(self, route: AnyRoute, request: Request) -> Response:
-        exchange: Exchange = request.scope[_EXCHANGE]
+        exchange: LoggedExchange = request.scope[_EXCHANGE]
         exchange.route = route.path
-        if route.method != "GET" or not isinstance(route, Open):
+        if route.method != "GET" or not isinstance(route, PublicRoute):
             self._parts.health.monitor.schema.require()  # Health, metrics and docs are there whatever the schema is.
-        if isinstance(route, Open):
+        if isinstance(route, PublicRoute):
             return await route.handler(self._parts, request)
-        if isinstance(route, ByToken):
+        if isinstance(route, TokenRoute):
             session = await auth.session_of(self._parts, request)
             exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
             self._parts.accounts.requests.admit(session.id, session.person.id)

@@ -11,7 +11,7 @@ from malipo.merchants.api_keys import Permission, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.sessions import SessionOver
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.rate_limit.sliding_window import RateClass
 
 
@@ -37,7 +37,7 @@ def require(caller: Caller, permission: Permission) -> None:
         raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
 
 
-async def session_of(parts: ApiParts, request: Request) -> Session:
+async def session_of(parts: ApiParts, request: Request) -> MerchantSession:
     """The session of a person who is logged in. An API key is not accepted here."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
@@ -47,18 +47,18 @@ async def session_of(parts: ApiParts, request: Request) -> Session:
     return session
 
 
-def require_right(session: Session, right: Right) -> None:
+def require_right(session: MerchantSession, right: Right) -> None:
     if not session.person.may(right):
         raise Forbidden(f"Your role ({session.person.role}) does not allow this.", code="role_insufficient")
 
 
-def require_confirmation(parts: ApiParts, session: Session, act: SensitiveAct | None) -> None:
+def require_confirmation(parts: ApiParts, session: MerchantSession, act: SensitiveAct | None) -> None:
     if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=parts.clock()):
         raise ConfirmationRequired
 
 
 # Who asks, on routes that there are for people and for API keys.
-Party = Session | Caller
+Party = MerchantSession | Caller
 
 
 def merchant_of(party: Party) -> str:

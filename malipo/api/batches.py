@@ -10,14 +10,14 @@ from starlette.responses import Response, StreamingResponse
 from malipo.api.auth import actor_of, header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
-from malipo.api.responses import Form, pagination, success
+from malipo.api.responses import AnswerForm, pagination, success
 from malipo.api.urls import id_in
 from malipo.http.body_limit import MOST_BATCH_BYTES
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency
 from malipo.payments.batches import progress, views
 from malipo.payments.batches.approve import Approval
-from malipo.payments.batches.batch import BatchLine, BatchStatus, NoSuchBatch, Progress, Requester
+from malipo.payments.batches.batch import BatchLine, BatchProgress, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder
 from malipo.payments.batches.request import batch_order_of
@@ -69,11 +69,11 @@ async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Respons
 
 async def list_items(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
-    form = fields.choice("format", Form) or Form.JSON
+    form = fields.choice("format", AnswerForm) or AnswerForm.JSON
     page, limit = fields.page(), fields.limit()
     fields.check()
     batch = (await _find(parts, caller, id_in(request, NoSuchBatch))).batch
-    if form is Form.CSV:
+    if form is AnswerForm.CSV:
         pieces = progress.stream(parts.queries.read_part, batch)
         headers = {"Content-Disposition": f'attachment; filename="{batch.id}.csv"'}
         return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
@@ -106,7 +106,7 @@ async def _shown(parts: ApiParts, caller: Caller, batch_id: str) -> Response:
     return success({"batch": views.retrieved(found.batch, found.counts)})
 
 
-async def _find(parts: ApiParts, caller: Caller, batch_id: str) -> Progress:
+async def _find(parts: ApiParts, caller: Caller, batch_id: str) -> BatchProgress:
     found = await parts.queries.read_snapshot(
         lambda connection: progress.find(connection, caller.merchant_id, batch_id)
     )

@@ -15,7 +15,7 @@ from malipo.api.request_body import body_of
 from malipo.errors import Forbidden, Missing
 from malipo.http.client_address import address_of
 from malipo.http.request_ids import note_transaction
-from malipo.networks.connector import Callback, News, cannot_query
+from malipo.networks.connector import Callback, CallbackReport, cannot_query
 from malipo.networks.routing import CallbackAccess
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
@@ -29,14 +29,14 @@ async def receive(parts: ApiParts, request: Request) -> Response:
     _require_address(parts, access, request)
     connector = parts.networks.connectors[route]
     callback = Callback(dict(request.headers), await body_of(request))
-    news = connector.read(callback)
-    if news is None:
+    report = connector.read(callback)
+    if report is None:
         log.warning("callback.unreadable", route=route, bytes=len(callback.body))
     else:
-        if news.answer.alert is not None:
-            log.error("network.alert", route=route, alert=news.answer.alert)
-        await _take_in(parts, route, news)
-    answer = connector.acknowledge(callback, news)
+        if report.answer.alert is not None:
+            log.error("network.alert", route=route, alert=report.answer.alert)
+        await _take_in(parts, route, report)
+    answer = connector.acknowledge(callback, report)
     return Response(answer.body, answer.status, media_type=answer.media_type)
 
 
@@ -46,30 +46,32 @@ def _require_address(parts: ApiParts, access: CallbackAccess, request: Request) 
         raise Forbidden("This address may not send callbacks.", code="address_not_allowed")
 
 
-async def _take_in(parts: ApiParts, route: str, news: News) -> None:
+async def _take_in(parts: ApiParts, route: str, report: CallbackReport) -> None:
     """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
     access = parts.networks.callback_access[route]
-    report = Report(
+    to_settle = Report(
         id=ids.mint("hrg_", parts.clock()),
         channels=parts.networks.reach[route],
-        key=news.key,
+        key=report.key,
         received=ReceivedAnswer(
             connector=route,
             source=AnswerSource.CALLBACK,
-            answer=news.answer,
-            is_trusted=news.is_signed,
+            answer=report.answer,
+            is_trusted=report.is_signed,
             is_listed=bool(access.allowed),
             review_amount=access.review_amount,
             cannot_query=cannot_query(parts.networks.connectors[route]),
         ),
     )
-    settled = await parts.network_work.settle(report)
+    settled = await parts.network_work.settle(to_settle)
     if settled is None:
-        answer = news.answer
-        log.warning("callback.unknown_payment", route=route, verdict=answer.verdict, key=news.key, amount=answer.amount)
+        answer = report.answer
+        log.warning(
+            "callback.unknown_payment", route=route, verdict=answer.verdict, key=report.key, amount=answer.amount
+        )
         return
     note_transaction(settled.transaction.id)
     if tracing.active is not None:
-        tracing.active.note_callback(settled.transaction.id, route, news.answer.verdict)
-    if not (news.is_signed and settled.transaction.status.is_final):
+        tracing.active.note_callback(settled.transaction.id, route, report.answer.verdict)
+    if not (report.is_signed and settled.transaction.status.is_final):
         parts.network_work.wake_querier(route)

@@ -14,15 +14,15 @@ from malipo.api.urls import id_in
 from malipo.api.webhooks import endpoint_in, get
 from malipo.validation.fields import Fields
 from malipo.webhooks import resend
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.resend import NoSuchDelivery
 from malipo.webhooks.store import delivery_history
-from malipo.webhooks.store.delivery_history import Attempt, DeliveryHistory
+from malipo.webhooks.store.delivery_history import DeliveryHistory, ShownAttempt
 
 
 async def list_(parts: ApiParts, party: Party, request: Request) -> Response:
     fields = Fields(request.query_params)
-    state = fields.choice("state", State)
+    state = fields.choice("state", DeliveryState)
     before = fields.text("before", most=64) or None
     limit = fields.limit()
     fields.check()
@@ -95,12 +95,12 @@ def _shown(told: DeliveryHistory) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": told.event_id, "event": told.event, "state": told.state}
     if told.transaction_id is not None:
         shown["transactionId"] = told.transaction_id
-    if told.state is State.PENDING:
+    if told.state is DeliveryState.PENDING:
         shown["nextAttemptAt"] = clock.iso(told.due_at)
     return shown | {"attempts": [_try(each) for each in told.attempts]}
 
 
-def _try(each: Attempt) -> dict[str, Any]:
+def _try(each: ShownAttempt) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": each.id, "at": clock.iso(each.attempted_at), "durationMs": each.duration_ms}
     if each.http_status is None:
         return shown | {"error": each.error}

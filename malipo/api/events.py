@@ -10,7 +10,7 @@ from malipo.db import Conn
 from malipo.http.client_disconnect import while_connected
 from malipo.merchants.authenticate import Caller
 from malipo.outbox import feed
-from malipo.outbox.feed import CursorUnknown, Page
+from malipo.outbox.feed import CursorUnknown, FeedPage
 from malipo.restore import feed_cursors
 from malipo.restore.feed_cursors import cursor_of
 from malipo.validation.fields import Fields
@@ -59,7 +59,7 @@ async def _place(parts: ApiParts, merchant_id: str, after: str | None) -> tuple[
     return await parts.queries.read(find)
 
 
-async def _page(parts: ApiParts, merchant_id: str, place: int | None, limit: int) -> Page:
+async def _page(parts: ApiParts, merchant_id: str, place: int | None, limit: int) -> FeedPage:
     return await parts.queries.read_snapshot(
         lambda connection: feed.page(connection, merchant_id, after=place, limit=limit)
     )

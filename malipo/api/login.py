@@ -4,13 +4,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.accounts.reauthentication import Proof
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.http.client_address import address_of
-from malipo.merchants.sessions import Granted
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.sessions import LoginTokens
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.validation.fields import Fields
 
 
@@ -36,12 +36,12 @@ async def refresh(parts: ApiParts, request: Request) -> Response:
     return _granted(await parts.accounts.sessions.refresh(token, address=_address(parts, request), now=parts.clock()))
 
 
-async def log_out(parts: ApiParts, session: Session, request: Request) -> Response:
+async def log_out(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     await parts.accounts.sessions.log_out(session, address=_address(parts, request), now=parts.clock())
     return success({"message": "You are logged out."})
 
 
-async def confirm(parts: ApiParts, session: Session, request: Request) -> Response:
+async def confirm(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     fields = Fields(await object_of(request))
     password, typed = fields.secret("password"), _typed(fields)
     fields.check()
@@ -50,7 +50,7 @@ async def confirm(parts: ApiParts, session: Session, request: Request) -> Respon
     return success({"message": "It is confirmed that it is you."})
 
 
-async def change_password(parts: ApiParts, session: Session, request: Request) -> Response:
+async def change_password(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     fields = Fields(await object_of(request))
     current, new, typed = fields.secret("currentPassword"), fields.secret("newPassword"), _typed(fields)
     fields.check()
@@ -68,13 +68,13 @@ async def reset(parts: ApiParts, request: Request) -> Response:
     return success({"message": "The password is set. You can log in now."})
 
 
-def _typed(fields: Fields) -> Typed:
+def _typed(fields: Fields) -> TypedCode:
     """The second factor, where there is one."""
     code, recovery_code = (fields.secret(name, is_required=False) for name in ("code", "recoveryCode"))
-    return Typed(code, recovery_code)
+    return TypedCode(code, recovery_code)
 
 
-def _granted(granted: Granted) -> Response:
+def _granted(granted: LoginTokens) -> Response:
     return success({"token": granted.token, "refreshToken": granted.refresh_token, "expiresIn": granted.expires_in})
 
 

@@ -18,7 +18,7 @@ from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.listing import transaction_list
 from malipo.payments.listing.filters import filter_in
 from malipo.payments.payment_request import order_of
@@ -76,7 +76,7 @@ async def _initiate(parts: ApiParts, caller: Caller, request: Request, type_: Ty
     return await _create(parts, order)
 
 
-async def _create(parts: ApiParts, order: Order) -> Response:
+async def _create(parts: ApiParts, order: PaymentRequest) -> Response:
     if order.draft is not None:
         enter_payment(order.draft.id)
     try:

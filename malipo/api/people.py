@@ -17,7 +17,7 @@ from malipo.merchants import manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.validation.fields import Fields
 
 
@@ -28,12 +28,12 @@ class NoSuchPerson(Missing):
         super().__init__("There is no person with this id.")
 
 
-async def list_(parts: ApiParts, session: Session, request: Request) -> Response:
+async def list_(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     found = await parts.queries.read(lambda connection: people.find_all(connection, session.person.merchant_id))
     return success({"people": [_listed(person, session.person) for person in found]})
 
 
-async def add(parts: ApiParts, session: Session, request: Request) -> Response:
+async def add(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     fields = Fields(await object_of(request))
     email = fields.email("email")
     name = fields.text("name", most=100, is_line=True).strip()
@@ -47,7 +47,7 @@ async def add(parts: ApiParts, session: Session, request: Request) -> Response:
     return success({"person": _shown(person), "passwordToken": link, "message": message}, status=201)
 
 
-async def change(parts: ApiParts, session: Session, request: Request) -> Response:
+async def change(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     fields = Fields(await object_of(request))
     role = fields.choice("role", Role, is_required=True) or Role.VIEWER
     fields.check()
@@ -61,7 +61,7 @@ async def change(parts: ApiParts, session: Session, request: Request) -> Respons
     return success({"person": _shown(await parts.queries.write(act))})
 
 
-async def remove(parts: ApiParts, session: Session, request: Request) -> Response:
+async def remove(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
     actor = actor_of(parts, session, request)
 
     async def act(tx: Tx) -> None:
@@ -71,7 +71,7 @@ async def remove(parts: ApiParts, session: Session, request: Request) -> Respons
     return success({"message": "The person is removed, and their sessions have ended."})
 
 
-async def _get(tx: Tx, session: Session, request: Request) -> Person:
+async def _get(tx: Tx, session: MerchantSession, request: Request) -> Person:
     person = await people.get(tx, session.person.merchant_id, id_in(request, NoSuchPerson))
     if person is None:
         raise NoSuchPerson

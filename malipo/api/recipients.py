@@ -10,7 +10,7 @@ from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
 from malipo.networks.connector import Channel
-from malipo.recipients.look_up import Line
+from malipo.recipients.look_up import Payee
 from malipo.validation.fields import Fields
 
 
@@ -21,7 +21,7 @@ async def look_up_one(parts: ApiParts, caller: Caller, request: Request) -> Resp
     fields.check()
     assert channel is not None
     actor = actor_of(parts, caller, request)
-    found = await parts.recipients.look_up(caller.merchant_id, Line(channel, phone), actor=actor)
+    found = await parts.recipients.look_up(caller.merchant_id, Payee(channel, phone), actor=actor)
     recipient = {
         "channel": channel,
         "phone": phone,

@@ -7,7 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 
-class Form(StrEnum):
+class AnswerForm(StrEnum):
     """The form of a long answer."""
 
     JSON = "json"

@@ -32,17 +32,17 @@ from malipo.api.parts import ApiParts
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 from malipo.rate_limit.sliding_window import RateClass
 
 OpenHandler = Callable[[ApiParts, Request], Awaitable[Response]]
-TokenHandler = Callable[[ApiParts, Session, Request], Awaitable[Response]]
+TokenHandler = Callable[[ApiParts, MerchantSession, Request], Awaitable[Response]]
 KeyHandler = Callable[[ApiParts, Caller, Request], Awaitable[Response]]
 PartyHandler = Callable[[ApiParts, Party, Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class PublicRoute:
     """No authentication is needed."""
 
     method: str
@@ -51,7 +51,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class ByKey:
+class KeyRoute:
     """An API key with this permission is needed; the rate limit is that of its class."""
 
     method: str
@@ -62,7 +62,7 @@ class ByKey:
 
 
 @dataclass(frozen=True, slots=True)
-class ByToken:
+class TokenRoute:
     """A person of the merchant must be logged in, with a role that has this right."""
 
     method: str
@@ -72,7 +72,7 @@ class ByToken:
     act: SensitiveAct | None = None  # if the password must have been typed a short time ago
 
 
-AnyRoute = Open | ByKey | ByToken
+AnyRoute = PublicRoute | KeyRoute | TokenRoute
 
 # Webhook endpoints are managed by people, and by programs, which have an API key and no session.
 _WEBHOOKS: list[tuple[str, str, PartyHandler, Right]] = [
@@ -91,56 +91,56 @@ _WEBHOOKS: list[tuple[str, str, PartyHandler, Right]] = [
 ]
 
 ROUTES: list[AnyRoute] = [
-    Open("GET", "/healthz", health.healthz),
-    Open("GET", "/readyz", health.readyz),
-    Open("GET", "/openapi.json", openapi.for_programs),
-    Open("GET", "/docs", docs.home),
-    Open("GET", "/docs/docs.css", docs.style),
-    Open("GET", "/docs/malipo.postman_collection.json", postman.download),
-    Open("GET", "/metrics", metrics.expose),
-    ByKey("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
-    ByKey("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
-    ByKey("POST", "/v1/payments/disburse", payments.disburse, Permission.PAYMENTS_CREATE),
-    ByKey("POST", "/v1/payments/disburse/batches", batches.create, Permission.PAYMENTS_CREATE),
-    ByKey("GET", "/v1/payments/disburse/batches", batches.list_, Permission.PAYMENTS_READ, RateClass.LIST),
-    ByKey("GET", "/v1/payments/disburse/batches/{id}", batches.retrieve, Permission.PAYMENTS_READ),
-    ByKey("GET", "/v1/payments/disburse/batches/{id}/items", batches.list_items, Permission.PAYMENTS_READ),
-    ByKey("POST", "/v1/payments/disburse/batches/{id}/approve", batches.approve, Permission.PAYOUTS_APPROVE),
-    ByKey("POST", "/v1/payments/disburse/batches/{id}/cancel", batches.cancel, Permission.PAYMENTS_CREATE),
-    ByKey("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
-    ByKey("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
-    ByKey("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),
-    ByKey("POST", "/v1/payments/{id}/refund", payments.refund, Permission.PAYMENTS_CREATE),
-    ByKey("POST", "/v1/recipients/lookup", recipients.look_up_one, Permission.RECIPIENTS_LOOKUP),
-    ByKey("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
-    ByKey("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
-    ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
-    ByKey("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
-    *(ByKey(method, f"/v1{path}", handler, Permission.WEBHOOKS_MANAGE) for method, path, handler, _ in _WEBHOOKS),
-    Open("POST", "/callbacks/{route}/{token}", callbacks.receive),
-    Open("POST", "/merchant/auth/login", login.log_in),
-    Open("POST", "/merchant/auth/refresh", login.refresh),
-    Open("POST", "/merchant/auth/reset", login.reset),
-    ByToken("POST", "/merchant/auth/logout", login.log_out, Right.READ),
-    ByToken("POST", "/merchant/auth/confirm", login.confirm, Right.READ),
-    ByToken("POST", "/merchant/auth/password", login.change_password, Right.READ),
-    ByToken("GET", "/merchant/api-keys", api_keys.list_, Right.READ),
-    ByToken("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
-    ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
-    *(ByToken(method, f"/merchant{path}", handler, right) for method, path, handler, right in _WEBHOOKS),
-    ByToken("GET", "/merchant/people", people.list_, Right.READ),
-    ByToken("POST", "/merchant/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
-    ByToken("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
-    ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    PublicRoute("GET", "/healthz", health.healthz),
+    PublicRoute("GET", "/readyz", health.readyz),
+    PublicRoute("GET", "/openapi.json", openapi.for_programs),
+    PublicRoute("GET", "/docs", docs.home),
+    PublicRoute("GET", "/docs/docs.css", docs.style),
+    PublicRoute("GET", "/docs/malipo.postman_collection.json", postman.download),
+    PublicRoute("GET", "/metrics", metrics.expose),
+    KeyRoute("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
+    KeyRoute("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
+    KeyRoute("POST", "/v1/payments/disburse", payments.disburse, Permission.PAYMENTS_CREATE),
+    KeyRoute("POST", "/v1/payments/disburse/batches", batches.create, Permission.PAYMENTS_CREATE),
+    KeyRoute("GET", "/v1/payments/disburse/batches", batches.list_, Permission.PAYMENTS_READ, RateClass.LIST),
+    KeyRoute("GET", "/v1/payments/disburse/batches/{id}", batches.retrieve, Permission.PAYMENTS_READ),
+    KeyRoute("GET", "/v1/payments/disburse/batches/{id}/items", batches.list_items, Permission.PAYMENTS_READ),
+    KeyRoute("POST", "/v1/payments/disburse/batches/{id}/approve", batches.approve, Permission.PAYOUTS_APPROVE),
+    KeyRoute("POST", "/v1/payments/disburse/batches/{id}/cancel", batches.cancel, Permission.PAYMENTS_CREATE),
+    KeyRoute("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
+    KeyRoute("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
+    KeyRoute("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),
+    KeyRoute("POST", "/v1/payments/{id}/refund", payments.refund, Permission.PAYMENTS_CREATE),
+    KeyRoute("POST", "/v1/recipients/lookup", recipients.look_up_one, Permission.RECIPIENTS_LOOKUP),
+    KeyRoute("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
+    KeyRoute("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
+    KeyRoute("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
+    KeyRoute("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
+    *(KeyRoute(method, f"/v1{path}", handler, Permission.WEBHOOKS_MANAGE) for method, path, handler, _ in _WEBHOOKS),
+    PublicRoute("POST", "/callbacks/{route}/{token}", callbacks.receive),
+    PublicRoute("POST", "/merchant/auth/login", login.log_in),
+    PublicRoute("POST", "/merchant/auth/refresh", login.refresh),
+    PublicRoute("POST", "/merchant/auth/reset", login.reset),
+    TokenRoute("POST", "/merchant/auth/logout", login.log_out, Right.READ),
+    TokenRoute("POST", "/merchant/auth/confirm", login.confirm, Right.READ),
+    TokenRoute("POST", "/merchant/auth/password", login.change_password, Right.READ),
+    TokenRoute("GET", "/merchant/api-keys", api_keys.list_, Right.READ),
+    TokenRoute("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    TokenRoute("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    *(TokenRoute(method, f"/merchant{path}", handler, right) for method, path, handler, right in _WEBHOOKS),
+    TokenRoute("GET", "/merchant/people", people.list_, Right.READ),
+    TokenRoute("POST", "/merchant/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    TokenRoute("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    TokenRoute("DELETE", "/merchant/people/{id}", people.remove, Right.ADMINISTER, SensitiveAct.PEOPLE),
 ]
 
 # Pages for people, which no program asks for: they are not in the contract.
 PAGES = [
-    Open("GET", "/docs/reference", docs.show_reference),
-    Open("GET", "/docs/try", docs.try_it),
-    Open("GET", "/docs/search.json", docs.search),
-    Open("GET", "/docs/static/{name}", docs.static),
-    Open("GET", "/docs/images/{name}", docs.image),
-    Open("GET", "/docs/downloads/{name}", docs.download),
-    Open("GET", "/docs/{name:path}", docs.guide),
+    PublicRoute("GET", "/docs/reference", docs.show_reference),
+    PublicRoute("GET", "/docs/try", docs.try_it),
+    PublicRoute("GET", "/docs/search.json", docs.search),
+    PublicRoute("GET", "/docs/static/{name}", docs.static),
+    PublicRoute("GET", "/docs/images/{name}", docs.image),
+    PublicRoute("GET", "/docs/downloads/{name}", docs.download),
+    PublicRoute("GET", "/docs/{name:path}", docs.guide),
 ]

@@ -5,8 +5,8 @@ from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
 from malipo.api.parts import ApiParts
-from malipo.api.responses import Form, pagination, success
-from malipo.ledger.statement import COLUMNS, Filter, Kind, csv_of, row_of
+from malipo.api.responses import AnswerForm, pagination, success
+from malipo.ledger.statement import COLUMNS, WalletLineFilter, WalletLineKind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.authenticate import Caller
 from malipo.validation.fields import Fields
@@ -26,14 +26,14 @@ async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Respons
 
 async def list_entries(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
-    wanted = Filter(
-        first=fields.moment("from"), last=fields.moment("to", is_end=True), kind=fields.choice("kind", Kind)
+    wanted = WalletLineFilter(
+        first=fields.moment("from"), last=fields.moment("to", is_end=True), kind=fields.choice("kind", WalletLineKind)
     )
-    form = fields.choice("format", Form) or Form.JSON
+    form = fields.choice("format", AnswerForm) or AnswerForm.JSON
     page, limit = fields.page(), fields.limit()
     fields.check_range(wanted.first, wanted.last)
     fields.check()
-    if form is Form.CSV:
+    if form is AnswerForm.CSV:
         pieces = statement.stream(parts.queries.read_part, caller.merchant_id, wanted)
         headers = {"Content-Disposition": 'attachment; filename="statement.csv"'}
         return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)

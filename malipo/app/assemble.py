@@ -9,7 +9,7 @@ from malipo import clock as clocks
 from malipo import randomness
 from malipo.accounts.bearer_tokens import Tokens
 from malipo.accounts.passwords import Passwords
-from malipo.accounts.second_factor.check_code import Codes
+from malipo.accounts.second_factor.check_code import CodeChecker
 from malipo.accounts.tokens import Cookies
 from malipo.app.accounts import Accounts
 from malipo.app.health import Health
@@ -180,7 +180,7 @@ def _rate_limits(settings: Settings) -> dict[RateClass, int]:
 def _accounts(
     settings: Settings, people: Database, keys: tuple[str, ...], encryption: Encryption, clock: Clock
 ) -> Accounts:
-    passwords, sessions, codes = Passwords(), Sessions(people, Tokens(*keys)), Codes(people, encryption)
+    passwords, sessions, codes = Passwords(), Sessions(people, Tokens(*keys)), CodeChecker(people, encryption)
     return Accounts(
         login=Login(people, sessions, passwords, codes),
         invitations=Invitations(people),

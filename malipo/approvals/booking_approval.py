@@ -50,10 +50,10 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
     @property
     def booking(self) -> Booking | Transfer:
         if self.merchant_id is not None:
-            return Booking(bookings.Kind(self.kind), self.merchant_id, self.amount, self.bank_reference)
+            return Booking(bookings.BookingKind(self.kind), self.merchant_id, self.amount, self.bank_reference)
         assert self.channel is not None
         assert self.account is not None
-        return Transfer(transfers.Kind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
+        return Transfer(transfers.TransferKind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def act_of(booking: Booking | Transfer) -> Act:
 
 def action_of(kind: str) -> str:
     """What the audit log calls it."""
-    return f"float.{kind}" if kind in list(transfers.Kind) else f"wallet.{kind}"
+    return f"float.{kind}" if kind in list(transfers.TransferKind) else f"wallet.{kind}"
 
 
 async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:

@@ -121,7 +121,7 @@ async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, ac
         subject=merchant_id,
         amount=amount,
         terms=decide.encode(terms),
-        reason=f"An API key that pays out, {money.display(amount)} today: malipo key approve {merchant_id}",
+        reason=f"An API key that pays out, {money.display(amount)} today",
         requested_by=actor.name,
         requested_at=now,
     )

@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditLogEntry:
     id: str
     created_at: datetime
     actor: str
@@ -34,7 +34,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class AuditLogFilter:
     action: str | None = None
     actor: str | None = None  # part of the name, in any case
     merchant_ids: Collection[str] | None = None
@@ -43,10 +43,10 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AuditLogPage:
     """Newest first, and the entry that the next page begins after."""
 
-    entries: list[Entry]
+    entries: list[AuditLogEntry]
     older: str | None = None
     is_cut: bool = False  # there may be more beyond what was looked through
 
@@ -90,7 +90,7 @@ def alone(is_alone: bool) -> dict[str, Any]:
     return {"alone": True} if is_alone else {}
 
 
-async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) -> list[Entry]:
+async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) -> list[AuditLogEntry]:
     """The latest entries, newest first."""
     rows = await connection.fetch(
         f"""
@@ -104,8 +104,8 @@ async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) 
 
 
 async def find_page(
-    connection: Conn, wanted: Filter, *, before: str | None, limit: int, most: int = MOST_LOOKED_THROUGH
-) -> Page:
+    connection: Conn, wanted: AuditLogFilter, *, before: str | None, limit: int, most: int = MOST_LOOKED_THROUGH
+) -> AuditLogPage:
     """What was done, by anybody, the latest first; `before` is the last one that was seen."""
     where, reached = _span(wanted, before), None
     if wanted.action is not None or wanted.actor is not None:
@@ -120,11 +120,11 @@ async def find_page(
     )
     found = [_entry(row) for row in rows]
     if len(found) > limit:
-        return Page(found[:limit], found[limit - 1].id)
-    return Page(found, reached, is_cut=reached is not None)
+        return AuditLogPage(found[:limit], found[limit - 1].id)
+    return AuditLogPage(found, reached, is_cut=reached is not None)
 
 
-def _span(wanted: Filter, before: str | None) -> Conditions:
+def _span(wanted: AuditLogFilter, before: str | None) -> Conditions:
     """Ids begin with their time, so a range of time is a range of ids."""
     first = _PREFIX if wanted.first is None else ids.first_of(_PREFIX, clock.milliseconds(wanted.first))
     where = Conditions("id >= {}", first)
@@ -153,7 +153,7 @@ async def sum_of_day(tx: Tx, merchant_id: str, actions: Collection[str], *, sinc
 
 async def find_of_merchant(
     connection: Conn, merchant_id: str, *, kinds: Collection[str], before: str | None, limit: int
-) -> list[Entry]:
+) -> list[AuditLogEntry]:
     """What was done at a merchant's, of these kinds, the latest first; `before` is the last one that was seen."""
     rows = await connection.fetch(
         f"""
@@ -169,8 +169,8 @@ async def find_of_merchant(
     return [_entry(row) for row in rows]
 
 
-def _entry(row: Row) -> Entry:
-    return Entry(
+def _entry(row: Row) -> AuditLogEntry:
+    return AuditLogEntry(
         row["id"],
         row["created_at"],
         row["actor"],

@@ -18,7 +18,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Unauthorized
 from malipo.operators import store as operators
 from malipo.operators.command_line_session import command_line_session
-from malipo.operators.store import Session
+from malipo.operators.store import OperatorSession
 from malipo.settings import Settings
 
 
@@ -38,7 +38,7 @@ async def find_actor(tx: Tx, settings: Settings, authority: Authority, *, now: d
     return Actor(f"user {_login_name()}", origin(), os_user())
 
 
-async def find_session(connection: Conn, settings: Settings, *, now: datetime) -> Session | None:
+async def find_session(connection: Conn, settings: Settings, *, now: datetime) -> OperatorSession | None:
     """The session of this user's file, unless it has ended."""
     secret = session_file.read(session_file.path_of(settings))
     if not secret:

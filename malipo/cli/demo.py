@@ -26,7 +26,7 @@ from malipo.cli.serve import DEMO_MERCHANT, migrate_at, stop_seconds_of_worker
 from malipo.db import Database, Tx
 from malipo.http_server.listen import CannotListen
 from malipo.http_server.serve import serve as serve_http
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
 from malipo.merchants.roles import Role
@@ -159,7 +159,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
     # The demo's money is not real: it is booked at once, without a second operator.
-    if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
+    if await book(tx, BookingKind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
         await audit_log.append(
             tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"
         )

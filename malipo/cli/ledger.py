@@ -11,7 +11,7 @@ from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
 from malipo.db.schema import migrations
 from malipo.ledger import check as ledger_check
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
 from malipo.payments.check import newer_rows
@@ -60,7 +60,7 @@ def _last(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
+    async def act(database: Database) -> tuple[dict[str, int], list[LedgerFinding]]:
         # One snapshot for all of it, so that payments that arrive meanwhile do not look like differences.
         async with database.snapshot() as connection:
             await ledger_check.prepare(connection)
@@ -81,20 +81,20 @@ def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
     return _exit_code(_wrong(findings), findings)
 
 
-def _wrong(findings: list[Finding]) -> int:
+def _wrong(findings: list[LedgerFinding]) -> int:
     return sum(each.is_wrong for each in findings)
 
 
-def _needed_schema(findings: list[Finding]) -> int | None:
+def _needed_schema(findings: list[LedgerFinding]) -> int | None:
     return max((each.newer_schema for each in findings if each.newer_schema is not None), default=None)
 
 
-def _summary(wrong: int, findings: list[Finding]) -> dict[str, Any]:
+def _summary(wrong: int, findings: list[LedgerFinding]) -> dict[str, Any]:
     needs = _needed_schema(findings)
     return {"isClean": not wrong and needs is None, "needsSchema": needs}
 
 
-def _exit_code(wrong: int, findings: list[Finding]) -> int:
+def _exit_code(wrong: int, findings: list[LedgerFinding]) -> int:
     if wrong:
         return 1
     return 0 if _needed_schema(findings) is None else NEEDS_NEWER
@@ -112,7 +112,7 @@ def _print_balances(balances: dict[str, int]) -> None:
     print(f"{'sum':<20} {money.display(sum(balances.values())):>24}\n")
 
 
-def _print_findings(findings: list[Finding]) -> None:
+def _print_findings(findings: list[LedgerFinding]) -> None:
     if not findings:
         print("The book is clean: every balance is what its moves say.")
         return
@@ -129,7 +129,7 @@ def _print_findings(findings: list[Finding]) -> None:
         _print_each([each for each in findings if not each.is_wrong])
 
 
-def _print_each(findings: list[Finding]) -> None:
+def _print_each(findings: list[LedgerFinding]) -> None:
     for finding in findings:
         stored, computed = (
             "nothing" if amount is None else f"{amount:,}" for amount in (finding.stored, finding.computed)

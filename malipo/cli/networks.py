@@ -12,7 +12,7 @@ from malipo.cli.output import add_subcommand, tell_table
 from malipo.db import Database
 from malipo.errors import Invalid, Missing
 from malipo.networks import circuit_store, conformance
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel, Type
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
@@ -46,7 +46,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell_table(arguments, with_database(settings, act, command=arguments.act), empty="")
 
 
-def _row(networks: Networks, down: Mapping[str, Down], channel: Channel, type_: Type) -> dict[str, Any]:
+def _row(networks: Networks, down: Mapping[str, Outage], channel: Channel, type_: Type) -> dict[str, Any]:
     carrier = networks.routes.get((channel, type_))
     trouble = down.get(carrier) if carrier is not None else None
     return {

@@ -19,7 +19,7 @@ from malipo.operators import login
 from malipo.operators import store as operators
 from malipo.operators.command_line_session import command_line_session
 from malipo.operators.login import SESSION_LIFE, CommandLine
-from malipo.operators.store import Session
+from malipo.operators.store import OperatorSession
 from malipo.settings import Settings
 
 
@@ -88,7 +88,7 @@ async def _end_unproven(database: Database, command_line: CommandLine, *, now: d
 
 
 def _logout(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> Session | None:
+    async def act(database: Database) -> OperatorSession | None:
         return await _end(database, settings, now=await _now(database))
 
     ended = with_database(settings, act)
@@ -97,7 +97,7 @@ def _logout(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(arguments, {"name": name}, f"{name} is logged out here." if name else "Nobody was logged in here.")
 
 
-async def _end(database: Database, settings: Settings, *, now: datetime) -> Session | None:
+async def _end(database: Database, settings: Settings, *, now: datetime) -> OperatorSession | None:
     """End the session of this user's file, if it has not ended; whose it was."""
     async with database.read() as connection:
         session = await find_session(connection, settings, now=now)

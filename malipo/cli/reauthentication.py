@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from malipo import randomness
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
-from malipo.accounts.second_factor.check_code import Codes, Typed
+from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode
 from malipo.cli import terminal
 from malipo.cli.actor import find_session, host
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.encryption import Encryption
 from malipo.errors import Unauthorized
-from malipo.operators.store import Session
+from malipo.operators.store import OperatorSession
 from malipo.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def confirm(arguments: argparse.Namespace, needed: SensitiveAct, database:
         return  # Without a session the command is refused anyway.
     service = login_service(database, settings)
     password = terminal.secret(arguments, f"Password of {session.operator.name}")
-    typed = ask_code(arguments) if session.has_second_factor else Typed()
+    typed = ask_code(arguments) if session.has_second_factor else TypedCode()
     async with database.read() as connection:
         now = await database_now(connection)  # It may have been typed slowly.
     try:
@@ -65,13 +65,13 @@ async def require_recent(tx: Tx, needed: SensitiveAct, settings: Settings, *, no
         raise ConfirmationTooOld
 
 
-def _is_recent(session: Session, needed: SensitiveAct, *, now: datetime) -> bool:
+def _is_recent(session: OperatorSession, needed: SensitiveAct, *, now: datetime) -> bool:
     return now - session.confirmed_at <= NEEDS[needed].in_browser
 
 
-def ask_code(arguments: argparse.Namespace) -> Typed:
+def ask_code(arguments: argparse.Namespace) -> TypedCode:
     typed = terminal.secret(arguments, "Code of the app, or a recovery code").strip()
-    return Typed(code=typed) if typed.isdecimal() else Typed(recovery_code=typed)
+    return TypedCode(code=typed) if typed.isdecimal() else TypedCode(recovery_code=typed)
 
 
 def login_service(database: Database, settings: Settings) -> "OperatorLogin":
@@ -81,5 +81,5 @@ def login_service(database: Database, settings: Settings) -> "OperatorLogin":
     from malipo.operators.login import OperatorLogin
 
     encryption = Encryption(*(settings.secret_keys or (randomness.token_hex(32),)))
-    codes = Codes(database, encryption, is_command_line=True)
+    codes = CodeChecker(database, encryption, is_command_line=True)
     return OperatorLogin(database, Passwords(), codes, is_command_line=True)

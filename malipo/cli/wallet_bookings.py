@@ -17,14 +17,14 @@ from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.accounts import Wallet
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.store import wallets
 from malipo.merchants import onboard
 from malipo.merchants.store import merchants
 from malipo.settings import Settings
 
 APPROVE_AT = "Another operator must approve it, at /operator/bookings."
-_WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
+_WORDS = {BookingKind.TOP_UP: "top-up", BookingKind.SETTLEMENT: "settlement"}
 
 Found = TypeVar("Found")
 # Approves or rejects what the arguments name; what is then looked at is in the same commit.
@@ -87,14 +87,14 @@ def _reject(
 
 
 def _top_up(arguments: argparse.Namespace, settings: Settings) -> int:
-    return _request(arguments, settings, Kind.TOP_UP)
+    return _request(arguments, settings, BookingKind.TOP_UP)
 
 
 def _settle(arguments: argparse.Namespace, settings: Settings) -> int:
-    return _request(arguments, settings, Kind.SETTLEMENT)
+    return _request(arguments, settings, BookingKind.SETTLEMENT)
 
 
-def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> int:
+def _request(arguments: argparse.Namespace, settings: Settings, kind: BookingKind) -> int:
     amount, reference = amount_of(arguments.amount), reference_of(arguments.reference)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Requested, Wallet]:
@@ -149,7 +149,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                 {
                     "id": each.id,
                     "reference": each.bank_reference,
-                    "kind": _WORDS[Kind(each.kind)],
+                    "kind": _WORDS[BookingKind(each.kind)],
                     "merchant": each.merchant_id,
                     "name": names[each.merchant_id or ""],
                     "amount": each.amount,
@@ -182,7 +182,7 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision,
         "isBooked": is_approval,
         "available": wallet.available,
     }
-    what = f"{_WORDS[Kind(proposal.kind)]} {proposal.bank_reference} of {money.display(proposal.amount)}"
+    what = f"{_WORDS[BookingKind(proposal.kind)]} {proposal.bank_reference} of {money.display(proposal.amount)}"
     return tell(arguments, shown, f"{word_of(is_approval)}: {what}. {_holds(wallet)}")
 
 

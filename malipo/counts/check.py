@@ -9,13 +9,15 @@ from malipo.db.where_clause import EVERYTHING, KeyRange
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class CountDifference:
     where: str
     stored: int | None
     computed: int | None
 
 
-async def check(connection: Conn, rollup: Rollup, things: str | None, within: KeyRange = EVERYTHING) -> list[Wrong]:
+async def check(
+    connection: Conn, rollup: Rollup, things: str | None, within: KeyRange = EVERYTHING
+) -> list[CountDifference]:
     """`things` is SQL that selects merchant_id, bucket (of the leaves), cell (the category) and count, in any order.
 
     None, if the leaves are known to be right. `within` is a range of merchants; `things` must be of the same.
@@ -57,7 +59,9 @@ async def _sum(connection: Conn, counted: str, within: KeyRange) -> int:
     return int(sum_)
 
 
-async def _differences(connection: Conn, level: int, expected: str, stored: str, within: KeyRange) -> list[Wrong]:
+async def _differences(
+    connection: Conn, level: int, expected: str, stored: str, within: KeyRange
+) -> list[CountDifference]:
     """Compares the sums of fingerprints first; only if those differ, a join finds where."""
     if await _sum(connection, expected, within) == await _sum(connection, stored, within):
         return []
@@ -74,6 +78,6 @@ async def _differences(connection: Conn, level: int, expected: str, stored: str,
     return [_wrong(row) for row in rows]
 
 
-def _wrong(row: Row) -> Wrong:
+def _wrong(row: Row) -> CountDifference:
     where = f"{row['merchant_id']} level {row['level']} bucket {row['bucket']} cell {row['cell']}"
-    return Wrong(where, row["stored"], row["computed"])
+    return CountDifference(where, row["stored"], row["computed"])

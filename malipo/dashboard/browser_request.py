@@ -11,12 +11,12 @@ from starlette.responses import RedirectResponse, Response
 from malipo.accounts import known_browsers
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.store.login_places import Alert
 from malipo.dashboard import cookies, csrf, redirects
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form, read_form
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.parts import PageParts
 
 
@@ -29,7 +29,7 @@ class BrowserRequest:
 
     parts: PageParts
     http: Request
-    words: Words
+    words: Translator
     address: str
     notice: str | None = None
     alerts: Sequence[Alert] = ()
@@ -67,7 +67,7 @@ class BrowserRequest:
         """Whether the user can do nothing before there is a second factor."""
         raise NotImplementedError
 
-    async def confirm(self, password: str, typed: Typed) -> None:
+    async def confirm(self, password: str, typed: TypedCode) -> None:
         """The user has typed the password again, and a code. Raises a refusal if one of them is not right."""
         raise NotImplementedError
 

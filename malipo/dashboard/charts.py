@@ -15,7 +15,7 @@ _UNITS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class ChartLabels:
     """What a chart is called and what it shows; `name` is its own on the page."""
 
     name: str
@@ -24,7 +24,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """Two amounts beside each other: what came in and what went out."""
 
     label: str
@@ -69,7 +69,7 @@ _HIGH = (_Sheet("wide", 760, 230, room=64), _Sheet("narrow", 340, 210, room=58))
 _LOW = (_Sheet("wide", 760, 140, room=64), _Sheet("narrow", 340, 140, room=58))
 
 
-def columns(labels: Labels, days: Sequence[Column]) -> Markup:
+def columns(labels: ChartLabels, days: Sequence[ChartColumn]) -> Markup:
     """Bars, two for each day, over an axis of money."""
     marks = ticks(max((max(day.came, day.went) for day in days), default=0))
 
@@ -83,7 +83,7 @@ def columns(labels: Labels, days: Sequence[Column]) -> Markup:
     return _drawn(labels, _HIGH, draw)
 
 
-def line(labels: Labels, points: Sequence[Point]) -> Markup:
+def line(labels: ChartLabels, points: Sequence[Point]) -> Markup:
     """A line of percents. It breaks where there is nothing to tell."""
 
     def draw(sheet: _Sheet) -> Iterator[Markup]:
@@ -137,7 +137,7 @@ def _amount(mark: int, marks: Sequence[int]) -> str:
     return f"TZS {short(mark)}" if mark == marks[-1] else short(mark)
 
 
-def _drawn(labels: Labels, sheets: Sequence[_Sheet], draw: Callable[[_Sheet], Iterator[Markup]]) -> Markup:
+def _drawn(labels: ChartLabels, sheets: Sequence[_Sheet], draw: Callable[[_Sheet], Iterator[Markup]]) -> Markup:
     return Markup("").join(
         Markup(
             '<svg class="chart {size}" viewBox="0 0 {width} {height}" role="img" '

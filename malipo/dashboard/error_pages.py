@@ -11,7 +11,7 @@ from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.csrf import ForgedForm
 from malipo.dashboard.form_errors import SENTENCES as SPOKEN
 from malipo.dashboard.form_errors import of_refusal
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
 from malipo.restore.state import Closed
@@ -61,7 +61,7 @@ def page_for(request: BrowserRequest, error: Exception) -> Response:
     return response
 
 
-def _meaning(words: Words, error: Exception) -> tuple[HTTPStatus, str]:
+def _meaning(words: Translator, error: Exception) -> tuple[HTTPStatus, str]:
     match error:
         case Missing() | HTTPException(status_code=404):
             return HTTPStatus.NOT_FOUND, words(_NOTHING)

@@ -92,7 +92,7 @@ async def parts_of(request: Request, *, most_bytes: int, too_large: Invalid) -> 
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > most_bytes:
         raise too_large
-    reader = _Reader(_boundary_in(request))
+    reader = _UploadReader(_boundary_in(request))
     received = 0
     async for chunk in request.stream():
         received += len(chunk)
@@ -113,7 +113,7 @@ def _boundary_in(request: Request) -> bytes:
     return boundary.encode("ascii", "replace")
 
 
-class _Reader:
+class _UploadReader:
     def __init__(self, boundary: bytes) -> None:
         self._delimiter = b"\r\n--" + boundary
         self._held = bytearray(b"\r\n")  # The first boundary has no line before it.

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
-from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, Weak, Weakness, WeakPassword
-from malipo.dashboard.language import Words
+from malipo.accounts.password_strength import BEST_SCORE, LEAST_SCORE, PasswordProblem, Weakness, WeakPassword
+from malipo.dashboard.language import Translator
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
 from malipo.words.say import SENTENCES as REFUSALS
@@ -24,15 +24,10 @@ SENTENCES = {
     "second_person_required": "Somebody else must approve it: you have made it yourself.",
     "second_person_waits": "One of the two was invited or reset by somebody else. Until an owner who had no part in it "
     "vouches for it, or for 72 hours, they do not count as a second person.",
-    "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
     "account_not_vouched_for": "Somebody else has invited you, made a link for your password, or reset your two-step "
     "log-in. Until an owner who had no part in it vouches for you, or for 72 hours, you cannot make a key that pays "
     "out or approves, change roles, or remove or reset an owner; nor pay out or approve, if an operator of the service "
     "did it.",
-    "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
-    "rules_need_another_owner": "Only another owner confirms it: not who asked for it, and nobody who was invited or "
-    "reset by somebody else within 72 hours.",
-    "no_rules_wait": "No rules wait for that, or others do by now.",
     "batch_not_approvable": "It no longer awaits approval.",
     "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
     "text_too_long": "At most {most} characters.",
@@ -70,18 +65,12 @@ SENTENCES = {
     "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
     "too_many_codes": "Too many wrong codes. Wait an hour, use a browser in which you have logged in before, or use a "
     "recovery code.",
-    "second_factor_exists": "Two-step log-in is set up already.",
-    "second_factor_missing": "Two-step log-in is not set up.",
-    "second_factor_own": "Your own is removed in your settings, with a code.",
-    "second_factor_own_first": "Set up your own two-step log-in first.",
-    "enrolment_invalid": "This page is too old. Scan the new picture.",
     "merchant_inactive": "This business is not active. Ask whoever runs this service.",
     "too_many_keys": "There are as many keys as there may be. Revoke one first.",
     "too_many_webhooks": "There are as many endpoints as there may be. Delete one first.",
     "webhook_inactive": "The endpoint is paused. Resume it first.",
     "no_rotation": "The secret is not being changed.",
     "url_invalid": "This address will not do.",
-    "approval_fixed": "Owners always may approve, and viewers never: only staff can be allowed it.",
     "last_owner": "Your business needs an owner. Make somebody else one first.",
     "email_taken": "This email already has an account.",
     "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "
@@ -101,7 +90,7 @@ def sentences() -> Iterator[str]:
     yield from REFUSALS.values()
 
 
-def in_words(words: Words, fields: Fields) -> dict[str, str]:
+def in_words(words: Translator, fields: Fields) -> dict[str, str]:
     """One sentence for each wrong field: its first mistake."""
     said: dict[str, str] = {}
     for mistake in fields.mistakes:
@@ -109,12 +98,12 @@ def in_words(words: Words, fields: Fields) -> dict[str, str]:
     return said
 
 
-def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -> str:
+def sentence(words: Translator, code: str, bounds: Mapping[str, int] | None = None) -> str:
     shown = {name: f"{value:,}" for name, value in (bounds or {}).items()}
     return words(SENTENCES.get(code, _GENERAL), **shown)
 
 
-def of_refusal(words: Words, refusal: Refusal) -> str:
+def of_refusal(words: Translator, refusal: Refusal) -> str:
     """The refusal of a use case: by its code; of one that a page raised, in the page's words."""
     if isinstance(refusal, WeakPassword):
         return _of_weak(words, refusal.weak)
@@ -123,7 +112,7 @@ def of_refusal(words: Words, refusal: Refusal) -> str:
     return words(refusal.message) if refusal.message else say(refusal, words)
 
 
-def _of_weak(words: Words, weak: Weak) -> str:
+def _of_weak(words: Translator, weak: PasswordProblem) -> str:
     said = sentence(words, weak.reason)
     if weak.reason is Weakness.LENGTH:
         return said

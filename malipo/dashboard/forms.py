@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.errors import Invalid
 from malipo.http.body_limit import MOST_BODY_BYTES
 
@@ -52,6 +52,6 @@ async def read_form(request: Request) -> Form:
         raise Invalid("The form cannot be read.", code="bad_request") from None
 
 
-def typed_in(text: str) -> Typed:
+def typed_in(text: str) -> TypedCode:
     """Of a field that takes both: six digits are a code of the app, and more is a recovery code."""
-    return Typed(recovery_code=text) if sum(each.isalnum() for each in text) > _DIGITS else Typed(code=text)
+    return TypedCode(recovery_code=text) if sum(each.isalnum() for each in text) > _DIGITS else TypedCode(code=text)

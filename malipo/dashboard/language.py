@@ -25,7 +25,7 @@ def catalogue(language: Language) -> dict[str, str]:
         return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id and each.string}
 
 
-class Words:
+class Translator:
     """The texts of one language."""
 
     def __init__(self, language: Language) -> None:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from malipo.accounts.known_browsers import Browser
-from malipo.accounts.password_login import Begun
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.password_login import FirstStep
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.second_factor.second_step import PendingLoginOver
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import BrowserRequest
@@ -29,7 +29,7 @@ class LoginPages(ABC, Generic[SomeRequest]):
     lost: str  # what to do without a telephone and without recovery codes
 
     @abstractmethod
-    async def _begin(self, request: SomeRequest, name: str, password: str, browser: Browser) -> Begun:
+    async def _begin(self, request: SomeRequest, name: str, password: str, browser: Browser) -> FirstStep:
         """A new session, or one that waits for a code."""
 
     @abstractmethod
@@ -38,7 +38,7 @@ class LoginPages(ABC, Generic[SomeRequest]):
 
     @abstractmethod
     async def _finish(
-        self, request: SomeRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
+        self, request: SomeRequest, token: str, typed: TypedCode, browser: Browser, *, is_trusted: bool
     ) -> str:
         """The id of a new session, after the code."""
 
@@ -77,7 +77,7 @@ class LoginPages(ABC, Generic[SomeRequest]):
     async def check_code(self, request: SomeRequest) -> Response:
         logged_out = request.without_session()
         form, browser = await logged_out.form(), request.browser
-        next_, typed = request.inside(form.text("next")), Typed(form.text("code"), form.text("recovery"))
+        next_, typed = request.inside(form.text("next")), TypedCode(form.text("code"), form.text("recovery"))
         try:
             session_id = await self._finish(
                 logged_out, self._token(request), typed, browser, is_trusted=form.text("trust") == "yes"

@@ -9,11 +9,13 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from malipo import money
+from malipo.accounts.second_factor.second_step import SecondStepRefusal
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.dashboard.language import NAMES, Words
+from malipo.dashboard.language import NAMES, Translator
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http.accept_language import Language
+from malipo.words.say import SENTENCES as REFUSALS
 
 
 @cache
@@ -58,7 +60,7 @@ def render(request: BrowserRequest, template: str, **values: Any) -> str:
     )
 
 
-def moment(words: Words, at: datetime | None) -> Markup:
+def moment(words: Translator, at: datetime | None) -> Markup:
     """A time in Dar es Salaam, with UTC as its title."""
     if at is None:
         return Markup("–")
@@ -114,6 +116,8 @@ NOTICES = {
     "password-chosen": "Your password is saved. Log in with it.",
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
+    "not-again": "Only a payment that has failed, and that its network has not corrected since, is tried again here.",
+    "made-again": "That was tried again already: here.",
     "refund-changed": "Nothing was refunded: the payment has changed since you looked.",
     "payment-cancelled": "It is cancelled.",
     "draft-deleted": "The upload is deleted. Nothing was paid.",
@@ -136,7 +140,7 @@ NOTICES = {
     "recovered-none": "There was nothing to send again: everything since then was taken.",
     "session-ended": "That session has ended.",
     "sessions-ended": "All other sessions have ended.",
-    "login-over": "There were too many wrong codes, or it took too long. Log in again.",
+    "login-over": REFUSALS[SecondStepRefusal.OVER],
     "second-factor-removed": "Two-step log-in is removed. Your other sessions have ended.",
     "second-factor-reset": "It is reset, and they are logged out everywhere.",
     "second-factor-required": "Two-step log-in is required for everybody now.",

@@ -21,7 +21,7 @@ from malipo import clock, log, tracing
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.language_choice import language_of
 from malipo.dashboard.parts import PageParts
 from malipo.dashboard.security_headers import SECURITY_HEADERS
@@ -49,7 +49,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         self._paths: dict[object, str] = {route.endpoint: route.path for route in routes}
 
     @abstractmethod
-    def _new_request(self, request: Request, words: Words, address: str) -> SomeRequest:
+    def _new_request(self, request: Request, words: Translator, address: str) -> SomeRequest:
         """A request that is not authenticated yet."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
-        sent = _Sent(send, is_secure=is_secure(request, self._parts.settings.trusted_proxies))
+        sent = _SecuredResponse(send, is_secure=is_secure(request, self._parts.settings.trusted_proxies))
         try:
             await self._router(scope, receive, sent)
         except ClientDisconnect:
@@ -82,7 +82,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
             self._log_request(request, sent)
             self._parts.queries.end_waiting()
 
-    def _log_request(self, request: Request, sent: "_Sent") -> None:
+    def _log_request(self, request: Request, sent: "_SecuredResponse") -> None:
         """A line in the log, and a count. The path itself is left out: it may hold a key or a number."""
         seconds = clock.monotonic() - sent.began
         # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
@@ -126,7 +126,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def _browser_request(self, request: Request, *, with_session: bool = True) -> SomeRequest:
         address = str(address_of(request, self._parts.settings.trusted_proxies))
-        browser_request = self._new_request(request, Words(language_of(request)), address)
+        browser_request = self._new_request(request, Translator(language_of(request)), address)
         browser_request.notice = request.cookies.get(cookies.NOTICE)
         if with_session:
             await self._recognise(browser_request)
@@ -140,7 +140,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         return RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
 
 
-class _Sent:
+class _SecuredResponse:
     """A response. Every one, a redirect too, has the security headers."""
 
     def __init__(self, send: Send, *, is_secure: bool) -> None:

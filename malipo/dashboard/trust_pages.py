@@ -7,7 +7,7 @@ from starlette.responses import Response
 from malipo.accounts.login_places import ALERT_LIFE
 from malipo.accounts.store import browsers, login_places
 from malipo.accounts.store.browsers import TrustedBrowser
-from malipo.accounts.store.login_places import Alert, Asking
+from malipo.accounts.store.login_places import Alert, ViewingSession
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.urls import id_in
@@ -62,5 +62,5 @@ async def read_alert(request: BrowserRequest) -> Response:
     return request.go(request.root)
 
 
-def _asking(request: BrowserRequest) -> Asking:
-    return Asking(request.session_id or "", request.browser.hash)
+def _asking(request: BrowserRequest) -> ViewingSession:
+    return ViewingSession(request.session_id or "", request.browser.hash)

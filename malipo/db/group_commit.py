@@ -39,7 +39,7 @@ _SWEEP_SECONDS = 0.5
 _STUCK_SECONDS = 1.0
 
 
-class Act(Protocol[Ask, Answer]):
+class GroupAct(Protocol[Ask, Answer]):
     """What is done for many at once: one answer for each ask, in the same order."""
 
     def __call__(self, tx: Tx, asks: Sequence[Ask], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
@@ -72,7 +72,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
     def __init__(
         self,
         database: Database,
-        act: Act[_Ask, _Answer],
+        act: GroupAct[_Ask, _Answer],
         *,
         patience_seconds: float,
         lanes: int = 1,
@@ -257,7 +257,7 @@ class GroupCommits:
     def group(
         self,
         name: str,
-        act: Act[_Ask, _Answer],
+        act: GroupAct[_Ask, _Answer],
         *,
         lanes: int = 1,
         most: int = MOST_CALLERS,

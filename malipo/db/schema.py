@@ -82,7 +82,7 @@ _APPLIED = """
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedMigration:
     """A migration that a database has applied, as it was then."""
 
     number: int
@@ -94,7 +94,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    applied: Mapping[int, Applied]
+    applied: Mapping[int, AppliedMigration]
 
     @property
     def number(self) -> int:
@@ -132,7 +132,7 @@ async def read_schema(connection: Conn) -> Schema:
             "The database was migrated by an old development version of malipo, which cannot be upgraded: "
             "start with an empty database."
         )
-    return Schema({row["number"]: Applied(*row.values()) for row in rows})
+    return Schema({row["number"]: AppliedMigration(*row.values()) for row in rows})
 
 
 def check_text(schema: Schema, known: Sequence[Migration]) -> None:

@@ -23,7 +23,7 @@ class Source(StrEnum):
     OPERATOR = "operator"  # as an operator saw it on the network's pages
 
 
-class Reading(NamedTuple):
+class FloatReading(NamedTuple):
     channel: str
     account: str  # of several at that network
     amount: int
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
 class Position(NamedTuple):
     channel: Channel
     ledger: int  # what should lie there
-    readings: Sequence[Reading]  # the latest of each account
+    readings: Sequence[FloatReading]  # the latest of each account
     in_flight: int  # in payouts that have not ended and are paid from there
     asked: frozenset[str] = frozenset()  # the accounts that the network's own call reads
     unread: frozenset[str] = frozenset()  # accounts that have money of the bank's, and no reading
@@ -75,7 +75,7 @@ def position_of(
     channel: Channel,
     *,
     ledger: int,
-    readings: Iterable[Reading],
+    readings: Iterable[FloatReading],
     in_flight: dict[str, int],
     accounts: Iterable[str] = (),
 ) -> Position:
@@ -84,7 +84,7 @@ def position_of(
     `accounts` are those of this channel that transfers between it and the bank name.
     """
     ours = [each for each in readings if each.channel == channel]
-    latest: dict[str, Reading] = {}
+    latest: dict[str, FloatReading] = {}
     for each in sorted(ours, key=lambda each: each.read_at):
         latest[each.account] = each
     is_shared = any(each.is_shared for each in latest.values())

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from malipo.db import Conn, Tx
-from malipo.floats.position import Position, Reading, Source, position_of
+from malipo.floats.position import FloatReading, Position, Source, position_of
 from malipo.networks.connector import Channel
 
 _COLUMNS = "channel, account, amount, source, read_at, noted_by, is_shared"
 
 
-async def insert(tx: Tx, readings: Sequence[Reading]) -> None:
+async def insert(tx: Tx, readings: Sequence[FloatReading]) -> None:
     await tx.executemany(
         f"INSERT INTO float_readings ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)",
         [tuple(each) for each in readings],
     )
 
 
-async def find_latest(connection: Conn) -> list[Reading]:
+async def find_latest(connection: Conn) -> list[FloatReading]:
     """The latest of each account and source. There are few of those, however many readings: each is one look."""
     rows = await connection.fetch(
         f"""
@@ -37,7 +37,7 @@ async def find_latest(connection: Conn) -> list[Reading]:
         ) latest
         """
     )
-    return [Reading(**{**row, "source": Source(row["source"])}) for row in rows]
+    return [FloatReading(**{**row, "source": Source(row["source"])}) for row in rows]
 
 
 async def find_ledger_floats(connection: Conn) -> dict[str, int]:

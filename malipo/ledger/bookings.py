@@ -13,14 +13,14 @@ from malipo.ledger.store import wallets as store
 ID_PREFIX = "bok_"
 
 
-class Kind(StrEnum):
+class BookingKind(StrEnum):
     TOP_UP = "top_up"  # the merchant's money arrived at the bank
     SETTLEMENT = "settlement"  # we sent the merchant their money from the bank
 
 
 _BETWEEN = {
-    Kind.TOP_UP: (Account.BANK, Account.WALLET),
-    Kind.SETTLEMENT: (Account.WALLET, Account.BANK),
+    BookingKind.TOP_UP: (Account.BANK, Account.WALLET),
+    BookingKind.SETTLEMENT: (Account.WALLET, Account.BANK),
 }
 
 
@@ -28,7 +28,7 @@ _BETWEEN = {
 class Booking:
     """A transfer at the bank. It is identified by its kind and its bank reference."""
 
-    kind: Kind
+    kind: BookingKind
     merchant_id: str
     amount: int
     bank_reference: str
@@ -60,7 +60,7 @@ class WalletTooLow(Refusal):
     """The wallet does not hold enough."""
 
 
-async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
+async def book(tx: Tx, kind: BookingKind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
     """Whether it was booked now. False: it was booked before, and nothing has changed.
 
     It is booked at once, whatever the amount. Operators use `malipo/approvals/booking_approval.py`.
@@ -112,7 +112,7 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
 async def _lock_wallet(tx: Tx, booking: Booking) -> dict[str, Wallet]:
     """The wallet, if it can pay the booking. What it owes after corrections cannot be settled to the merchant."""
     wallets = await store.lock(tx, [booking.merchant_id])
-    if booking.kind is Kind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
+    if booking.kind is BookingKind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
         raise _too_low(wallets[booking.merchant_id])
     return wallets
 

@@ -14,7 +14,7 @@ _HOUSE = f"'{HOUSE}'::text COLLATE \"C\""  # which is sorted as the merchants' i
 
 
 @dataclass(frozen=True)
-class Finding:
+class LedgerFinding:
     """One difference between what is stored and what is computed."""
 
     what: str
@@ -55,7 +55,7 @@ async def balances(connection: Conn) -> dict[str, int]:
     return {row["account"]: row["balance"] for row in rows}
 
 
-async def check(connection: Conn) -> list[Finding]:
+async def check(connection: Conn) -> list[LedgerFinding]:
     """Everything that differs between the stored balances, the statement lines and the moves."""
     return [
         *await _wrong_balances(connection),
@@ -69,7 +69,7 @@ async def check(connection: Conn) -> list[Finding]:
     ]
 
 
-async def _wrong_balances(connection: Conn) -> list[Finding]:
+async def _wrong_balances(connection: Conn) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         WITH summed AS (
@@ -94,7 +94,7 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
         ORDER BY 1, 2
         """
     )
-    return [Finding(row["what"], row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding(row["what"], row["merchant_id"], row["stored"], row["computed"]) for row in rows]
 
 
 async def _is_a_chain(connection: Conn) -> bool:
@@ -119,7 +119,7 @@ async def _is_a_chain(connection: Conn) -> bool:
     return not sums["wrong_firsts"] and bool(sums["last"] == sums["wallets"])
 
 
-async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
+async def _wrong_statement_lines(connection: Conn) -> list[LedgerFinding]:
     if await _is_a_chain(connection):
         return []
     rows = await connection.fetch(
@@ -139,13 +139,13 @@ async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
     for row in rows:
         where = f"{row['merchant_id']} line {row['statement_line']}"
         if row["statement_line"] != row["place"]:
-            found.append(Finding("number of a statement line", where, row["statement_line"], row["place"]))
+            found.append(LedgerFinding("number of a statement line", where, row["statement_line"], row["place"]))
         if row["balance_after"] != row["expected"]:
-            found.append(Finding("balance after a statement line", where, row["balance_after"], row["expected"]))
+            found.append(LedgerFinding("balance after a statement line", where, row["balance_after"], row["expected"]))
     return found
 
 
-async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     """The rollups of statements, compared with their lines; of a range of merchants."""
     cell = " ".join(
         f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
@@ -157,10 +157,10 @@ async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> 
         WHERE k.rollup = '{Rollup.STATEMENT}' AND {within.holds("k.merchant_id")}
     """
     wrong = await rollup_check.check(connection, Rollup.STATEMENT, things, within)
-    return [Finding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]
+    return [LedgerFinding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]
 
 
-async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         WITH expected AS (
@@ -181,10 +181,10 @@ async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> lis
         """,
         *within.values,
     )
-    return [Finding("booking", row["id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding("booking", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
-async def wrong_proposals(connection: Conn) -> list[Finding]:
+async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
     """An approved proposal is booked under its own id; an open or rejected one is not booked."""
     rows = await connection.fetch(
         """
@@ -213,10 +213,10 @@ async def wrong_proposals(connection: Conn) -> list[Finding]:
         ORDER BY 1 LIMIT 100
         """
     )
-    return [Finding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
-async def wrong_undos(connection: Conn) -> list[Finding]:
+async def wrong_undos(connection: Conn) -> list[LedgerFinding]:
     """A house booking that undoes another one takes back exactly that."""
     rows = await connection.fetch(
         """
@@ -227,10 +227,10 @@ async def wrong_undos(connection: Conn) -> list[Finding]:
         ORDER BY 1 LIMIT 100
         """
     )
-    return [Finding("booking that undoes another one", row["id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding("booking that undoes another one", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
-async def wrong_cents(connection: Conn) -> list[Finding]:
+async def wrong_cents(connection: Conn) -> list[LedgerFinding]:
     """The cents that bookings of an account could not move are at most half a shilling: the float is that near."""
     rows = await connection.fetch(
         """
@@ -239,12 +239,14 @@ async def wrong_cents(connection: Conn) -> list[Finding]:
         """
     )
     return [
-        Finding("cents of an account", f"{row['channel']} {row['account']}".strip(), row["stored"], row["computed"])
+        LedgerFinding(
+            "cents of an account", f"{row['channel']} {row['account']}".strip(), row["stored"], row["computed"]
+        )
         for row in rows
     ]
 
 
-async def wrong_cents_of_files(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+async def wrong_cents_of_files(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     """The fees or sweeps of a file and a day, shillings and cents, are those of its lines. Only of files with cents.
 
     Lines that have no place, that are payments', or that operators have booked one by one are not in the sum.
@@ -272,4 +274,4 @@ async def wrong_cents_of_files(connection: Conn, within: KeyRange = EVERYTHING) 
         """,
         *within.values,
     )
-    return [Finding("cents of a booking", row["id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding("cents of a booking", row["id"], row["stored"], row["computed"]) for row in rows]

@@ -6,7 +6,7 @@ with the wallet. It only reads.
 
 from malipo.db import Conn
 from malipo.db.where_clause import KeyRange
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 
 
 async def prepare(connection: Conn) -> None:
@@ -19,7 +19,7 @@ async def prepare(connection: Conn) -> None:
     )
 
 
-async def check_lines(connection: Conn, within: KeyRange) -> list[Finding]:
+async def check_lines(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """The statement lines in a range of (merchant, line): each starts from the balance after the line before it."""
     rows = await connection.fetch(
         f"""
@@ -47,15 +47,15 @@ async def check_lines(connection: Conn, within: KeyRange) -> list[Finding]:
     for row in rows:
         where = f"{row['merchant_id']} line {row['statement_line']}"
         if row["has_no_wallet"]:
-            found.append(Finding("statement line without a wallet", where, row["balance_after"], None))
+            found.append(LedgerFinding("statement line without a wallet", where, row["balance_after"], None))
         if row["statement_line"] != row["place"]:
-            found.append(Finding("number of a statement line", where, row["statement_line"], row["place"]))
+            found.append(LedgerFinding("number of a statement line", where, row["statement_line"], row["place"]))
         if row["balance_after"] != row["expected"]:
-            found.append(Finding("balance after a statement line", where, row["balance_after"], row["expected"]))
+            found.append(LedgerFinding("balance after a statement line", where, row["balance_after"], row["expected"]))
     return found
 
 
-async def check_wallets(connection: Conn, within: KeyRange) -> list[Finding]:
+async def check_wallets(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """The wallets of a range of merchants: what they hold after their last line, and for payouts that are open."""
     rows = await connection.fetch(
         f"""
@@ -87,4 +87,4 @@ async def check_wallets(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding(row["what"], row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding(row["what"], row["merchant_id"], row["stored"], row["computed"]) for row in rows]

@@ -25,7 +25,7 @@ from malipo.ledger.store.closed_days import first_open_day as find_first_open_da
 ID_PREFIX = "hbk_"
 
 
-class Kind(StrEnum):
+class HouseBookingKind(StrEnum):
     BANK_TRANSFER = "bank_transfer"  # between a network and the bank, by an operator
     NETWORK_FEE = "network_fee"  # what the network took for itself
     SWEEP = "sweep"  # between accounts at the network
@@ -36,16 +36,16 @@ class Kind(StrEnum):
 
 _ACCOUNTS = frozenset(Account) - {Account.WALLET, Account.IN_FLIGHT}
 _OTHER_END = {
-    Kind.BANK_TRANSFER: Account.BANK,
-    Kind.NETWORK_FEE: Account.NETWORK_FEES,
-    Kind.SWEEP: Account.SUSPENSE,
-    Kind.ROUNDING: Account.ROUNDING,
+    HouseBookingKind.BANK_TRANSFER: Account.BANK,
+    HouseBookingKind.NETWORK_FEE: Account.NETWORK_FEES,
+    HouseBookingKind.SWEEP: Account.SUSPENSE,
+    HouseBookingKind.ROUNDING: Account.ROUNDING,
 }
 
 
 class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    kind: Kind
+    kind: HouseBookingKind
     channel: str
     account: str = ""  # of several at that network
     source: Account
@@ -133,7 +133,7 @@ async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> li
 
     of a bank reference, of a line, or of the fees or sweeps of a file on a day there is one that is not undone.
     """
-    assert all(each.kind not in (Kind.UNDO, Kind.ROUNDING) for each in bookings)
+    assert all(each.kind not in (HouseBookingKind.UNDO, HouseBookingKind.ROUNDING) for each in bookings)
     await _require_open(tx, bookings)
     inserted = await store.insert(tx, [msgspec.structs.replace(each, booked_at=now) for each in bookings])
     booked = [each for each in bookings if each.id in inserted]
@@ -155,14 +155,14 @@ async def undo(
     booking = await find(tx, booking_id)
     if booking is None:
         raise NotBooked(booking_id)
-    if booking.kind is Kind.UNDO:
+    if booking.kind is HouseBookingKind.UNDO:
         raise Conflict(code=HouseBookingRefusal.IS_UNDO)
-    if booking.kind is Kind.ROUNDING:
+    if booking.kind is HouseBookingKind.ROUNDING:
         raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
     reverse = msgspec.structs.replace(
         booking,
         id=ids.mint(ID_PREFIX, now),
-        kind=Kind.UNDO,
+        kind=HouseBookingKind.UNDO,
         source=booking.target,
         target=booking.source,
         cents=-booking.cents,
@@ -193,7 +193,7 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
             continue
         rounding = HouseBooking(
             id=ids.mint(ID_PREFIX, now),
-            kind=Kind.ROUNDING,
+            kind=HouseBookingKind.ROUNDING,
             channel=channel,
             account=account,
             source=move.source,

@@ -11,7 +11,7 @@ from malipo.ledger.accounts import Account
 from malipo.table_files.csv_export import csv_lines
 
 
-class Kind(StrEnum):
+class WalletLineKind(StrEnum):
     COLLECTION = "COLLECTION"  # a customer paid
     PAYOUT = "PAYOUT"  # taken for a payout, with its fee
     PAYOUT_RETURNED = "PAYOUT_RETURNED"  # given back, because the payout failed or was cancelled
@@ -22,22 +22,22 @@ class Kind(StrEnum):
 
 
 # Between which accounts a move of each kind goes.
-ROUTES: Mapping[Kind, tuple[Account, Account]] = {
-    Kind.COLLECTION: (Account.FLOAT, Account.WALLET),
-    Kind.PAYOUT: (Account.WALLET, Account.IN_FLIGHT),
-    Kind.PAYOUT_RETURNED: (Account.IN_FLIGHT, Account.WALLET),
-    Kind.TOP_UP: (Account.BANK, Account.WALLET),
-    Kind.SETTLEMENT: (Account.WALLET, Account.BANK),
-    Kind.CORRECTION_CREDIT: (Account.SUSPENSE, Account.WALLET),
-    Kind.CORRECTION_DEBIT: (Account.WALLET, Account.SUSPENSE),
+ROUTES: Mapping[WalletLineKind, tuple[Account, Account]] = {
+    WalletLineKind.COLLECTION: (Account.FLOAT, Account.WALLET),
+    WalletLineKind.PAYOUT: (Account.WALLET, Account.IN_FLIGHT),
+    WalletLineKind.PAYOUT_RETURNED: (Account.IN_FLIGHT, Account.WALLET),
+    WalletLineKind.TOP_UP: (Account.BANK, Account.WALLET),
+    WalletLineKind.SETTLEMENT: (Account.WALLET, Account.BANK),
+    WalletLineKind.CORRECTION_CREDIT: (Account.SUSPENSE, Account.WALLET),
+    WalletLineKind.CORRECTION_DEBIT: (Account.WALLET, Account.SUSPENSE),
 }
 KINDS = {route: kind for kind, route in ROUTES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WalletLine:
     number: int
-    kind: Kind
+    kind: WalletLineKind
     change: int  # of the wallet; negative: taken out
     balance: int  # of the wallet, after this line
     cause_id: str
@@ -47,34 +47,34 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class WalletLineFilter:
     first: datetime | None = None
     last: datetime | None = None
-    kind: Kind | None = None
+    kind: WalletLineKind | None = None
 
 
 # Lines are counted by their kind, in buckets.
 TREE = Tree(leaf_bits=8)
 # The numbers are stored, so their meaning never changes. New ones are added at the end.
 CATEGORIES = {
-    Kind.COLLECTION: 1,
-    Kind.PAYOUT: 2,
-    Kind.PAYOUT_RETURNED: 3,
-    Kind.TOP_UP: 4,
-    Kind.SETTLEMENT: 5,
-    Kind.CORRECTION_CREDIT: 6,
-    Kind.CORRECTION_DEBIT: 7,
+    WalletLineKind.COLLECTION: 1,
+    WalletLineKind.PAYOUT: 2,
+    WalletLineKind.PAYOUT_RETURNED: 3,
+    WalletLineKind.TOP_UP: 4,
+    WalletLineKind.SETTLEMENT: 5,
+    WalletLineKind.CORRECTION_CREDIT: 6,
+    WalletLineKind.CORRECTION_DEBIT: 7,
 }
 
 COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
 
 
-def row_of(line: Line) -> tuple[int | str, ...]:
+def row_of(line: WalletLine) -> tuple[int | str, ...]:
     """A line under COLUMNS."""
     return (line.number, line.kind, line.change, line.balance, line.cause_id, line.reference, clock.iso(line.at))
 
 
-async def csv_of(pieces: AsyncIterator[list[Line]]) -> AsyncIterator[str]:
+async def csv_of(pieces: AsyncIterator[list[WalletLine]]) -> AsyncIterator[str]:
     """The statement as a file, piece by piece, however long it is."""
     yield csv_lines([COLUMNS])
     async for lines in pieces:

@@ -15,7 +15,7 @@ from malipo.ledger.store import house_bookings as store
 from malipo.ledger.store.closed_days import first_open_day
 
 
-class Kind(StrEnum):
+class TransferKind(StrEnum):
     TO_BANK = "to_bank"  # the network paid out to our bank account
     FROM_BANK = "from_bank"  # we paid from the bank into our account at the network
 
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 class Transfer:
     """It is identified by its channel and its bank reference."""
 
-    kind: Kind
+    kind: TransferKind
     channel: str
     account: str  # of several at that network
     amount: int
@@ -34,7 +34,7 @@ class Transfer:
     @property
     def change(self) -> int:
         """Of the network's account."""
-        return self.amount if self.kind is Kind.FROM_BANK else -self.amount
+        return self.amount if self.kind is TransferKind.FROM_BANK else -self.amount
 
 
 async def is_booked(tx: Tx, transfer: Transfer) -> bool:
@@ -55,7 +55,7 @@ async def book(
     source, target = house_bookings.ends_of(transfer.change, Account.BANK)
     booking = HouseBooking(
         id=booking_id or ids.mint(ID_PREFIX, now),
-        kind=house_bookings.Kind.BANK_TRANSFER,
+        kind=house_bookings.HouseBookingKind.BANK_TRANSFER,
         channel=transfer.channel,
         account=transfer.account,
         source=source,

@@ -87,7 +87,7 @@ class Authenticate:
         ]
 
     async def _count(
-        self, connection: Conn, found: Mapping[api_keys.Wanted, api_keys.Found], asked: Counter[api_keys.Counted]
+        self, connection: Conn, found: Mapping[api_keys.Wanted, api_keys.FoundKey], asked: Counter[api_keys.Counted]
     ) -> dict[api_keys.Wanted, "_Count"]:
         counts: dict[api_keys.Wanted, _Count] = {}
         changed: dict[RateClass, dict[str, tuple[rate_limits.Version, Window]]] = defaultdict(dict)

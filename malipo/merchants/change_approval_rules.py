@@ -11,27 +11,23 @@ from malipo.accounts import vouching as pairs
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden
+from malipo.errors import Code, Conflict, Forbidden
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.merchants.store.approval_rules import ApprovalRules
 
 
-class NotAnotherOwner(Forbidden):
-    code = "rules_need_another_owner"
+class RulesRefusal(Code):
+    NEED_ANOTHER_OWNER = "rules_need_another_owner"
+    NONE_WAIT = "no_rules_wait"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Only another owner confirms it: not who asked for it, and nobody whose account somebody else has made or "
-            "reset within 72 hours."
-        )
+
+class NotAnotherOwner(Forbidden):
+    code = RulesRefusal.NEED_ANOTHER_OWNER
 
 
 class NothingWaits(Conflict):
-    code = "no_rules_wait"
-
-    def __init__(self) -> None:
-        super().__init__("No rules wait for that, or others do by now.")
+    code = RulesRefusal.NONE_WAIT
 
 
 async def change_approval_rules(tx: Tx, merchant_id: str, rules: ApprovalRules, *, actor: Actor, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from malipo.merchants.manage_people import EmailTaken
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 
 
 class Invitations:
@@ -24,7 +24,7 @@ class Invitations:
         self._attempts = LoginAttempts(database, "adding")
 
     async def invite(
-        self, session: Session, *, email: str, name: str, role: Role, actor: Actor, now: datetime
+        self, session: MerchantSession, *, email: str, name: str, role: Role, actor: Actor, now: datetime
     ) -> tuple[Person, str]:
         merchant_id = session.person.merchant_id
 

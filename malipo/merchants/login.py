@@ -10,10 +10,10 @@ from malipo import ids
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import LoginAttempts
 from malipo.accounts.login_places import note_login
-from malipo.accounts.password_login import Begun, PasswordLogin
+from malipo.accounts.password_login import FirstStep, PasswordLogin
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import Proof
-from malipo.accounts.second_factor.check_code import CodeRequired, Codes, Typed
+from malipo.accounts.second_factor.check_code import CodeChecker, CodeRequired, TypedCode
 from malipo.accounts.second_factor.second_step import SecondStep, trust
 from malipo.accounts.store import browsers
 from malipo.accounts.tokens import SESSION_LIFE, hash_of
@@ -24,12 +24,12 @@ from malipo.errors import Forbidden, Invalid, Unauthorized
 from malipo.merchants import second_factor
 from malipo.merchants.password_links import LinkNotGood, judge_again
 from malipo.merchants.people import Person, email_of
-from malipo.merchants.sessions import Granted, Sessions
+from malipo.merchants.sessions import LoginTokens, Sessions
 from malipo.merchants.store import merchants, password_links, people, sessions
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 
 _A_PROGRAM = Browser()
-_NO_CODE = Typed()
+_NO_CODE = TypedCode()
 
 
 class WrongCredentials(Unauthorized):
@@ -50,7 +50,7 @@ class WrongCurrentPassword(Invalid):
 
 
 class Login:
-    def __init__(self, database: Database, sessions: Sessions, passwords: Passwords, codes: Codes) -> None:
+    def __init__(self, database: Database, sessions: Sessions, passwords: Passwords, codes: CodeChecker) -> None:
         self._database = database
         self._sessions = sessions
         self._passwords = passwords
@@ -69,8 +69,8 @@ class Login:
         )
 
     async def log_in(
-        self, email: str, password: str, typed: Typed, *, address: str, user_agent: str, now: datetime
-    ) -> Granted:
+        self, email: str, password: str, typed: TypedCode, *, address: str, user_agent: str, now: datetime
+    ) -> LoginTokens:
         """For a program: a token for an hour, and one to get the next with."""
         browser = Browser(user_agent=user_agent[:200])
         begun = await self.begin(email, password, address=address, browser=browser, now=now, may_enrol=False)
@@ -93,17 +93,17 @@ class Login:
         browser: Browser,
         now: datetime,
         may_enrol: bool = True,
-    ) -> Begun:
+    ) -> FirstStep:
         """A new session for whoever has the right password, or one that waits for a code."""
 
-        async def proceed(tx: Tx, person: Person) -> Begun:
+        async def proceed(tx: Tx, person: Person) -> FirstStep:
             await _require_active(tx, person)
             if (token := await self._second_step.begin(tx, person.id, browser, now=now)) is not None:
-                return Begun(pending_token=token)
+                return FirstStep(pending_token=token)
             if not may_enrol and await merchants.requires_second_factor(tx, person.merchant_id):
                 raise second_factor.EnrolmentRequired
             confirmed_at = await self._second_step.confirmed_at(tx, person.id, now=now)
-            return Begun(
+            return FirstStep(
                 await self._insert_session(tx, person, confirmed_at, address=address, browser=browser, now=now)
             )
 
@@ -114,7 +114,7 @@ class Login:
         return await self._second_step.waits(token, now=now)
 
     async def finish(
-        self, token: str, typed: Typed, *, address: str, browser: Browser, now: datetime, is_trusted: bool = False
+        self, token: str, typed: TypedCode, *, address: str, browser: Browser, now: datetime, is_trusted: bool = False
     ) -> str:
         """A new session for whoever has the right code too."""
 
@@ -150,7 +150,7 @@ class Login:
         return session_id
 
     async def confirm(
-        self, session: Session, proof: Proof, *, address: str, now: datetime, browser: Browser = _A_PROGRAM
+        self, session: MerchantSession, proof: Proof, *, address: str, now: datetime, browser: Browser = _A_PROGRAM
     ) -> None:
         """Whoever uses this session is still the person whose it is."""
         owner = second_factor.owner_of(session.person, address)
@@ -170,7 +170,7 @@ class Login:
         person: Person,
         current: str,
         new: str,
-        typed: Typed = _NO_CODE,
+        typed: TypedCode = _NO_CODE,
         *,
         address: str,
         now: datetime,

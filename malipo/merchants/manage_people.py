@@ -6,7 +6,7 @@ from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Code, Conflict, Invalid
 from malipo.merchants import second_factor, vouching
 from malipo.merchants.people import Person, email_of
 from malipo.merchants.roles import Role
@@ -24,9 +24,12 @@ class LastOwner(Conflict):
         super().__init__("A merchant needs an owner: make somebody else one first.")
 
 
+class RightsRefusal(Code):
+    APPROVAL_FIXED = "approval_fixed"
+
+
 class ApprovalFixed(Conflict):
-    def __init__(self) -> None:
-        super().__init__("Owners always may approve batches, and viewers never may: only staff can be allowed it.")
+    code = RightsRefusal.APPROVAL_FIXED
 
 
 async def add_person(

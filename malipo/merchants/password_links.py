@@ -13,7 +13,7 @@ from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.store import password_links, people
 from malipo.merchants.store.password_links import Maker
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 
 
 class LinkNotGood(Invalid):
@@ -23,7 +23,9 @@ class LinkNotGood(Invalid):
         super().__init__("This link was used already, or is too old. Ask for a new one.")
 
 
-async def make_link(tx: Tx, person: Person, *, actor: Actor, now: datetime, session: Session | None = None) -> str:
+async def make_link(
+    tx: Tx, person: Person, *, actor: Actor, now: datetime, session: MerchantSession | None = None
+) -> str:
     """A one-time link. Whoever made it hands it over; we keep its hash. Without a session an operator makes it.
 
     Whoever made it could use it, so the person counts as no second one until somebody else vouches.

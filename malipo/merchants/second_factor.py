@@ -9,7 +9,7 @@ from malipo.accounts.store.credential_resets import SECOND_FACTOR
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden
+from malipo.errors import Code, Conflict, Forbidden
 from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.store import merchants, sessions
@@ -22,18 +22,17 @@ class EnrolmentRequired(Forbidden):
         super().__init__("This merchant requires two-step log-in: set it up in the dashboard first.")
 
 
-class OwnFirst(Conflict):
-    code = "second_factor_own_first"
+class PeopleRefusal(Code):
+    OWN_FIRST = "second_factor_own_first"
+    OWN = "second_factor_own"
 
-    def __init__(self) -> None:
-        super().__init__("Set up your own two-step log-in first.")
+
+class OwnFirst(Conflict):
+    code = PeopleRefusal.OWN_FIRST
 
 
 class NotOneself(Conflict):
-    code = "second_factor_own"
-
-    def __init__(self) -> None:
-        super().__init__("Your own is removed in your settings, with a code.")
+    code = PeopleRefusal.OWN
 
 
 def owner_of(person: Person, address: str) -> AccountOwner:

@@ -16,7 +16,7 @@ from malipo.db import Database, Tx, retry
 from malipo.errors import Unauthorized
 from malipo.merchants.second_factor import EnrolmentRequired
 from malipo.merchants.store import sessions
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 
 
 class SessionOver(Unauthorized):
@@ -28,7 +28,7 @@ class SessionOver(Unauthorized):
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class LoginTokens:
     """The tokens that a log-in returns."""
 
     token: str
@@ -41,7 +41,7 @@ class Sessions:
         self._database = database
         self._tokens = tokens
 
-    async def refresh(self, refresh_token: str, *, address: str, now: datetime) -> Granted:
+    async def refresh(self, refresh_token: str, *, address: str, now: datetime) -> LoginTokens:
         async with self._database.begin() as tx:
             found = await sessions.use_refresh(tx, hash_of(refresh_token), now=now)
             if found is not None:
@@ -55,7 +55,7 @@ class Sessions:
                     await _append(tx, session, "session.refresh_reused", address=address, now=now)
         raise SessionOver
 
-    async def session_of(self, token: str, *, now: datetime) -> Session:
+    async def session_of(self, token: str, *, now: datetime) -> MerchantSession:
         """The live session that a token names. Looked up on every call, so that an ended session is refused at once."""
         session_id = self._tokens.session_of(token, now=now)
         session = await self.live_session(session_id, now=now) if session_id is not None else None
@@ -65,24 +65,24 @@ class Sessions:
             raise EnrolmentRequired
         return session
 
-    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
+    async def live_session(self, session_id: str, *, now: datetime) -> MerchantSession | None:
         return await retry.read(self._database, lambda connection: sessions.get_live(connection, session_id, now=now))
 
-    async def note_use(self, session: Session, *, now: datetime) -> None:
+    async def note_use(self, session: MerchantSession, *, now: datetime) -> None:
         if now - session.last_used_at >= NOTED_EVERY:
             await retry.write(self._database, lambda tx: sessions.touch(tx, session.id, now=now))
 
-    async def log_out(self, session: Session, *, address: str, now: datetime) -> None:
+    async def log_out(self, session: MerchantSession, *, address: str, now: datetime) -> None:
         async with self._database.begin() as tx:
             await sessions.end(tx, session.id, now=now)
             await _append(tx, session, "session.logged_out", address=address, now=now)
 
-    async def grant(self, tx: Tx, session_id: str, now: datetime) -> Granted:
+    async def grant(self, tx: Tx, session_id: str, now: datetime) -> LoginTokens:
         refresh_token = make_secret("mrt_")
         await sessions.insert_refresh(tx, hash_of(refresh_token), session_id, now=now)
-        return Granted(self._tokens.make(session_id, now=now), refresh_token)
+        return LoginTokens(self._tokens.make(session_id, now=now), refresh_token)
 
 
-async def _append(tx: Tx, session: Session, action: str, *, address: str, now: datetime) -> None:
+async def _append(tx: Tx, session: MerchantSession, action: str, *, address: str, now: datetime) -> None:
     person = session.person
     await audit_log.append(tx, Actor(person.email, address), action, now=now, merchant_id=person.merchant_id)

@@ -20,35 +20,28 @@ from malipo.accounts.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, is_operator, is_person
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Forbidden
+from malipo.errors import Code, Conflict, Forbidden
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 
 
-class NotAParty(Forbidden):
-    code = "vouching_needs_another_owner"
+class PeopleVouchingRefusal(Code):
+    NEEDS_ANOTHER_OWNER = "vouching_needs_another_owner"
+    NEEDS_ANOTHER_OPERATOR = "vouching_needs_another_operator"
+    NOTHING_OPEN = "nothing_to_vouch_for"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Only an owner vouches for it who had no part in it: not who invited them or did the reset, not whose it "
-            "is, and nobody who waits for the same."
-        )
+
+class NotAParty(Forbidden):
+    code = PeopleVouchingRefusal.NEEDS_ANOTHER_OWNER
 
 
 class NotAnotherOperator(Forbidden):
-    def __init__(self) -> None:
-        super().__init__(
-            "Only another operator vouches for it: not who made the link or did the reset, also not by way of others, "
-            "and nobody who waits for the same."
-        )
+    code = PeopleVouchingRefusal.NEEDS_ANOTHER_OPERATOR
 
 
 class NothingOpen(Conflict):
-    code = "nothing_to_vouch_for"
-
-    def __init__(self) -> None:
-        super().__init__("Nothing of this person waits for that, or something else does by now.")
+    code = PeopleVouchingRefusal.NOTHING_OPEN
 
 
 class NotVouchedFor(Forbidden):

@@ -23,7 +23,7 @@ class Queue(NamedTuple):
     to_query: int
 
 
-class Unsettled(NamedTuple):
+class UnsettledPayments(NamedTuple):
     kind: str
     payments: int
     amount: int
@@ -54,7 +54,7 @@ async def find_queues(connection: Conn) -> list[Queue]:
 
 async def find_unsettled(
     connection: Conn, *, unsettled_seconds: float, unconnected_payouts: Sequence[str] = ()
-) -> list[Unsettled]:
+) -> list[UnsettledPayments]:
     """As `malipo payments unsettled` lists them, each once."""
     rows = await connection.fetch(
         f"""
@@ -90,7 +90,7 @@ async def find_unsettled(
         float(unsettled_seconds),
         list(unconnected_payouts),
     )
-    return [Unsettled(*row.values()) for row in rows]
+    return [UnsettledPayments(*row.values()) for row in rows]
 
 
 async def find_backlogs(connection: Conn) -> dict[str, float]:

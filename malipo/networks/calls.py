@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from malipo.networks.answers import lost, misconfigured, nothing_sent
 from malipo.networks.connector import Answer, Verdict
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.http.connection import MOST_OF_A_BODY
 from malipo.networks.token_cache import Token, TokenCache
 
@@ -23,11 +23,11 @@ class NoToken(Exception):  # noqa: N818
         self.answer = answer
 
 
-def heard(reply: Reply | Unsent | Lost) -> Reply | Answer:
+def heard(reply: Reply | RequestUnsent | ReplyLost) -> Reply | Answer:
     """The network's reply, or the answer that stands for there being none."""
     if isinstance(reply, Reply):
         return reply
-    return nothing_sent("unsent", reply.reason) if isinstance(reply, Unsent) else lost(reply.reason)
+    return nothing_sent("unsent", reply.reason) if isinstance(reply, RequestUnsent) else lost(reply.reason)
 
 
 def refused_by_401(network: str) -> Callable[[Reply], Answer | None]:
@@ -43,7 +43,7 @@ def refused_by_401(network: str) -> Callable[[Reply], Answer | None]:
 class TokenWire:
     """How one network gives out its token, and how a request carries it."""
 
-    request: Callable[[], Awaitable[Reply | Unsent | Lost]]  # the request for a new token
+    request: Callable[[], Awaitable[Reply | RequestUnsent | ReplyLost]]  # the request for a new token
     read: Callable[[Reply], Token | Answer]  # the token in the reply to that, or why there is none
     headers: Callable[[str, bytes | None], Mapping[str, str]]  # of a request with this token and this body
     # The answer to a payment whose token a reply rejects; None if the reply is about something else.

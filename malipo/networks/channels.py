@@ -10,16 +10,16 @@ from malipo.networks.connector import Channel
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ChannelProfile:
     name: str
     prefixes: tuple[str, ...]
 
 
-PROFILES: dict[Channel, Profile] = {
-    Channel.MPESA: Profile("M-Pesa", ("+25574", "+25575", "+25576", "+25579")),
-    Channel.TIGO_PESA: Profile("Tigo Pesa (Mixx by Yas)", ("+25565", "+25567", "+25570", "+25571", "+25577")),
-    Channel.AIRTEL_MONEY: Profile("Airtel Money", ("+25566", "+25568", "+25569", "+25578")),
-    Channel.HALOPESA: Profile("HaloPesa", ("+25561", "+25562", "+25563")),
+PROFILES: dict[Channel, ChannelProfile] = {
+    Channel.MPESA: ChannelProfile("M-Pesa", ("+25574", "+25575", "+25576", "+25579")),
+    Channel.TIGO_PESA: ChannelProfile("Tigo Pesa (Mixx by Yas)", ("+25565", "+25567", "+25570", "+25571", "+25577")),
+    Channel.AIRTEL_MONEY: ChannelProfile("Airtel Money", ("+25566", "+25568", "+25569", "+25578")),
+    Channel.HALOPESA: ChannelProfile("HaloPesa", ("+25561", "+25562", "+25563")),
 }
 
 

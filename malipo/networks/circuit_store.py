@@ -7,18 +7,18 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 
 
-class Down(NamedTuple):
+class Outage(NamedTuple):
     since: datetime
     reason: str
     probe_count: int
     is_due: bool  # to be probed
 
 
-async def find_down(connection: Conn) -> Mapping[str, Down]:
+async def find_down(connection: Conn) -> Mapping[str, Outage]:
     rows = await connection.fetch(
         "SELECT connector, since, reason, probe_count, next_probe_at <= now() AS is_due FROM open_circuits"
     )
-    return {row["connector"]: Down(row["since"], row["reason"], row["probe_count"], row["is_due"]) for row in rows}
+    return {row["connector"]: Outage(row["since"], row["reason"], row["probe_count"], row["is_due"]) for row in rows}
 
 
 async def open_circuit(tx: Tx, connector: str, reason: str, *, probe_seconds: float, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from malipo.networks.answers import misconfigured
 from malipo.networks.connector import Answer, FailureCode, Verdict
 
 
-class Meaning(msgspec.Struct, frozen=True, kw_only=True):
+class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     says: str  # what the network means by it
     source: str  # who says that it means this
@@ -34,7 +34,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
         return ": ".join(filter(None, (self.verdict, ", ".join(marks))))
 
 
-Table = Mapping[str, Meaning]
+Table = Mapping[str, CodeMeaning]
 
 
 def answer_of(network: str, table: Table, code: str, detail: str = "", *, shown: str = "") -> Answer:
@@ -54,35 +54,37 @@ def answer_of(network: str, table: Table, code: str, detail: str = "", *, shown:
     )
 
 
-def confirmed(says: str, source: str, *, has_alert: bool = False) -> Meaning:
-    return Meaning(verdict=Verdict.CONFIRMED, says=says, source=source, has_alert=has_alert)
+def confirmed(says: str, source: str, *, has_alert: bool = False) -> CodeMeaning:
+    return CodeMeaning(verdict=Verdict.CONFIRMED, says=says, source=source, has_alert=has_alert)
 
 
-def waiting(says: str, source: str) -> Meaning:
-    return Meaning(verdict=Verdict.WAITING, says=says, source=source)
+def waiting(says: str, source: str) -> CodeMeaning:
+    return CodeMeaning(verdict=Verdict.WAITING, says=says, source=source)
 
 
-def unknown(says: str, source: str, *, is_fault: bool = False) -> Meaning:
+def unknown(says: str, source: str, *, is_fault: bool = False) -> CodeMeaning:
     """The same as not being listed, but documented: this code decides nothing."""
-    return Meaning(verdict=Verdict.UNKNOWN, says=says, source=source, is_fault=is_fault)
+    return CodeMeaning(verdict=Verdict.UNKNOWN, says=says, source=source, is_fault=is_fault)
 
 
-def missing(says: str, source: str) -> Meaning:
-    return Meaning(verdict=Verdict.MISSING, says=says, source=source)
+def missing(says: str, source: str) -> CodeMeaning:
+    return CodeMeaning(verdict=Verdict.MISSING, says=says, source=source)
 
 
-def not_indexed(says: str, source: str) -> Meaning:
-    return Meaning(verdict=Verdict.NOT_INDEXED, says=says, source=source)
+def not_indexed(says: str, source: str) -> CodeMeaning:
+    return CodeMeaning(verdict=Verdict.NOT_INDEXED, says=says, source=source)
 
 
-def refused(failure_code: FailureCode, says: str, source: str, *, has_alert: bool = False) -> Meaning:
+def refused(failure_code: FailureCode, says: str, source: str, *, has_alert: bool = False) -> CodeMeaning:
     """The money did not move and never will: a payout is given back. It is about this payment alone."""
-    return Meaning(verdict=Verdict.REFUSED, says=says, source=source, failure_code=failure_code, has_alert=has_alert)
+    return CodeMeaning(
+        verdict=Verdict.REFUSED, says=says, source=source, failure_code=failure_code, has_alert=has_alert
+    )
 
 
-def refuses_us(says: str, source: str) -> Meaning:
+def refuses_us(says: str, source: str) -> CodeMeaning:
     """The same refusal would meet every customer: credentials, configuration. Five in a row stop the sending."""
-    return Meaning(
+    return CodeMeaning(
         verdict=Verdict.REFUSED,
         says=says,
         source=source,

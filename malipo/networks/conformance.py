@@ -13,14 +13,23 @@ from msgspec.structs import replace
 
 from malipo import clock, randomness
 from malipo.networks.channels import channel_of
-from malipo.networks.connector import Answer, Connector, LooksUpNames, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.connector import (
+    Answer,
+    Connector,
+    LooksUpNames,
+    NetworkOrder,
+    ReadsBalance,
+    Resubmit,
+    Type,
+    Verdict,
+)
 from malipo.networks.statement_source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAUSE_SECONDS = 2.0
 
 
-class Check(NamedTuple):
+class ConformanceCheck(NamedTuple):
     what: str
     is_good: bool
     said: str
@@ -28,22 +37,22 @@ class Check(NamedTuple):
 
 async def verify(
     connector: Connector, types: Sequence[Type], *, phone: str, amount: int, patience_seconds: float
-) -> AsyncIterator[Check]:
+) -> AsyncIterator[ConformanceCheck]:
     """Every check, as soon as it is done. After one that fails, those that depend on it are left out."""
     probed = await connector.probe()
     is_in = not probed.is_fault and probed.alert is None
-    yield Check("it lets us in", is_in, _in_words(probed))
+    yield ConformanceCheck("it lets us in", is_in, _in_words(probed))
     if not is_in:
         return
     if isinstance(connector, ReadsBalance):  # Not every network has a call for it.
         balance = await connector.balance()
         said = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
-        yield Check("it says what it holds for us", balance.amount is not None, said)
+        yield ConformanceCheck("it says what it holds for us", balance.amount is not None, said)
     if isinstance(connector, LooksUpNames) and (channel := channel_of(phone)) and connector.looks_up(channel):
         found = await connector.look_up(channel, phone)
         is_known = found.name is not None or found.is_registered is not None
         said = "it has a name" if found.name else f"{found.code} {found.detail}".strip()  # A name is printed nowhere.
-        yield Check("it tells whose number this is", is_known, said)
+        yield ConformanceCheck("it tells whose number this is", is_known, said)
     for type_ in types:
         async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
             yield check
@@ -51,56 +60,58 @@ async def verify(
         yield await _verify_statement(connector)
 
 
-async def _verify_statement(source: StatementSource) -> Check:
+async def _verify_statement(source: StatementSource) -> ConformanceCheck:
     """Of the last day, with what was just done."""
     now = clock.now()
     try:
         lines = [line async for line in source.fetch_statement(now - timedelta(days=1), now)]
     except CannotFetch as error:
-        return Check("it gives its statement", False, str(error))
-    return Check("it gives its statement", True, f"{len(lines)} lines")
+        return ConformanceCheck("it gives its statement", False, str(error))
+    return ConformanceCheck("it gives its statement", True, f"{len(lines)} lines")
 
 
 async def _verify_type(
     connector: Connector, type_: Type, phone: str, amount: int, patience_seconds: float
-) -> AsyncIterator[Check]:
+) -> AsyncIterator[ConformanceCheck]:
     name = type_.lower()
     if connector.can_query(type_):
-        stranger = await connector.ask(_order(type_, phone, amount))
-        yield Check(
+        stranger = await connector.query(_order(type_, phone, amount))
+        yield ConformanceCheck(
             f"{name}: of a payment that was never made it says nothing", not _ends(stranger), _in_words(stranger)
         )
     order = _order(type_, phone, amount)
     answer = await connector.send(order)
     is_taken = answer.verdict in (Verdict.WAITING, Verdict.CONFIRMED)
-    yield Check(f"{name}: it takes one of TZS {amount:,}", is_taken, _in_words(answer))
+    yield ConformanceCheck(f"{name}: it takes one of TZS {amount:,}", is_taken, _in_words(answer))
     if not is_taken:
         return
     last = answer
     if connector.can_query(type_):
         last = await _until_it_ends(connector, order, answer, patience_seconds)
-        yield Check(f"{name}: asked, it says what became of it", _ends(last), _in_words(last))
+        yield ConformanceCheck(f"{name}: asked, it says what became of it", _ends(last), _in_words(last))
         is_same = not (_ends(answer) and _ends(last)) or answer.verdict is last.verdict
-        yield Check(f"{name}: the reply and the answer to the question agree", is_same, _in_words(last))
+        yield ConformanceCheck(f"{name}: the reply and the answer to the question agree", is_same, _in_words(last))
     if connector.resubmit(type_) is Resubmit.DUPLICATES_REFUSED:
         again = await connector.send(order)
         is_refused = again.verdict in (Verdict.UNKNOWN, Verdict.REFUSED) or _is_same(again, last)
-        yield Check(f"{name}: sent again with the same key, it is not done again", is_refused, _in_words(again))
+        yield ConformanceCheck(
+            f"{name}: sent again with the same key, it is not done again", is_refused, _in_words(again)
+        )
 
 
-async def _until_it_ends(connector: Connector, order: Order, answer: Answer, patience_seconds: float) -> Answer:
+async def _until_it_ends(connector: Connector, order: NetworkOrder, answer: Answer, patience_seconds: float) -> Answer:
     deadline = asyncio.get_running_loop().time() + patience_seconds
     order = replace(order, network_id=answer.network_id)
     while True:
-        answer = await connector.ask(order)
+        answer = await connector.query(order)
         if _ends(answer) or asyncio.get_running_loop().time() > deadline:
             return answer
         await asyncio.sleep(min(_PAUSE_SECONDS, patience_seconds / 10))
 
 
-def _order(type_: Type, phone: str, amount: int) -> Order:
+def _order(type_: Type, phone: str, amount: int) -> NetworkOrder:
     key = "".join(_KEY_CHARACTERS[randomness.below(len(_KEY_CHARACTERS))] for _ in range(16))
-    return Order(
+    return NetworkOrder(
         key=key,
         type=type_,
         phone=phone,

@@ -51,7 +51,7 @@ class Resubmit(StrEnum):
     UNSAFE = "unsafe"  # neither: only an operator can tell
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What a network is told to do. `key` is ours, and the same key never pays twice."""
 
     key: str
@@ -106,7 +106,7 @@ class Callback(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class News(msgspec.Struct, frozen=True, kw_only=True):
+class CallbackReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a callback says. Unsigned, it is only a hint that triggers a status query."""
 
     key: str
@@ -146,19 +146,19 @@ class Connector(Protocol):
     def can_query(self, type_: Type) -> bool:
         """Whether the network has a query for this type of payment."""
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         """Send the order: request a collection, or make a payout."""
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         """The status query: what became of an order that was sent."""
 
     async def probe(self) -> Answer:
         """A harmless request: anything but a fault says that the network is up."""
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         """What a callback says; None if it cannot be understood, or its signature is wrong."""
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement: ...
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement: ...
 
 
 @runtime_checkable

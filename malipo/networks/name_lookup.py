@@ -22,7 +22,7 @@ _MOST_AT_ONCE = 8  # of a list; a single look-up does not wait for a list
 Number = tuple[Channel, str]
 
 
-class Looked(msgspec.Struct, frozen=True):
+class NameAnswer(msgspec.Struct, frozen=True):
     """What a network said, and when; without a time it said nothing."""
 
     recipient: Recipient
@@ -39,35 +39,35 @@ class NameLookup:
     ) -> None:
         self._timeout_seconds = timeout_seconds
         self._by_channel = {channel: _choose(connectors, routes, channel) for channel in Channel}
-        self._cached: dict[tuple[str, Number], tuple[float, Looked]] = {}  # until when, the oldest first
+        self._cached: dict[tuple[str, Number], tuple[float, NameAnswer]] = {}  # until when, the oldest first
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
 
     def can_look_up(self, channel: Channel) -> bool:
         return self._by_channel[channel] is not None
 
-    def recall(self, whose: str, channel: Channel, phone: str) -> Looked | None:
+    def recall(self, whose: str, channel: Channel, phone: str) -> NameAnswer | None:
         """What the same asker was told of this number within the last minute."""
         cached = self._cached.get((whose, (channel, phone)))
         return cached[1] if cached is not None and asyncio.get_running_loop().time() < cached[0] else None
 
-    async def look_up(self, whose: str, channel: Channel, phone: str, *, now: datetime) -> Looked:
+    async def look_up(self, whose: str, channel: Channel, phone: str, *, now: datetime) -> NameAnswer:
         connector = self._by_channel[channel]
         if connector is None:
-            return Looked(Recipient(code="unavailable"))
+            return NameAnswer(Recipient(code="unavailable"))
         if (recalled := self.recall(whose, channel, phone)) is not None:
             return recalled
         recipient = await self._ask(connector, channel, phone)
         if recipient.name is None and recipient.is_registered is None:
-            return Looked(recipient)  # It is asked again the next time.
-        looked = Looked(recipient, now)
+            return NameAnswer(recipient)  # It is asked again the next time.
+        looked = NameAnswer(recipient, now)
         self._keep(whose, (channel, phone), looked)
         return looked
 
     async def look_up_many(
         self, whose: str, numbers: Iterable[Number], *, seconds: float, now: datetime
-    ) -> dict[Number, Looked]:
+    ) -> dict[Number, NameAnswer]:
         """Each number once, a few at a time. What is not answered in `seconds` is missing."""
-        found: dict[Number, Looked] = {}
+        found: dict[Number, NameAnswer] = {}
         waiting = iter(dict.fromkeys(numbers))
 
         async def take() -> None:
@@ -94,7 +94,7 @@ class NameLookup:
             log.warning("recipient.lookup_broke", channel=channel, error=type(error).__name__)
             return Recipient(code="broke")
 
-    def _keep(self, whose: str, number: Number, looked: Looked) -> None:
+    def _keep(self, whose: str, number: Number, looked: NameAnswer) -> None:
         now = asyncio.get_running_loop().time()
         self._cached.pop((whose, number), None)
         self._cached[whose, number] = (now + CACHE_SECONDS, looked)

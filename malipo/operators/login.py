@@ -8,10 +8,10 @@ from malipo import ids
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import LoginAttempts
 from malipo.accounts.login_places import note_login
-from malipo.accounts.password_login import Begun, PasswordLogin
+from malipo.accounts.password_login import FirstStep, PasswordLogin
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import NOTED_EVERY, Proof
-from malipo.accounts.second_factor.check_code import Codes, Typed
+from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode
 from malipo.accounts.second_factor.second_step import SecondStep, trust
 from malipo.accounts.store import browsers
 from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR, end_links_of_operator
@@ -23,7 +23,7 @@ from malipo.errors import Code, Missing, Unauthorized
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
 from malipo.operators.command_line_session import command_line_session
-from malipo.operators.store import Operator, Session
+from malipo.operators.store import Operator, OperatorSession
 
 SESSION_LIFE = timedelta(hours=12)
 
@@ -48,7 +48,7 @@ class CommandLine:
 
 class OperatorLogin:
     def __init__(
-        self, database: Database, passwords: Passwords, codes: Codes, *, is_command_line: bool = False
+        self, database: Database, passwords: Passwords, codes: CodeChecker, *, is_command_line: bool = False
     ) -> None:
         self._database = database
         self._codes = codes
@@ -75,17 +75,17 @@ class OperatorLogin:
         browser: Browser,
         now: datetime,
         command_line: CommandLine | None = None,
-    ) -> Begun:
+    ) -> FirstStep:
         """A new session, or one that waits for a code."""
 
-        async def proceed(tx: Tx, operator: Operator) -> Begun:
+        async def proceed(tx: Tx, operator: Operator) -> FirstStep:
             if (token := await self._second_step.begin(tx, operator.id, browser, now=now)) is not None:
-                return Begun(pending_token=token)
+                return FirstStep(pending_token=token)
             confirmed_at = await self._second_step.confirmed_at(tx, operator.id, now=now)
             session_id = await self._insert_session(
                 tx, operator, confirmed_at, address, browser, command_line, now=now, without_code=True
             )
-            return Begun(session_id)
+            return FirstStep(session_id)
 
         return await self._by_password.begin(
             name_of(name), password, proceed, address=address, browser=browser, now=now
@@ -97,7 +97,7 @@ class OperatorLogin:
     async def finish(
         self,
         token: str,
-        typed: Typed,
+        typed: TypedCode,
         *,
         address: str,
         browser: Browser,
@@ -151,7 +151,9 @@ class OperatorLogin:
             await self._by_password.remember(tx, operator, browser, address=address, now=now)
         return session_id
 
-    async def confirm(self, session: Session, proof: Proof, *, address: str, browser: Browser, now: datetime) -> None:
+    async def confirm(
+        self, session: OperatorSession, proof: Proof, *, address: str, browser: Browser, now: datetime
+    ) -> None:
         """Whoever uses this session is still the operator whose it is."""
         owner = second_factor.owner_of(session.operator, address)
         await self._by_password.confirm(
@@ -165,14 +167,16 @@ class OperatorLogin:
             now=now,
         )
 
-    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
+    async def live_session(self, session_id: str, *, now: datetime) -> OperatorSession | None:
         return await retry.read(self._database, lambda connection: sessions.get_live(connection, session_id, now=now))
 
-    async def note_use(self, session: Session, *, now: datetime) -> None:
+    async def note_use(self, session: OperatorSession, *, now: datetime) -> None:
         if now - session.last_used_at >= NOTED_EVERY:
             await retry.write(self._database, lambda tx: sessions.touch(tx, session.id, now=now))
 
-    async def log_out(self, session: Session, *, address: str, now: datetime, os_user: str | None = None) -> None:
+    async def log_out(
+        self, session: OperatorSession, *, address: str, now: datetime, os_user: str | None = None
+    ) -> None:
         async with self._database.begin() as tx:
             await sessions.end(tx, session.id, now=now)
             actor = actor_of(session.operator, address, os_user=os_user)

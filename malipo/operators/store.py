@@ -13,7 +13,7 @@ class Operator(NamedTuple):
     password_hash: str | None
 
 
-class Session(NamedTuple):
+class OperatorSession(NamedTuple):
     id: str
     operator: Operator
     confirmed_at: datetime  # when the password was last typed, and the code where there is a second factor
@@ -70,7 +70,7 @@ async def insert(
     )
 
 
-async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Session | None:
+async def get_live(connection: Conn, session_id: str, *, now: datetime) -> OperatorSession | None:
     """The session, with whose it is, unless it has ended."""
     row = await connection.fetchrow(
         """
@@ -86,7 +86,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     if row is None:
         return None
     operator = Operator(row["id"], row["name"], row["password_hash"])
-    return Session(
+    return OperatorSession(
         session_id,
         operator,
         row["confirmed_at"],
@@ -123,7 +123,7 @@ async def end_all(tx: Tx, operator_id: str, *, now: datetime) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSession:
+class LiveOperatorSession:
     id: str
     created_at: datetime
     last_used_at: datetime
@@ -131,7 +131,7 @@ class LiveSession:
     user_agent: str
 
 
-async def find_sessions(connection: Conn, operator_id: str, *, now: datetime, most: int) -> list[LiveSession]:
+async def find_sessions(connection: Conn, operator_id: str, *, now: datetime, most: int) -> list[LiveOperatorSession]:
     """The sessions of an operator that have not ended, the latest first."""
     rows = await connection.fetch(
         """
@@ -142,7 +142,7 @@ async def find_sessions(connection: Conn, operator_id: str, *, now: datetime, mo
         now,
         most,
     )
-    return [LiveSession(*row.values()) for row in rows]
+    return [LiveOperatorSession(*row.values()) for row in rows]
 
 
 async def count_live(connection: Conn, operator_id: str, *, now: datetime) -> int:

@@ -13,7 +13,7 @@ from malipo.outbox.event import ENDS, Event
 from malipo.outbox.store import OutboxEvent
 
 
-class _Ended(msgspec.Struct, rename="camel"):
+class _EndedPayment(msgspec.Struct, rename="camel"):
     type: str
     channel: str
     amount: int
@@ -21,8 +21,8 @@ class _Ended(msgspec.Struct, rename="camel"):
     created_at: datetime
 
 
-class _Body(msgspec.Struct):
-    transaction: _Ended
+class _TotalsBody(msgspec.Struct):
+    transaction: _EndedPayment
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Total:
 
 Key = tuple[str, date, str, str]  # merchant, day, type, channel
 
-_decode = msgspec.json.Decoder(_Body).decode
+_decode = msgspec.json.Decoder(_TotalsBody).decode
 
 
 def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:

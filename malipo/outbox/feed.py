@@ -28,13 +28,13 @@ class CursorUnknown(Invalid):
         super().__init__("The cursor is not one of this feed.", details={"after": [self.sentence]})
 
 
-class _Body(msgspec.Struct):
+class _FeedBody(msgspec.Struct):
     """The part of an event's body that the feed shows; the transaction stays as it was written."""
 
     transaction: msgspec.Raw
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FeedEntry(msgspec.Struct, frozen=True):
     id: str
     event: str
     created_at: datetime
@@ -42,15 +42,15 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    entries: list[Entry]
+class FeedPage:
+    entries: list[FeedEntry]
     next: int  # the number to read on after
 
 
-_decode = msgspec.json.Decoder(_Body).decode
+_decode = msgspec.json.Decoder(_FeedBody).decode
 
 
-async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> Page:
+async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> FeedPage:
     """The events after a number. Two statements that must agree: read inside a snapshot."""
     last, pruned = await _span(connection, merchant_id)
     if after is None:
@@ -69,8 +69,8 @@ async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: 
         after,
         limit,
     )
-    entries = [Entry(row["id"], row["event"], row["created_at"], _decode(row["body"]).transaction) for row in rows]
-    return Page(entries, rows[-1]["feed_number"] if rows else after)
+    entries = [FeedEntry(row["id"], row["event"], row["created_at"], _decode(row["body"]).transaction) for row in rows]
+    return FeedPage(entries, rows[-1]["feed_number"] if rows else after)
 
 
 async def latest(connection: Conn, merchant_id: str) -> int:

@@ -10,7 +10,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.payments import status_writer
 from malipo.payments.cases.resolution import CaseRefusal, may_have_been_sent
-from malipo.payments.status_writer import Change, Outcome
+from malipo.payments.status_writer import StatusChange, StatusOutcome
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
@@ -39,7 +39,7 @@ class Cancel:
 
     async def __call__(
         self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
-    ) -> list[Outcome | Refusal | Closed]:
+    ) -> list[StatusOutcome | Refusal | Closed]:
         if (closed := await installation.why_not_cancel(tx)) is not None:
             return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
@@ -48,7 +48,7 @@ class Cancel:
         await transactions.lock(tx, set(keys))
         held = await dispatches.find_asked_first(tx, keys)
         changes = [
-            Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
+            StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys
             if (merchant_id, id_) not in held
         ]
@@ -56,7 +56,7 @@ class Cancel:
         moved = iter(await status_writer.advance(tx, changes, now=now))
         outcomes = [_AskedFirst() if key in held else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
-            if each.actor is not None and isinstance(outcome, Outcome) and outcome.has_moved:
+            if each.actor is not None and isinstance(outcome, StatusOutcome) and outcome.has_moved:
                 transaction = outcome.transaction
                 await audit_log.append(
                     tx,
@@ -78,7 +78,7 @@ class _AskedFirst(Conflict):
         )
 
 
-def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:
+def _answer(outcome: StatusOutcome | Refusal | None) -> StatusOutcome | Refusal:
     if outcome is None:
         return NoSuchTransaction()
     if isinstance(outcome, Refusal):

@@ -15,15 +15,15 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
 from malipo.payments.refunds.withhold import withhold, without_excess
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
-from malipo.payments.store.dispatches import Subject
+from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.restore.store import send_counts
 from malipo.restore.store.send_counts import CountedBatch
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class SendClaim(msgspec.Struct, frozen=True, kw_only=True):
     """How many payments a worker can send now, and for how long they are its own."""
 
     id: str
@@ -35,7 +35,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     worker_id: str = ""
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimedPayments(msgspec.Struct, frozen=True):
     to_send: list[Transaction]
     lapsed: list[Transaction]  # and refunds that must not be sent any more
     batch: CountedBatch | None = None  # how many batches of sends there were, with this one
@@ -46,17 +46,17 @@ class ClaimForSending:
         self._clock = clock
         self._turn = 0
 
-    async def __call__(self, tx: Tx, claims: Sequence[Claim], /, *, again: bool) -> list[Claimed]:
+    async def __call__(self, tx: Tx, claims: Sequence[SendClaim], /, *, again: bool) -> list[ClaimedPayments]:
         return [await self._take(tx, claim, again=again) for claim in claims]
 
-    async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Claimed:
+    async def _take(self, tx: Tx, claim: SendClaim, *, again: bool) -> ClaimedPayments:
         if again and (ours := await dispatches.find_claimed(tx, claim.id)):
             batch = await send_counts.find_counted(tx, claim.worker_id)
-            return Claimed([each.transaction for each in await without_excess(tx, ours)], [], batch)
+            return ClaimedPayments([each.transaction for each in await without_excess(tx, ours)], [], batch)
         self._turn += 1
         return await _take(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
 
-    def _in_turn(self, claim: Claim) -> Sequence[tuple[Channel, Type]]:
+    def _in_turn(self, claim: SendClaim) -> Sequence[tuple[Channel, Type]]:
         """With fewer places than pairs, each pair is first by turns, so that many payments of one block no other."""
         if claim.most >= len(claim.pairs):
             return claim.pairs
@@ -64,14 +64,16 @@ class ClaimForSending:
         return [*claim.pairs[first:], *claim.pairs[:first]]
 
 
-async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime) -> Claimed:
+async def _take(
+    tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime
+) -> ClaimedPayments:
     """Payments to send now. A collection that has waited too long is ended instead, and so is a refund too many."""
     claimed = await _find(tx, claim, pairs, turn)
     subjects, withheld = await withhold(tx, claimed, connector=claim.connector, now=now)
     late, in_time = split_lapsed(subjects, claim.lapse_seconds)
     lapsed = [*withheld, *await end_lapsed(tx, late, now=now)]
     if not in_time:
-        return Claimed([], lapsed)
+        return ClaimedPayments([], lapsed)
     found = {(each.merchant_id, each.id): each for each in in_time}
     reached = [
         after
@@ -88,10 +90,12 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], tur
         lease_seconds=claim.lease_seconds,
         worker_id=claim.worker_id,
     )
-    return Claimed(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, batch)
+    return ClaimedPayments(
+        list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, batch
+    )
 
 
-async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[Subject]:
+async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[PaymentRecord]:
     # First those that were tried, and of which provably nothing was sent.
     subjects = await dispatches.claim_unsent(tx, claim.connector, most=claim.most)
     free = claim.most - len(subjects)
@@ -108,5 +112,5 @@ async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], tur
     return subjects + of_batches[: claim.most - len(subjects)]
 
 
-def _submitted(transaction: Transaction) -> Change:
-    return Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.SUBMITTED)
+def _submitted(transaction: Transaction) -> StatusChange:
+    return StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.SUBMITTED)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, CorrectionReason, Status, Transaction, Type
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     latest: CorrectionNotice | None = None
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a correction: its moves, and why the merchant is notified of it, if they are."""
 
     step: Step
@@ -42,7 +42,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     moves: list[Move]
     credited: int = 0
     borne: int = 0
-    reason: Reason | None = None
+    reason: CorrectionReason | None = None
     amount: int = 0
 
 
@@ -74,7 +74,7 @@ def is_contradicted_by_network(transaction: Transaction, correction: Correction)
 
 def contradict(
     transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None
-) -> Change:
+) -> CorrectionChange:
     """The network, or operators who have read its statement, report the opposite of the latest report."""
     assert is_paid != correction.is_paid, "a contradiction reports the opposite"
     borne = 0
@@ -92,7 +92,7 @@ def contradict(
     )
     after, fee = _close(transaction, after)
     owed = max(-due(transaction, after), 0)
-    return Change(
+    return CorrectionChange(
         step=Step.CONTRADICTION,
         correction=replace(after, owed=owed),
         moves=moves + fee,
@@ -104,7 +104,7 @@ def contradict(
 
 def decide(
     transaction: Transaction, correction: Correction, *, is_paid: bool, available: int, is_waived: bool = False
-) -> Change:
+) -> CorrectionChange:
     """Either the wallet follows the latest report (`is_paid` is the same), or the amount is booked to losses.
 
     A wallet that holds less than it owes gives what it has; the rest stays owed until it is collected or waived.
@@ -123,7 +123,7 @@ def decide(
     after, fee = _close(transaction, after)
     owed = max(-due(transaction, after), 0)
     reason, amount = _reason_of_decision(credited, correction.owed, owed)
-    return Change(
+    return CorrectionChange(
         step=Step.RESOLUTION,
         correction=replace(after, owed=owed),
         moves=[*_moves(credited, Account.WALLET), *_moves(borne, Account.LOSSES), *fee],
@@ -134,19 +134,19 @@ def decide(
     )
 
 
-def lend(amount: int) -> Change:
+def lend(amount: int) -> CorrectionChange:
     """A payout that is adopted takes more than the wallet holds: the house lends the rest, and it is owed."""
-    return Change(
+    return CorrectionChange(
         step=Step.RESOLUTION,
         correction=Correction(is_paid=True, is_fee_paid=True, credited=amount, owed=amount, ordinal=1),
         moves=_moves(amount, Account.WALLET),
         credited=amount,
-        reason=Reason.DEBT_RECORDED,
+        reason=CorrectionReason.DEBT_RECORDED,
         amount=amount,
     )
 
 
-def with_notice(change: Change, now: datetime) -> Change:
+def with_notice(change: CorrectionChange, now: datetime) -> CorrectionChange:
     """The change with its notice to the merchant, if there is a reason for one."""
     if change.reason is None:
         return change
@@ -155,20 +155,20 @@ def with_notice(change: Change, now: datetime) -> Change:
     return replace(change, correction=replace(change.correction, told=change.correction.told + 1, latest=latest))
 
 
-def _reason_of_debt(before: int, after: int) -> Reason | None:
+def _reason_of_debt(before: int, after: int) -> CorrectionReason | None:
     if after == before:
         return None
-    return Reason.DEBT_RECORDED if after > before else Reason.DEBT_WITHDRAWN
+    return CorrectionReason.DEBT_RECORDED if after > before else CorrectionReason.DEBT_WITHDRAWN
 
 
-def _reason_of_decision(credited: int, owed: int, owed_after: int) -> tuple[Reason | None, int]:
+def _reason_of_decision(credited: int, owed: int, owed_after: int) -> tuple[CorrectionReason | None, int]:
     if credited > 0:
-        return Reason.CREDITED, credited
+        return CorrectionReason.CREDITED, credited
     if credited < 0:
-        return Reason.DEBT_COLLECTED, -credited
+        return CorrectionReason.DEBT_COLLECTED, -credited
     if owed_after < owed:
-        return Reason.DEBT_WAIVED, owed - owed_after
-    return (Reason.DEBT_RECORDED, owed_after - owed) if owed_after > owed else (None, 0)
+        return CorrectionReason.DEBT_WAIVED, owed - owed_after
+    return (CorrectionReason.DEBT_RECORDED, owed_after - owed) if owed_after > owed else (None, 0)
 
 
 def _close(transaction: Transaction, correction: Correction) -> tuple[Correction, list[Move]]:

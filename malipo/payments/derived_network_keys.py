@@ -9,7 +9,7 @@ from malipo import ids, log
 from malipo.db import Database, Tx, retry
 from malipo.payments import network_keys
 from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
-from malipo.payments.initiate import Initiated, Order
+from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.payments.store import adopted_payments, idempotency_keys, transactions
 from malipo.restore.store import installation
@@ -21,7 +21,7 @@ class DerivedKeys:
         self._terms = terms
         self._secret: bytes | None = None  # read once: it never changes
 
-    async def give(self, order: Order) -> Order:
+    async def give(self, order: PaymentRequest) -> PaymentRequest:
         """Where there is an Idempotency-Key, the network knows the payment by a key that is the same at every try."""
         if order.draft is None or order.key is None or order.draft.refund_of is not None:
             return order  # The key of a refund comes from its collection, with that locked.
@@ -32,20 +32,20 @@ class DerivedKeys:
         reference = self._terms.reference_of(key)
         return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
 
-    def with_new_reference(self, order: Order) -> Order:
+    def with_new_reference(self, order: PaymentRequest) -> PaymentRequest:
         """The reference that follows the key is another payment's: of an adoption that was undone."""
         assert order.draft is not None
         suffix = ids.suffix(order.draft.created_at)
         key = order.draft.network_key if order.draft.is_key_derived else suffix
         return replace(order, draft=replace(order.draft, reference=self._terms.reference_of(suffix), network_key=key))
 
-    async def find_replayed(self, order: Order) -> Initiated | None:
+    async def find_replayed(self, order: PaymentRequest) -> InitiatedPayment | None:
         """The payment that has the derived key of an order, whose Idempotency-Key is not known: it was adopted. None if
         no payment has the key."""
         return await retry.write(self._database, lambda tx: _find_replayed(tx, order))
 
 
-async def _find_replayed(tx: Tx, order: Order) -> Initiated | None:
+async def _find_replayed(tx: Tx, order: PaymentRequest) -> InitiatedPayment | None:
     draft = order.draft
     assert draft is not None
     assert order.idempotency_key is not None
@@ -64,4 +64,4 @@ async def _find_replayed(tx: Tx, order: Order) -> Initiated | None:
     await idempotency_keys.insert(tx, order.idempotency_key, order.request_hash, found.id)
     shown = await transactions.get(tx, found.merchant_id, found.id)
     assert shown is not None
-    return Initiated(shown, is_replay=True)
+    return InitiatedPayment(shown, is_replay=True)

@@ -4,13 +4,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from malipo import money
-from malipo.errors import Invalid
+from malipo.errors import Code, Invalid
 
 MIN_AMOUNT = 500
 
 
+class TariffRefusal(Code):
+    TWO_BANDS = "tariff_two_bands"
+    TAKES_TOO_MUCH = "tariff_takes_too_much"
+    LIMITS_CROSSED = "tariff_limits_crossed"
+    TAKES_ALL = "tariff_takes_all"
+
+
 class BadTariff(Invalid):
-    code = "tariff_invalid"
+    """A tariff that could take all of a payment, or that does not say what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +48,14 @@ def fee_of(amount: int, bands: Iterable[Band]) -> int:
 def check(bands: Sequence[Band]) -> None:
     """Refuse a tariff that could take all of a payment, or that does not say what it means."""
     if len({band.from_amount for band in bands}) != len(bands):
-        raise BadTariff("Two bands begin at the same amount.")
+        raise BadTariff(code=TariffRefusal.TWO_BANDS)
     for band in bands:
         if min(band.from_amount, band.fixed_fee, band.basis_points, band.min_fee) < 0 or band.basis_points > 10_000:
-            raise BadTariff(f"The band from {band.from_amount:,} has a negative part, or takes more than all.")
+            raise BadTariff(code=TariffRefusal.TAKES_TOO_MUCH, first=band.from_amount)
         if band.max_fee is not None and band.max_fee < band.min_fee:
-            raise BadTariff(f"The band from {band.from_amount:,} has a most that is below its least.")
+            raise BadTariff(code=TariffRefusal.LIMITS_CROSSED, first=band.from_amount)
         # The fee takes the largest share of the smallest amount. If that leaves something, every other amount does.
         lowest = max(band.from_amount, MIN_AMOUNT)
         if band.fee(lowest) >= lowest:
-            raise BadTariff(
-                f"The band from {band.from_amount:,} takes {band.fee(lowest):,} of a payment of {lowest:,}: "
-                "a fee must be less than the amount."
-            )
+            fee = band.fee(lowest)
+            raise BadTariff(code=TariffRefusal.TAKES_ALL, first=band.from_amount, fee=fee, amount=lowest)

@@ -42,7 +42,7 @@ class InsufficientBalance(Invalid):
         super().__init__("The wallet balance is not sufficient.", details={"amount": [message]})
 
 
-class Order(msgspec.Struct, frozen=True):
+class PaymentRequest(msgspec.Struct, frozen=True):
     """A request for a payment. If its fields are wrong there is no draft, and `problem` says why."""
 
     merchant_id: str
@@ -65,19 +65,19 @@ class Order(msgspec.Struct, frozen=True):
         return (self.merchant_id, self.scope or self.type, self.key) if self.key is not None else None
 
 
-class Initiated(msgspec.Struct, frozen=True):
+class InitiatedPayment(msgspec.Struct, frozen=True):
     transaction: Transaction
     is_replay: bool = False
 
 
-Answer = Initiated | Refusal | Unavailable
+Answer = InitiatedPayment | Refusal | Unavailable
 
 
 class Initiate:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
 
-    async def __call__(self, tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
+    async def __call__(self, tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
         wanted = _claims_of(orders)
         drafts = [order.draft for order in orders if order.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
@@ -108,7 +108,7 @@ class Initiate:
         return answers
 
     @staticmethod
-    async def _note(tx: Tx, orders: Sequence[Order], created: Sequence[Transaction], now: datetime) -> None:
+    async def _note(tx: Tx, orders: Sequence[PaymentRequest], created: Sequence[Transaction], now: datetime) -> None:
         by_id = {each.id: each for each in created}
         for order in orders:
             if order.actor is not None and order.draft is not None and (made := by_id.get(order.draft.id)):
@@ -137,7 +137,7 @@ class Initiate:
             await idempotency_keys.update(tx, changed)
 
 
-def _claims_of(orders: Sequence[Order]) -> dict[IdempotencyKey, IdempotencyRecord]:
+def _claims_of(orders: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
     """The idempotency keys of the orders; of two orders with the same key, the first."""
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for order in orders:
@@ -167,7 +167,7 @@ class _Decision:
         self.created: list[Transaction] = []
         self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
-    def on(self, order: Order) -> Answer:
+    def on(self, order: PaymentRequest) -> Answer:
         key = order.idempotency_key
         if key is not None and key in self._used:
             return self._replay(order, *self._used[key])
@@ -175,25 +175,25 @@ class _Decision:
             assert order.problem is not None
             return order.problem
         answer = self._open(order.draft, order.limits)
-        if key is not None and isinstance(answer, Initiated):
+        if key is not None and isinstance(answer, InitiatedPayment):
             self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
 
     @staticmethod
-    def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
+    def _replay(order: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         refusal: Refusal | Unavailable | None
         if order.draft is not None and order.draft.id == transaction.id:
-            return Initiated(transaction)  # Written by an earlier try whose commit was not confirmed to us.
+            return InitiatedPayment(transaction)  # Written by an earlier try whose commit was not confirmed to us.
         if claim.request_hash == idempotency_keys.ADOPTED and order.draft is not None:
             refusal = refusal_of_repeat(order.draft, transaction, is_adopted=True)
         else:
             refusal = refusal_of(order.request_hash, claim.request_hash)
-        return refusal or Initiated(transaction, is_replay=True)
+        return refusal or InitiatedPayment(transaction, is_replay=True)
 
     def _open(self, draft: Transaction, limits: Sequence[Limits]) -> Answer:
         if draft.id in self._written:
-            return Initiated(self._written[draft.id])
+            return InitiatedPayment(self._written[draft.id])
         if draft.refund_of is not None:
             refund = self._reservations.take(draft)
             if isinstance(refund, Refusal):
@@ -215,4 +215,4 @@ class _Decision:
         if draft.refund_of is not None:
             self._reservations.add(transaction)
         self.created.append(transaction)
-        return Initiated(transaction)
+        return InitiatedPayment(transaction)

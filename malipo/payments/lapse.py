@@ -11,9 +11,9 @@ from malipo.db import Tx
 from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import status_writer
 from malipo.payments.failure_reasons import failure_reason_of
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
-from malipo.payments.store.dispatches import Subject
+from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
 
 
@@ -21,7 +21,7 @@ async def lapse(
     tx: Tx, channels: Sequence[Channel], *, connector: str | None, lapse_seconds: float, most: int, now: datetime
 ) -> list[Transaction]:
     """End the collections that no worker could send in time, while their connector is down or there is none."""
-    subjects: list[Subject] = []
+    subjects: list[PaymentRecord] = []
     for channel in channels:
         subjects += await dispatches.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
     if connector is not None:
@@ -33,13 +33,15 @@ async def fail_unconnected_payouts(
     tx: Tx, channels: Sequence[Channel], *, lapse_seconds: float, most: int, now: datetime
 ) -> list[Transaction]:
     """End the payouts that no worker has ever claimed, on channels without a connector. Their money goes back."""
-    subjects: list[Subject] = []
+    subjects: list[PaymentRecord] = []
     for channel in channels:
         subjects += await dispatches.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
     return await _end(tx, [each.transaction for each in subjects], Cause.UNCONNECTED, now=now)
 
 
-def split_lapsed(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[list[Transaction], list[Transaction]]:
+def split_lapsed(
+    subjects: Sequence[PaymentRecord], lapse_seconds: float
+) -> tuple[list[Transaction], list[Transaction]]:
     """The payments that have waited too long by the database's clock, and the others.
 
     A payment that its network may know never lapses.
@@ -69,8 +71,8 @@ async def _end(tx: Tx, late: Sequence[Transaction], cause: Cause, *, now: dateti
     return reached
 
 
-def _change(transaction: Transaction, cause: Cause) -> Change:
-    return Change(
+def _change(transaction: Transaction, cause: Cause) -> StatusChange:
+    return StatusChange(
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
         # A payment that was tried is PROCESSING, and provably nothing of it was sent: that is as good as a refusal.

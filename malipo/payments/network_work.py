@@ -6,10 +6,10 @@ from malipo import log
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
 from malipo.networks.connector import Channel
-from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
+from malipo.payments.claim_for_sending import ClaimedPayments, ClaimForSending, SendClaim
 from malipo.payments.dispatch import Rules
 from malipo.payments.lapse import fail_unconnected_payouts, lapse
-from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.settle import Report, Settle, SettleResult
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store import dispatches
 from malipo.settings import Settings
@@ -23,24 +23,25 @@ class NetworkWork:
         self._settings = settings
         self._signals = signals
         self._clock = clock
+        # "submit" is the label of this group in the metrics, and stays.
         self._claim = commits.group("submit", ClaimForSending(clock=clock))
         self._settle = commits.group(
             "settle",
             Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
         )
 
-    async def claim_for_sending(self, claim: Claim) -> Claimed:
+    async def claim_for_sending(self, claim: SendClaim) -> ClaimedPayments:
         taken = await self._claim(claim)
         for each in [*taken.to_send, *taken.lapsed]:
             self._signals.reached(each)
         return taken
 
-    async def take_back(self, claim: Claim) -> None:
+    async def take_back(self, claim: SendClaim) -> None:
         """Undo a claim of which nothing was sent."""
         async with self._database.begin() as tx:
             await dispatches.take_back(tx, claim.id)
 
-    async def settle(self, report: Report) -> Settled | None:
+    async def settle(self, report: Report) -> SettleResult | None:
         settled = await self._settle(report)
         if settled is not None and settled.is_merchant_notified:
             self._signals.wake_fan_out()

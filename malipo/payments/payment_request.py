@@ -9,7 +9,7 @@ from malipo.audit_log.actor import Actor
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.key_limits import Limits
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
@@ -55,7 +55,7 @@ def order_of(
     created_by: str | None = None,
     payout_limits: Limits | None = None,
     is_key_required: bool = False,
-) -> Order:
+) -> PaymentRequest:
     """The order with its ids. Errors are kept in it, because a used idempotency key is answered before any of them."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
     channel = fields.choice("channel", Channel, is_required=True)
@@ -90,7 +90,7 @@ def order_of(
     }
     if draft.order_reference is not None:  # only then, so that requests of before keep their hashes
         known["orderReference"] = draft.order_reference
-    return Order(
+    return PaymentRequest(
         merchant_id=merchant_id,
         type=type_,
         draft=draft if fields.problem is None else None,

@@ -5,7 +5,7 @@ from malipo.db import DataError
 from malipo.db.group_commit import GroupCommits, granted
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.derived_network_keys import DerivedKeys
-from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.status_signals import StatusSignals
@@ -21,7 +21,7 @@ class Payments:
         self._initiate = commits.group("initiate", Initiate(clock=clock))
         self._cancel = commits.group("cancel", Cancel(clock=clock))
 
-    async def initiate(self, order: Order) -> Initiated:
+    async def initiate(self, order: PaymentRequest) -> InitiatedPayment:
         order = await self._derived_keys.give(order)
         try:
             initiated = granted(await self._initiate(order))

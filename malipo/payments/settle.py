@@ -21,9 +21,9 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.decide import decide
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import cases, dispatches, network_answers, transactions
-from malipo.payments.store.dispatches import Subject
+from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -33,7 +33,7 @@ from malipo.payments.transaction import Cause, Status, Transaction
 # one commit.
 
 
-class Settled(msgspec.Struct, frozen=True):
+class SettleResult(msgspec.Struct, frozen=True):
     """What an answer did: the transaction as it is now, and the status it was in before."""
 
     transaction: Transaction
@@ -47,7 +47,7 @@ class AnswerEffects:
 
     def __init__(
         self,
-        found: dict[dispatches.NetworkKey, Subject],
+        found: dict[dispatches.NetworkKey, PaymentRecord],
         rules: Rules,
         now: datetime,
         *,
@@ -60,18 +60,18 @@ class AnswerEffects:
         self._now = now
         self._credits_automatically = credits_automatically
         self._reached: list[Transaction] = []
-        self._corrected: list[Corrected] = []
+        self._corrected: list[CorrectedTransaction] = []
         self._contradicted: list[tuple[Transaction, ReceivedAnswer, int]] = []
-        self._credited: list[Corrected] = []
+        self._credited: list[CorrectedTransaction] = []
         self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
         self._network_ids: dict[transactions.Key, str] = {}
 
-    def apply(self, subject: Subject, received: ReceivedAnswer, *, is_new: bool) -> Settled:
+    def apply(self, subject: PaymentRecord, received: ReceivedAnswer, *, is_new: bool) -> SettleResult:
         key = (subject.transaction.merchant_id, subject.transaction.id)
         transaction, dispatch, corrected, adopted_receipts = self._current[key]
         before = transaction.status
         if not is_new:
-            return Settled(transaction, before)
+            return SettleResult(transaction, before)
         last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
         decision = decide(transaction, dispatch, received, self._rules, last=last, adopted_receipts=adopted_receipts)
         _log_review_reason(transaction, dispatch, decision)
@@ -88,8 +88,8 @@ class AnswerEffects:
         if decision.is_contradiction:
             corrected, is_merchant_notified = self._correct(transaction, corrected, received)
         self._decided[key] = (transaction, decision)
-        self._current[key] = Subject(transaction, decision.dispatch, corrected, adopted_receipts)
-        return Settled(transaction, before, decision.is_contradiction, is_merchant_notified)
+        self._current[key] = PaymentRecord(transaction, decision.dispatch, corrected, adopted_receipts)
+        return SettleResult(transaction, before, decision.is_contradiction, is_merchant_notified)
 
     def _with_network_id(
         self, key: transactions.Key, transaction: Transaction, received: ReceivedAnswer
@@ -112,21 +112,23 @@ class AnswerEffects:
         change = correction_moves.with_notice(
             correction_moves.contradict(transaction, before, is_paid=is_paid, source=received.source), self._now
         )
-        self._corrected.append(Corrected(transaction, change, before.owed))
+        self._corrected.append(CorrectedTransaction(transaction, change, before.owed))
         self._contradicted.append((transaction, received, change.correction.ordinal))
         is_merchant_notified, after = change.reason is not None, change.correction
         is_automatic = self._credits_automatically and received.is_trusted
         if is_automatic and correction_moves.is_credited_automatically(transaction, after):
             credit = correction_moves.decide(transaction, after, is_paid=True, available=0)
             credit = correction_moves.with_notice(credit, self._now)
-            self._credited.append(Corrected(transaction, credit, after.owed))
+            self._credited.append(CorrectedTransaction(transaction, credit, after.owed))
             self._corrected.append(self._credited[-1])
             is_merchant_notified, after = True, credit.correction
         return after, is_merchant_notified
 
-    def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision, cause: Cause) -> Change:
+    def _change(
+        self, transaction: Transaction, received: ReceivedAnswer, decision: Decision, cause: Cause
+    ) -> StatusChange:
         failure = decision.failure_code
-        return Change(
+        return StatusChange(
             merchant_id=transaction.merchant_id,
             transaction_id=transaction.id,
             cause=cause,
@@ -208,7 +210,7 @@ class Settle:
         self._rules = rules
         self._credits_automatically = credits_automatically
 
-    async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[Settled | None]:
+    async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[SettleResult | None]:
         """What each answer did; None for a payment that we do not have."""
         now = self._clock()
         found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
@@ -233,7 +235,7 @@ class Settle:
         return settled
 
 
-def _subject_of(report: Report, found: dict[dispatches.NetworkKey, Subject]) -> Subject | None:
+def _subject_of(report: Report, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
     """The payment that the answer is about; None if there is no such payment, or there are two."""
     meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
     return meant[0] if len(meant) == 1 else None

@@ -18,7 +18,7 @@ from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
-from malipo.payments.correction_moves import Change as CorrectionChange
+from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
 from malipo.payments.store import corrections, refunds, shared_commit, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class StatusChange:
     """Something that happened to a transaction, with what was learned about it."""
 
     merchant_id: str
@@ -39,7 +39,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedTransaction:
     """A transaction that has ended, one step of its correction, and what it owed before."""
 
     transaction: Transaction
@@ -77,7 +77,7 @@ class Corrected:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StatusOutcome:
     """The transaction as it is now, and whether this change moved it there."""
 
     transaction: Transaction
@@ -92,12 +92,12 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
         await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
-async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
+async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[StatusOutcome | None]:
     """Apply changes in their order. One that is not allowed changes nothing; None: there is no such payment."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
     current = dict(found)
     reached: list[Transaction] = []
-    outcomes: list[Outcome | None] = []
+    outcomes: list[StatusOutcome | None] = []
     for change in changes:
         key = (change.merchant_id, change.transaction_id)
         before = current.get(key)
@@ -105,7 +105,7 @@ async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[O
         if after is not None:
             current[key] = after
             reached.append(after)
-        outcomes.append(Outcome(current[key], after is not None) if before is not None else None)
+        outcomes.append(StatusOutcome(current[key], after is not None) if before is not None else None)
     await write(tx, found, reached, now=now)
     return outcomes
 
@@ -114,7 +114,7 @@ async def write(
     tx: Tx,
     found: Mapping[transactions.Key, Transaction],
     reached: Sequence[Transaction],
-    corrected: Sequence[Corrected] = (),
+    corrected: Sequence[CorrectedTransaction] = (),
     *,
     now: datetime,
 ) -> None:
@@ -137,7 +137,7 @@ async def write(
         await corrections.write(tx, list(kept.values()), now=now)
 
 
-def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:
+def after_change(before: Transaction, change: StatusChange, now: datetime) -> Transaction | None:
     """The transaction after a change; None if the change is not allowed."""
     status = next_status(before.type, before.status, change.cause)
     if status is None:
@@ -167,7 +167,7 @@ def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
 
 
 async def _refunded_events(
-    tx: Tx, reached: Sequence[Transaction], corrected: Sequence[Corrected], *, now: datetime
+    tx: Tx, reached: Sequence[Transaction], corrected: Sequence[CorrectedTransaction], *, now: datetime
 ) -> list[OutboxEvent]:
     """Of the collections: once for each refund that was paid, whether its status says so or a report after its end."""
     paid = {each.id: (each, each.ended_at or now) for each in reached if each.status is Status.COMPLETED}

@@ -47,7 +47,7 @@ class Cause(StrEnum):
     REFUSED = "refused"  # the network reports that it did not, and never will
 
 
-class Reason(StrEnum):
+class CorrectionReason(StrEnum):
     """Why the merchant is notified of a correction."""
 
     CREDITED = "credited"  # the wallet got what it should have got
@@ -63,7 +63,7 @@ class CorrectionNotice(msgspec.Struct, frozen=True, rename="camel"):
     outcome: Status  # COMPLETED or FAILED, as the network reports it
     amount: int
     corrected_at: datetime
-    reason: Reason
+    reason: CorrectionReason
 
 
 class Refund(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from malipo.db import ConnectionLost, Contention
 from malipo.db.queries import Queries
 from malipo.errors import Conflict, OutcomeUnknown, Unavailable
 from malipo.networks.connector import Channel
-from malipo.networks.name_lookup import Looked, NameLookup
+from malipo.networks.name_lookup import NameAnswer, NameLookup
 from malipo.networks.routing import Networks
 from malipo.recipients.daily_limit import LookupsUsedUp, admit
 from malipo.recipients.name_comparison import Comparison, compare
@@ -30,7 +30,7 @@ class LookupUnavailable(Conflict):
         super().__init__(f"No network that is connected can tell the names of {channel}.")
 
 
-class Line(msgspec.Struct, frozen=True):
+class Payee(msgspec.Struct, frozen=True):
     """To whom something is to be paid."""
 
     channel: Channel
@@ -71,7 +71,7 @@ class RecipientNames:
         """Whether a network that is connected tells the names of a channel."""
         return self._names.can_look_up(channel)
 
-    async def look_up(self, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck:
+    async def look_up(self, merchant_id: str, line: Payee, *, actor: Actor) -> NameCheck:
         """LookupUnavailable if no connector can, LookupsUsedUp above the daily limit."""
         if not self._names.can_look_up(line.channel):
             raise LookupUnavailable(line.channel)
@@ -88,13 +88,13 @@ class RecipientNames:
         asker = whose(merchant_id, actor)
         return _check(line, await self._names.look_up(asker, line.channel, line.phone, now=now))
 
-    def recall(self, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck | None:
+    def recall(self, merchant_id: str, line: Payee, *, actor: Actor) -> NameCheck | None:
         """What the same person or key was told of this number within the last minute. It counts no second time."""
         looked = self._names.recall(whose(merchant_id, actor), line.channel, line.phone)
         return None if looked is None else _check(line, looked)
 
     async def look_up_many(
-        self, merchant_id: str, lines: Sequence[Line], *, actor: Actor, seconds: float = MANY_SECONDS
+        self, merchant_id: str, lines: Sequence[Payee], *, actor: Actor, seconds: float = MANY_SECONDS
     ) -> list[NameCheck]:
         """One for each line, in their order. It raises nothing, and takes hardly longer than `seconds`.
 
@@ -122,7 +122,7 @@ class RecipientNames:
         ]
 
 
-def _check(line: Line, looked: Looked | None) -> NameCheck:
+def _check(line: Payee, looked: NameAnswer | None) -> NameCheck:
     if looked is None or looked.checked_at is None:
         return NameCheck()
     recipient = looked.recipient

@@ -19,7 +19,7 @@ _LINE = re.compile(r"epoch (\d{1,18}) total (\d{1,18}) own (\d{1,18}) looks (\d{
 _WIDTH = 160  # within one sector, so that no write is torn
 
 
-class Counted(NamedTuple):
+class SendCount(NamedTuple):
     """What a worker has seen of the database: in which epoch, how many batches of all workers, how many batches of its
     own, and how many looks of its own."""
 
@@ -51,19 +51,19 @@ class HighWaterMark:
         self.found = {worker_id: counted for each in found if each is not None for worker_id, counted in [each]}
 
     @property
-    def counted(self) -> Counted | None:
+    def counted(self) -> SendCount | None:
         """What this worker's file says."""
         return self.found.get(self.worker_id)
 
-    def write(self, counted: Counted) -> None:
+    def write(self, counted: SendCount) -> None:
         """Flushed when this returns. A mark never goes back, whichever of several writers is last."""
         with self._writing:
             self._write(counted)
 
-    def _write(self, counted: Counted) -> None:
+    def _write(self, counted: SendCount) -> None:
         before = self.counted
         if before is not None and before.epoch == counted.epoch:
-            counted = Counted(*map(max, before, counted))
+            counted = SendCount(*map(max, before, counted))
         if before is not None and (counted == before or counted.epoch < before.epoch):
             return
         line = f"epoch {counted.epoch} total {counted.total} own {counted.own} looks {counted.looks} {self.worker_id}"
@@ -93,6 +93,6 @@ def _take_slot(folder: Path, installation_id: str) -> tuple[int, str]:
     raise NoStateFolder(f"More than {_MOST_WORKERS} workers share the folder {str(folder)!r}.")
 
 
-def _read(content: bytes) -> tuple[str, Counted] | None:
+def _read(content: bytes) -> tuple[str, SendCount] | None:
     match = _LINE.match(content.decode("ascii", "replace"))
-    return None if match is None else (match[5], Counted(*map(int, match.groups()[:4])))
+    return None if match is None else (match[5], SendCount(*map(int, match.groups()[:4])))

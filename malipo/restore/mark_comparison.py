@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from malipo.restore.high_water_mark import Counted
+from malipo.restore.high_water_mark import SendCount
 
 # Workers whose last signs of life are this close ran at the same time.
 _SIDE_BY_SIDE = timedelta(seconds=60)
@@ -47,7 +47,7 @@ class DatabaseState(NamedTuple):
         return {id_ for id_, at in seen.items() if last is not None and at > last - _SIDE_BY_SIDE} - {worker_id}
 
 
-def why_restored(marks: Mapping[str, Counted], standing: DatabaseState) -> str | None:
+def why_restored(marks: Mapping[str, SendCount], standing: DatabaseState) -> str | None:
     """Why the database must be a restored one; none if it agrees with every mark of the host.
 
     A mark of an earlier epoch does not count: the installation was fenced since.
@@ -66,7 +66,7 @@ def why_restored(marks: Mapping[str, Counted], standing: DatabaseState) -> str |
     return None
 
 
-def why_exchanged(before: Counted, after: Counted) -> str | None:
+def why_exchanged(before: SendCount, after: SendCount) -> str | None:
     """The same for a batch that was just counted: its counts must be higher than those before."""
     if after.total <= before.total:
         return _fewer(after.total, before.total)

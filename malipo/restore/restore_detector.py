@@ -15,7 +15,7 @@ from typing import Protocol
 from malipo import ids, log
 from malipo.db import Database, Tx
 from malipo.db.schema import migrations
-from malipo.restore.high_water_mark import Counted, HighWaterMark
+from malipo.restore.high_water_mark import HighWaterMark, SendCount
 from malipo.restore.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
 from malipo.restore.store import installation, send_counts
 
@@ -63,7 +63,7 @@ class RestoreDetector:
         return self._may_send
 
     @property
-    def counted(self) -> Counted | None:
+    def counted(self) -> SendCount | None:
         return self._high_water_mark.counted if self._high_water_mark is not None else None
 
     async def look(self) -> bool:
@@ -123,7 +123,7 @@ class RestoreDetector:
     async def _agrees(
         self,
         mark: HighWaterMark,
-        marks: Mapping[str, Counted],
+        marks: Mapping[str, SendCount],
         first: DatabaseState,
         standing: DatabaseState,
         *,
@@ -141,15 +141,15 @@ class RestoreDetector:
             beyond = max((each.epoch for each in marks.values()), default=0)
             epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
             # The mark follows, so that what operators release is not fenced again at the next look.
-            await asyncio.to_thread(mark.write, Counted(epoch, 0, 0))
+            await asyncio.to_thread(mark.write, SendCount(epoch, 0, 0))
             return False
-        counted = Counted(
+        counted = SendCount(
             standing.epoch, standing.total, standing.batches_of(self.worker_id), standing.looks_of(self.worker_id)
         )
         await asyncio.to_thread(mark.write, counted)
         return True
 
-    async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: Counted | None) -> bool:
+    async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: SendCount | None) -> bool:
         """Whether a claimed batch may be sent; it is written to the mark first. `before` is the mark before the claim.
 
         Not on a server or in an epoch that this worker has not compared: other workers may have sent more. And not on a
@@ -169,7 +169,7 @@ class RestoreDetector:
         await asyncio.to_thread(self._high_water_mark.write, batch.counted)
         return True
 
-    async def count_numbering(self, tx: Tx) -> Counted | None:
+    async def count_numbering(self, tx: Tx) -> SendCount | None:
         """Events are numbered in this transaction: count it as a look. Give the count to `note_numbering` afterwards.
 
         A database that was restored unnoticed would give these numbers to other events, which readers of the feed would
@@ -184,7 +184,7 @@ class RestoreDetector:
             raise NotCompared
         return now
 
-    async def note_numbering(self, counted: Counted | None) -> None:
+    async def note_numbering(self, counted: SendCount | None) -> None:
         """After the commit. In a mark that is of a later epoch by now it is not noted."""
         if counted is not None and self._high_water_mark is not None:
             await asyncio.to_thread(self._high_water_mark.write, counted)

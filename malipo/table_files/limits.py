@@ -9,7 +9,7 @@ import msgspec
 _MEGABYTE = 1024 * 1024
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ReadingLimits(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int  # of the process that reads
     seconds: int  # of processor time; one more for each megabyte of the file
     unpacked_bytes: int  # of a workbook: a small file can hold a very large one
@@ -22,7 +22,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Statements of a network have up to millions of lines. They are read row by row, and not kept.
-STATEMENT = Limits(
+STATEMENT = ReadingLimits(
     memory_bytes=512 * _MEGABYTE,
     seconds=10,
     unpacked_bytes=512 * _MEGABYTE,
@@ -33,7 +33,7 @@ STATEMENT = Limits(
     cell_characters=32_767,
 )
 # A list of payouts has at most 5,000 lines, and is kept whole.
-PAYOUTS = Limits(
+PAYOUTS = ReadingLimits(
     memory_bytes=128 * _MEGABYTE,  # With the service itself, less than 150 MB more while a file is read.
     seconds=10,
     unpacked_bytes=64 * _MEGABYTE,

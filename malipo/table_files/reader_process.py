@@ -35,7 +35,7 @@ _OVERLAP = 64  # so that a match across two reads is found
 _MOST_INEXACT = 100_000
 
 
-class Stopped(Exception):  # noqa: N818 - the parent makes a refusal of it.
+class ReadingStopped(Exception):  # noqa: N818 - the parent makes a refusal of it.
     """Why the file is not read further: the name of a limit, or `damaged`."""
 
     def __init__(self, why: str, detail: str = "") -> None:
@@ -103,7 +103,7 @@ def read(order: dict[str, Any]) -> None:
     try:
         send_all(workbook_rows(order) if order["is_workbook"] else text_rows(order), order)
         send({"is_last": True})
-    except Stopped as stopped:
+    except ReadingStopped as stopped:
         send({"is_last": True, "stopped": stopped.why, "detail": stopped.detail})
     except MemoryError:
         send({"is_last": True, "stopped": "memory"})
@@ -147,16 +147,16 @@ def send_all(rows: Iterator[list[Any]], order: dict[str, Any]) -> None:
         if cuts is not None:
             piece = [[each[:cuts] if type(each) is str else each for each in row[:most_columns]] for row in piece]
         elif any(len(row) > most_columns and any(row[most_columns:]) for row in piece):
-            raise Stopped("columns")
+            raise ReadingStopped("columns")
         if len(piece) > left_rows:
             left_empty -= len(piece)
             if left_empty < 0 or any(cell for row in piece[left_rows:] for cell in row):
-                raise Stopped("rows")
+                raise ReadingStopped("rows")
             piece = piece[:left_rows]
         left_rows -= len(piece)
         left_cells -= sum(map(len, piece))
         if left_cells < 0:
-            raise Stopped("cells")
+            raise ReadingStopped("cells")
         if piece:
             left_text -= send_piece(piece, left_text, encode, has_dates=has_dates)
 
@@ -175,9 +175,9 @@ def send_piece(piece: list[list[Any]], most: int, encode: Callable[[Any], bytes]
     dates = _take_dates(piece) if has_dates else []
     content = encode({"rows": piece, "dates": dates})
     if rb"\u0000" in content and any("\0" in cell for row in piece for cell in row if type(cell) is str):
-        raise Stopped("damaged", "it has NUL characters")  # No database keeps one.
+        raise ReadingStopped("damaged", "it has NUL characters")  # No database keeps one.
     if len(content) > most:
-        raise Stopped("characters")
+        raise ReadingStopped("characters")
     if len(content) > _MOST_PIECE and len(piece) > 1:
         for number, column, moment in dates:
             piece[number][column] = datetime.fromisoformat(moment)
@@ -185,7 +185,7 @@ def send_piece(piece: list[list[Any]], most: int, encode: Callable[[Any], bytes]
         sent = send_piece(piece[:half], most, encode, has_dates=has_dates)
         return sent + send_piece(piece[half:], most - sent, encode, has_dates=has_dates)
     if len(content) > 4 * _MOST_PIECE:
-        raise Stopped("characters")
+        raise ReadingStopped("characters")
     _write(content)
     return len(content)
 
@@ -235,18 +235,18 @@ def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
     with open(0, "rb", closefd=False) as file:
         archive = zipfile.ZipFile(file)
         if sum(each.file_size for each in archive.infolist()) > order["unpacked_bytes"]:
-            raise Stopped("unpacked_bytes")
+            raise ReadingStopped("unpacked_bytes")
         file.seek(0)
         book = CalamineWorkbook.from_filelike(file)
         at = next(
             (number for number, each in enumerate(book.sheets_metadata) if each.typ == SheetTypeEnum.WorkSheet), None
         )
         if at is None:
-            raise Stopped("damaged", "it has no sheet")
+            raise ReadingStopped("damaged", "it has no sheet")
         exact = inexact_cells(archive, at)
         sheet = book.get_sheet_by_index(at)
         if sheet.end is not None and sheet.end[0] >= order["rows"] + _MOST_EMPTY_ROWS:
-            raise Stopped("rows")  # At once: it would send nothing while it counts, and be taken to hang.
+            raise ReadingStopped("rows")  # At once: it would send nothing while it counts, and be taken to hang.
         # Rows begin with the first column that has anything, and columns are counted from A.
         left = [None] * (sheet.start[1] if sheet.start else 0)
         for number, row in enumerate(sheet.iter_rows()):
@@ -310,7 +310,7 @@ def _parse(archive: Any, name: str, begin: Callable[[str, dict[str, str]], None]
 
 
 def _refuse_entity(*arguments: Any) -> None:
-    raise Stopped("damaged", "it declares entities")
+    raise ReadingStopped("damaged", "it declares entities")
 
 
 def _part_of(archive: Any, at: int) -> str | None:
@@ -364,7 +364,7 @@ def _texts(archive: Any, name: str) -> Iterable[tuple[int, int, str]]:
         if kind == "e" or _WHOLE.fullmatch(text.strip()):
             found.append((row, column, text.strip()))
             if len(found) > _MOST_INEXACT:
-                raise Stopped("cells")
+                raise ReadingStopped("cells")
 
     _parse(archive, name, begin, CharacterDataHandler=hear, EndElementHandler=end)
     return found

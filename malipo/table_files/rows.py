@@ -18,7 +18,7 @@ from typing import IO
 import msgspec
 
 from malipo.errors import Code, Refusal
-from malipo.table_files.limits import STATEMENT, Limits
+from malipo.table_files.limits import STATEMENT, ReadingLimits
 from malipo.table_files.readers import Reader, start_reader
 
 Cell = str | int | float | datetime | None
@@ -50,7 +50,7 @@ class NotATable(Refusal):
 
 
 class LimitMet(NotATable):
-    """Reading was ended by a limit, or would have been. `limit` is its name in `Limits`."""
+    """Reading was ended by a limit, or would have been. `limit` is its name in `ReadingLimits`."""
 
     def __init__(self, limit: str, code: TableRefusal, *, most: int, name: str = "") -> None:
         super().__init__(code=code, most=most, name=name)
@@ -109,7 +109,7 @@ _decode = msgspec.json.Decoder(_Piece).decode
 
 
 def rows_of(
-    path: Path, limits: Limits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
+    path: Path, limits: ReadingLimits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
 ) -> Iterator[list[Cell]]:
     """`choose_delimiter` looks at the beginning of a CSV file."""
     with path.open("rb") as file:
@@ -171,7 +171,7 @@ def _delimiter(sample: str) -> str:
 
 
 def _read(
-    path: Path, limits: Limits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
+    path: Path, limits: ReadingLimits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
 ) -> Iterator[list[Cell]]:
     # What grows with the file may take longer; what grows inside a small one may not.
     size = path.stat().st_size
@@ -232,7 +232,7 @@ def _cause_of_death(reader: Reader) -> str:
     return "seconds" if -code in (signal.SIGXCPU, signal.SIGKILL) else "memory"
 
 
-def _refusal(name: str, why: str, detail: str, limits: Limits, seconds: int, *, is_workbook: bool) -> NotATable:
+def _refusal(name: str, why: str, detail: str, limits: ReadingLimits, seconds: int, *, is_workbook: bool) -> NotATable:
     if why == "damaged":
         kind = "XLSX" if is_workbook else "CSV"
         return NotATable(code=TableRefusal.DAMAGED, name=name, kind=kind, detail=detail)

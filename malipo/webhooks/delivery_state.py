@@ -12,7 +12,7 @@ _GONE = 410
 Key = tuple[str, str]  # endpoint, event
 
 
-class State(StrEnum):
+class DeliveryState(StrEnum):
     PENDING = "PENDING"  # it will be sent
     DELIVERED = "DELIVERED"  # the receiver has answered 2xx
     EXHAUSTED = "EXHAUSTED"  # a dead letter: not sent again, unless it is redelivered
@@ -65,24 +65,24 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class Delivery:
     key: Key
-    state: State
+    state: DeliveryState
     attempt_count: int
     due_at: datetime
     claim_id: str | None
     is_test: bool = False  # its sender waits for the answer of the first attempt only
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
-        if self.state is State.DELIVERED:
+        if self.state is DeliveryState.DELIVERED:
             return self
         if attempt.is_success:
             # It counts whichever worker has the claim now: one whose lease had ended may have delivered it after all.
-            return replace(self, state=State.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
+            return replace(self, state=DeliveryState.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
         if attempt.claim_id != self.claim_id:
             return self  # Another worker has claimed it since, and records its own attempt.
         attempt_count = self.attempt_count + 1
         due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, attempt_count, attempt.ended_at)
         if due_at is None:
-            return replace(self, state=State.EXHAUSTED, attempt_count=attempt_count, claim_id=None)
+            return replace(self, state=DeliveryState.EXHAUSTED, attempt_count=attempt_count, claim_id=None)
         return replace(self, attempt_count=attempt_count, due_at=due_at, claim_id=None)
 
 

@@ -23,7 +23,7 @@ MayTake = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class FannedOut:
-    facts: int
+    events: int
     taken: Sequence[WebhookMessage]
     left: frozenset[str]  # endpoints for which something waits
 
@@ -33,32 +33,35 @@ async def fan_out(
 ) -> FannedOut:
     # Not on a server that the workers have not compared: if it was restored, these numbers were other events', and
     # readers of the feed would miss the new ones.
-    facts = await outbox.number(tx, most=most, condition=send_counts.IS_COMPARED)
-    if not facts:
+    events = await outbox.number(tx, most=most, condition=send_counts.IS_COMPARED)
+    if not events:
         return FannedOut(0, (), frozenset())
-    await daily_totals.add(tx, facts)
-    wanted = pairs(facts, await endpoints.find_active(tx, {fact.merchant_id for fact in facts}))
-    new: list[delivery_queue.New] = []
+    await daily_totals.add(tx, events)
+    wanted = pairs(events, await endpoints.find_active(tx, {event.merchant_id for event in events}))
+    new: list[delivery_queue.NewDelivery] = []
     taken: list[WebhookMessage] = []
     left: set[str] = set()
-    for fact, endpoint in wanted:
+    for event, endpoint in wanted:
         # Waiting deliveries go first: an endpoint is not sent new events before old ones.
         is_taken = endpoint.id not in left and may_take(endpoint.id)
         if is_taken:
-            taken.append(WebhookMessage(endpoint, fact.id, fact.event, fact.body, claim_id, fact.transaction_id))
+            taken.append(WebhookMessage(endpoint, event.id, event.event, event.body, claim_id, event.transaction_id))
         else:
             left.add(endpoint.id)
         claim = claim_id if is_taken else None
-        new.append(delivery_queue.New(endpoint.id, fact.id, fact.merchant_id, fact.event, claim))
+        new.append(delivery_queue.NewDelivery(endpoint.id, event.id, event.merchant_id, event.event, claim))
     await delivery_queue.insert(tx, new, lease_seconds=lease_seconds, now=now)
-    return FannedOut(len(facts), taken, frozenset(left))
+    return FannedOut(len(events), taken, frozenset(left))
 
 
-def pairs(facts: Sequence[OutboxEvent], listening: Sequence[Endpoint]) -> list[tuple[OutboxEvent, Endpoint]]:
-    """Each fact with each endpoint of its merchant that subscribes to it, in the facts' order. Pure."""
+def pairs(events: Sequence[OutboxEvent], listening: Sequence[Endpoint]) -> list[tuple[OutboxEvent, Endpoint]]:
+    """Each event with each endpoint of its merchant that subscribes to it, in the events' order. Pure."""
     by_merchant: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in listening:
         by_merchant[endpoint.merchant_id].append(endpoint)
     return [
-        (fact, endpoint) for fact in facts for endpoint in by_merchant[fact.merchant_id] if endpoint.wants(fact.event)
+        (event, endpoint)
+        for event in events
+        for endpoint in by_merchant[event.merchant_id]
+        if endpoint.wants(event.event)
     ]

@@ -58,7 +58,7 @@ class ReceiverConnection(ResponseHandler):
 
 
 @dataclass(slots=True)
-class Exchange:
+class PostExchange:
     """How far one POST has come. Connector and socket factory are handed no request of ours: they find it here."""
 
     may_reuse: bool = True
@@ -77,7 +77,7 @@ class Exchange:
         return f"no {'connection' if self.protocol is None else 'answer'} within {seconds:g} s"
 
 
-exchange_under_way: ContextVar[Exchange] = ContextVar("exchange")
+exchange_under_way: ContextVar[PostExchange] = ContextVar("exchange")
 
 
 class ConnectionPool(aiohttp.TCPConnector):
@@ -124,7 +124,7 @@ _REQUEST_TIMEOUT = 408
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ReceiverResponse:
     status: int
     headers: list[tuple[str, str]]
     body: bytes  # its beginning
@@ -136,7 +136,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class NoResponse:
     reason: str
 
     @property
@@ -170,12 +170,12 @@ class WebhookClient:
         self._opened: tuple[aiohttp.ClientSession, AbstractResolver] | None = None
         self._is_closed = False
 
-    async def __call__(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Answered | Unanswered:
+    async def __call__(self, url: str, *, headers: Mapping[str, str], body: bytes) -> ReceiverResponse | NoResponse:
         target = _target(url, self._allow_private, self._ports)
         if isinstance(target, str):
-            return Unanswered(target)
+            return NoResponse(target)
         began = clock.monotonic()
-        exchange = Exchange()
+        exchange = PostExchange()
         exchange_under_way.set(exchange)
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -183,8 +183,8 @@ class WebhookClient:
         except (Exception, asyncio.CancelledError) as error:
             if _is_given_up(error):
                 raise
-            return Unanswered(self._why(error, exchange))
-        return Answered(response.status, _kept(response.raw_headers), beginning, clock.monotonic() - began)
+            return NoResponse(self._why(error, exchange))
+        return ReceiverResponse(response.status, _kept(response.raw_headers), beginning, clock.monotonic() - began)
 
     async def problem_with(self, url: str) -> str | None:
         """Like `endpoint_url.problem_with`, and the name must not resolve to a private address now."""
@@ -239,7 +239,7 @@ class WebhookClient:
         return self._open_socket(family, kind, protocol)
 
     async def _exchange(
-        self, exchange: Exchange, target: URL, headers: Mapping[str, str], body: bytes
+        self, exchange: PostExchange, target: URL, headers: Mapping[str, str], body: bytes
     ) -> tuple[aiohttp.ClientResponse, bytes]:
         """Once; or twice, if it was sent on a kept-alive connection that the receiver was just closing.
 
@@ -256,7 +256,7 @@ class WebhookClient:
         return await self._once(exchange, target, headers, body)
 
     async def _once(
-        self, exchange: Exchange, target: URL, headers: Mapping[str, str], body: bytes
+        self, exchange: PostExchange, target: URL, headers: Mapping[str, str], body: bytes
     ) -> tuple[aiohttp.ClientResponse, bytes]:
         session, _ = self._open()
         async with session.post(target, headers=headers, data=body, allow_redirects=False) as response:
@@ -268,7 +268,7 @@ class WebhookClient:
                     break  # The status counts. The rest is not read, so aiohttp does not keep the connection.
             return response, bytes(beginning[:_KEPT_BYTES])
 
-    def _why(self, error: BaseException, exchange: Exchange) -> str:
+    def _why(self, error: BaseException, exchange: PostExchange) -> str:
         if self._is_closed:
             return "malipo was stopped before an answer came"
         if isinstance(error, TimeoutError):
@@ -321,7 +321,7 @@ def client_of(settings: Settings) -> WebhookClient:
 NOT_HTTP = "the answer is not valid HTTP, or its headers are too long"
 
 
-def in_words(error: BaseException, exchange: Exchange) -> str:
+def in_words(error: BaseException, exchange: PostExchange) -> str:
     heard = exchange.protocol.heard if exchange.protocol is not None else 0
     match error:
         case _ if heard > MOST_HEARD:

@@ -15,7 +15,7 @@ from malipo.metrics import Metrics
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery, Key, WebhookMessage
 from malipo.webhooks.disable_endpoint import note_health
-from malipo.webhooks.http_client import Answered, WebhookClient
+from malipo.webhooks.http_client import ReceiverResponse, WebhookClient
 from malipo.webhooks.signature import headers_of
 from malipo.webhooks.store import delivery_queue
 
@@ -42,7 +42,7 @@ async def send_attempt(
     began = clocks.monotonic()
     said = await webhook_client(message.endpoint.url, headers=headers, body=body)
     duration_ms = round((clocks.monotonic() - began) * 1000)
-    if isinstance(said, Answered):
+    if isinstance(said, ReceiverResponse):
         return Attempt(
             message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None
         )

@@ -17,7 +17,7 @@ async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor,
     """A test delivery; its id. Its body has the same shape as all others, so receivers can read it."""
     endpoint = await get_active(tx, merchant_id, endpoint_id)
     event_id = ids.mint("evt_", now)
-    new = delivery_queue.New(endpoint.id, event_id, merchant_id, TEST_EVENT)
+    new = delivery_queue.NewDelivery(endpoint.id, event_id, merchant_id, TEST_EVENT)
     await delivery_queue.insert_test(tx, new, _test_body(now), now=now)
     await audit_log.append(
         tx, actor, "webhook.tested", now=now, merchant_id=merchant_id, endpoint=endpoint.id, delivery=event_id

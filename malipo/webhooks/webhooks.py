@@ -13,7 +13,7 @@ from malipo.db.notify import LongPoll, Notifier
 from malipo.db.queries import Queries
 from malipo.encryption import Encryption
 from malipo.webhooks import resend, send_test
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.http_client import WebhookClient
 
 # The topic of notifications that there is a delivery to resend.
@@ -43,7 +43,7 @@ class Webhooks:
         )
         self.wake_sender()
         seconds = self.timeout_seconds + _TEST_MARGIN_SECONDS
-        await self.deliveries.until_changed((endpoint_id, event_id), (State.PENDING, 0), seconds=seconds)
+        await self.deliveries.until_changed((endpoint_id, event_id), (DeliveryState.PENDING, 0), seconds=seconds)
         return event_id
 
     async def recover(

@@ -70,6 +70,14 @@ BOOKINGS = {
     "merchant_several": "Several merchants are called {name!r}: {ids}. Give the id.",
 }
 
+TARIFFS = {
+    "tariff_two_bands": "Two bands begin at the same amount.",
+    "tariff_takes_too_much": "The band from {first} has a negative part, or takes more than all.",
+    "tariff_limits_crossed": "The band from {first} has a most that is below its least.",
+    "tariff_takes_all": "The band from {first} takes {fee} of a payment of {amount}: a fee must be less than the "
+    "amount.",
+}
+
 RESTORE = {
     "hold_reason": "Say why, in 3 to 500 characters.",
     "hold_not_held": "Nothing of that is held.",
@@ -79,4 +87,4 @@ RESTORE = {
     "release_never_restored": "The installation was never restored: there is nothing to release.",
 }
 
-SENTENCES = {**APPROVALS, **CASES, **BOOKINGS, **RESTORE}
+SENTENCES = {**APPROVALS, **CASES, **BOOKINGS, **TARIFFS, **RESTORE}

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from malipo.errors import Problem, Refusal
-from malipo.words import exceptions, operators, statements
+from malipo.words import exceptions, operators, people, statements
 
-SENTENCES: dict[str, str] = {**statements.SENTENCES, **exceptions.SENTENCES, **operators.SENTENCES}
+SENTENCES: dict[str, str] = {**statements.SENTENCES, **exceptions.SENTENCES, **operators.SENTENCES, **people.SENTENCES}
 
 
 class Translate(Protocol):

@@ -14,7 +14,7 @@ from malipo.clock import Clock
 from malipo.db import Conn, Tx
 from malipo.db.queries import Queries
 from malipo.floats import store
-from malipo.floats.position import Reading, Source
+from malipo.floats.position import FloatReading, Source
 from malipo.networks.connector import Balance, Channel, Connector, ReadsBalance, Type
 from malipo.networks.routing import Networks
 from malipo.settings import Settings
@@ -91,7 +91,7 @@ class FloatReader:
 
         async def note(tx: Tx) -> None:
             readings = [
-                Reading(each.channel, each.account, amount, Source.NETWORK, now, by, each.is_shared)
+                FloatReading(each.channel, each.account, amount, Source.NETWORK, now, by, each.is_shared)
                 for each in self.accounts
             ]
             await store.insert(tx, readings)

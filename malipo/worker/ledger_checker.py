@@ -12,10 +12,10 @@ import msgspec
 from malipo import clock as clocks
 from malipo import ids, log
 from malipo.db import Database
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
-from malipo.payments.check.check_in_pieces import START, Place, check_piece
+from malipo.payments.check.check_in_pieces import START, CheckPosition, check_piece
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
@@ -90,15 +90,15 @@ class LedgerChecker:
             log.info("ledger_check.clean", **fields)
 
 
-def _place_of(stored: list[object] | None) -> Place:
+def _place_of(stored: list[object] | None) -> CheckPosition:
     """A place that this version does not know is one of another version: then it begins anew."""
     try:
-        return START if stored is None else msgspec.convert(stored, Place)
+        return START if stored is None else msgspec.convert(stored, CheckPosition)
     except msgspec.ValidationError:
         return START
 
 
-def _log_findings(found: list[Finding]) -> None:
+def _log_findings(found: list[LedgerFinding]) -> None:
     """A difference is logged at once, before the check has ended."""
     for each in [each for each in found if each.is_wrong][:_FEWEST_LOGGED]:
         log.error(

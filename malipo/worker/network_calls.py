@@ -11,7 +11,7 @@ from malipo import ids, log, tracing
 from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.metrics import Metrics
-from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_query
+from malipo.networks.connector import Answer, Connector, NetworkOrder, Verdict, cannot_query
 from malipo.networks.routing import Networks
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.network_work import NetworkWork
@@ -86,7 +86,7 @@ class NetworkCalls:
         await asyncio.gather(*under_way, return_exceptions=True)
 
     async def call(
-        self, source: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
+        self, source: AnswerSource, call: Callable[[NetworkOrder], Awaitable[Answer]], transaction: Transaction
     ) -> Answer:
         began = clocks.monotonic()
         if tracing.active is not None:
@@ -153,8 +153,8 @@ class NetworkCalls:
                 return
 
 
-def _order_of(transaction: Transaction) -> Order:
-    return Order(
+def _order_of(transaction: Transaction) -> NetworkOrder:
+    return NetworkOrder(
         key=transaction.network_key,
         type=transaction.type,
         phone=transaction.phone,

@@ -69,7 +69,7 @@ class NetworkQuerier:
     async def _query(self, transaction: Transaction) -> None:
         asked_at = asyncio.get_running_loop().time()
         self._calls.mark("asking")
-        answer = await self._calls.call(AnswerSource.QUERY, self._connector.ask, transaction)
+        answer = await self._calls.call(AnswerSource.QUERY, self._connector.query, transaction)
         self._calls.mark("told")
         await self._calls.report(transaction, AnswerSource.QUERY, answer, asked_at=asked_at)
         self._calls.mark("noted")

@@ -9,7 +9,7 @@ import asyncio
 from malipo import clock as clocks
 from malipo import ids, log
 from malipo.clock import Clock
-from malipo.payments.claim_for_sending import Claim
+from malipo.payments.claim_for_sending import SendClaim
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
@@ -65,7 +65,7 @@ class NetworkSender:
             return False
         before = self._detector.counted
         age = _Age(self._clock)
-        claim = Claim(
+        claim = SendClaim(
             id=ids.mint("clm_", self._clock()),
             connector=self._connector.name,
             pairs=self._calls.pairs,

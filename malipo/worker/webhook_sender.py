@@ -18,7 +18,7 @@ from malipo.metrics import Metrics
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings
-from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, DeliveryState, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
@@ -29,7 +29,7 @@ from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcu
 
 Mark = Callable[[str], None]
 
-_MOST_FACTS = 500
+_MOST_EVENTS = 500
 _MOST_CLAIMED = 256
 # Beside the time of the exchange itself: what clocks, scheduling and the database may cost.
 _MARGIN_SECONDS = 20.0
@@ -108,13 +108,13 @@ class WebhookSender:
             async with self._database.begin() as tx:
                 done = await fan_out(
                     tx,
-                    most=_MOST_FACTS,
+                    most=_MOST_EVENTS,
                     claim_id=ids.mint("clm_", now),
                     lease_seconds=self._lease_seconds,
                     may_take=may_take,
                     now=now,
                 )
-                counted = await self._detector.count_numbering(tx) if done.facts else None
+                counted = await self._detector.count_numbering(tx) if done.events else None
                 self._mark("fanning")
         except BaseException as error:
             for slot in slots:
@@ -130,7 +130,7 @@ class WebhookSender:
             self._waiting |= dict.fromkeys(done.left)
             self._due.set()
         await self._detector.note_numbering(counted)
-        return done.facts == _MOST_FACTS
+        return done.events == _MOST_EVENTS
 
     async def _take_due(self) -> bool:
         """Claim what is due, as far as there is room. Whether more may be waiting."""
@@ -253,7 +253,7 @@ class WebhookSender:
                 break
         if tracing.active is not None and delivery is not None:
             tracing.active.note_attempt(delivery.attempt_count)
-        if delivery is not None and delivery.state is State.EXHAUSTED:
+        if delivery is not None and delivery.state is DeliveryState.EXHAUSTED:
             self._metrics.count_given_up()
             log.warning(
                 "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.gateways.airtel_signature import is_signed
@@ -29,7 +29,7 @@ _COLLECT = re.compile(r"/merchant/v[12]/payments/?")
 _DISBURSE = re.compile(r"/standard/v([123])/disbursements/?")
 _ENQUIRE = re.compile(r"/standard/v([123])/(payments|disbursements)/([^/]+)/?")
 _USER = re.compile(r"/standard/v1/users/([^/]+)/?")
-_KIND_OF = {"payments": Kind.COLLECTION, "disbursements": Kind.DISBURSEMENT}
+_KIND_OF = {"payments": PaymentKind.COLLECTION, "disbursements": PaymentKind.DISBURSEMENT}
 
 
 def mint() -> Keys:
@@ -106,7 +106,7 @@ class Airtel(Gateway):
         if refused := self._query_refusal() or rules.number_refusal(msisdn):
             return refused if isinstance(refused, Reply) else _refuse(refused)
         phone = f"+255{msisdn}"
-        if plan_of(Kind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
         subscriber = subscriber_of(phone)
         if not subscriber.is_registered:
@@ -169,11 +169,11 @@ class Airtel(Gateway):
 
     async def _collect(self, request: Request) -> Reply:
         if not self._may_pass(request):
-            return _refuse(rules.FORBIDDEN[Kind.COLLECTION])
+            return _refuse(rules.FORBIDDEN[PaymentKind.COLLECTION])
         payment = rules.read_collection(_json(request.body))
         if isinstance(payment, rules.Refused):
             return _refuse(payment)
-        transaction = self._take(Kind.COLLECTION, payment)
+        transaction = self._take(PaymentKind.COLLECTION, payment)
         if isinstance(transaction, Reply):
             return transaction
         if not await self._network.may_reply(transaction, is_final=False):
@@ -187,7 +187,7 @@ class Airtel(Gateway):
 
     async def _disburse(self, request: Request, version: int) -> Reply:
         if not self._may_pass(request):
-            return _refuse(rules.FORBIDDEN[Kind.DISBURSEMENT])
+            return _refuse(rules.FORBIDDEN[PaymentKind.DISBURSEMENT])
         payment = rules.read_disbursement(_json(request.body), version)
         if isinstance(payment, rules.Refused):
             return _refuse(payment)
@@ -196,14 +196,14 @@ class Airtel(Gateway):
             return _refuse(rules.PIN_UNREADABLE)
         if pin != self._keys["pin"]:
             return _refuse(rules.PIN_WRONG)
-        transaction = self._take(Kind.DISBURSEMENT, payment)
+        transaction = self._take(PaymentKind.DISBURSEMENT, payment)
         if isinstance(transaction, Reply):
             return transaction
         if not await self._network.may_reply(transaction, is_final=False):
             return lost(transaction)
         return _disbursed(transaction)
 
-    def _take(self, kind: Kind, payment: rules.Payment) -> Transaction | Reply:
+    def _take(self, kind: PaymentKind, payment: rules.Payment) -> Transaction | Reply:
         if plan_of(kind, payment.phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=payment.phone)
         if self._network.is_repeat(self._network.find(self.name, payment.id)):
@@ -218,15 +218,15 @@ class Airtel(Gateway):
             amount=payment.amount,
             reference=payment.id,
             network_id=f"{randomness.below(10**11):011}",
-            receipt=f"{'MP' if kind is Kind.COLLECTION else 'CI'}{minute}.{'ABCDEFGHKL'[letter]}{digits:05}",
+            receipt=f"{'MP' if kind is PaymentKind.COLLECTION else 'CI'}{minute}.{'ABCDEFGHKL'[letter]}{digits:05}",
             note=payment.reference,
         )
-        return self._network.take(ask, is_reply_final=kind is Kind.DISBURSEMENT)
+        return self._network.take(ask, is_reply_final=kind is PaymentKind.DISBURSEMENT)
 
-    def _enquire(self, request: Request, version: int, kind: Kind, id_: str) -> Reply:
+    def _enquire(self, request: Request, version: int, kind: PaymentKind, id_: str) -> Reply:
         if refused_query := self._query_refusal():
             return refused_query
-        if kind is Kind.DISBURSEMENT and version == 2:
+        if kind is PaymentKind.DISBURSEMENT and version == 2:
             query = dict(parse_qsl(request.query.decode("latin-1")))
             if refused := rules.type_refusal("transactionType", query.get("transactionType")):
                 return _refuse(refused)
@@ -241,7 +241,7 @@ class Airtel(Gateway):
         # A failed payment has an id of theirs too; only one that is under way has none.
         if transaction.outcome is not None:
             about["airtel_money_id"] = transaction.receipt
-        if kind is Kind.DISBURSEMENT and transaction.has_moved:
+        if kind is PaymentKind.DISBURSEMENT and transaction.has_moved:
             about["reference_id"] = transaction.network_id
         result = "ESB000010" if is_well else "ESB000011"
         status = _status("200", is_well, "SUCCESS" if is_well else "FAILED", words.code, result)
@@ -282,7 +282,7 @@ class Airtel(Gateway):
 
 
 def _disbursed(transaction: Transaction) -> Reply:
-    words = rules.STATUS_OF[Kind.DISBURSEMENT][transaction.outcome]
+    words = rules.STATUS_OF[PaymentKind.DISBURSEMENT][transaction.outcome]
     if transaction.outcome in (Outcome.NOT_REGISTERED, Outcome.FLOAT_TOO_LOW):
         return json_reply(400, {"status": _status("400", False, words.message, words.code, "ESB000011")}, transaction)
     about = {"id": transaction.reference, "status": words.status}

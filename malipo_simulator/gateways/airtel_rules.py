@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 
 COUNTRY, CURRENCY = "TZ", "TZS"
 
@@ -31,8 +31,8 @@ class Words(NamedTuple):
 _IN_PROCESS = "Transaction is in process"
 
 # As the portal's own samples have it, an enquiry calls a success "in process" by its code.
-STATUS_OF: Mapping[Kind, Mapping[Outcome | None, Words]] = {
-    Kind.COLLECTION: {
+STATUS_OF: Mapping[PaymentKind, Mapping[Outcome | None, Words]] = {
+    PaymentKind.COLLECTION: {
         None: Words("TIP", "DP00800001006", _IN_PROCESS),
         Outcome.SUCCESS: Words("TS", "DP00800001006", "success"),
         Outcome.DECLINED: Words("TF", "DP00800001008", "Refused by the customer"),
@@ -41,7 +41,7 @@ STATUS_OF: Mapping[Kind, Mapping[Outcome | None, Words]] = {
         Outcome.FAILED: Words("TF", "DP00800001005", "FAILED"),
         Outcome.REVERSED: Words("TR", "DP00800001001", "Transaction has been reversed"),
     },
-    Kind.DISBURSEMENT: {
+    PaymentKind.DISBURSEMENT: {
         None: Words("TIP", "DP00900001006", _IN_PROCESS),
         Outcome.SUCCESS: Words("TS", "DP00900001001", "success"),
         Outcome.NOT_REGISTERED: Words("TF", "DP00900001009", "Initiatee is invalid"),
@@ -51,18 +51,18 @@ STATUS_OF: Mapping[Kind, Mapping[Outcome | None, Words]] = {
     },
 }
 # In a callback a success is called by its name, and an expiry is a failure.
-CALLBACK_CODE = {Kind.COLLECTION: "DP00800001001", Kind.DISBURSEMENT: "DP00900001001"}
-NOT_FOUND = {Kind.COLLECTION: "DP00800001025", Kind.DISBURSEMENT: "DP00900001015"}
+CALLBACK_CODE = {PaymentKind.COLLECTION: "DP00800001001", PaymentKind.DISBURSEMENT: "DP00900001001"}
+NOT_FOUND = {PaymentKind.COLLECTION: "DP00800001025", PaymentKind.DISBURSEMENT: "DP00900001015"}
 DUPLICATE = {
-    Kind.COLLECTION: Refused("ESB000041", "External Transaction ID already exists"),
-    Kind.DISBURSEMENT: Refused("ESB000041", "Duplicate Transaction Id", "DP00900001017"),
+    PaymentKind.COLLECTION: Refused("ESB000041", "External Transaction ID already exists"),
+    PaymentKind.DISBURSEMENT: Refused("ESB000041", "Duplicate Transaction Id", "DP00900001017"),
 }
 # A number that cannot be one.
-_BAD_NUMBER = {Kind.COLLECTION: "DP00800001005", Kind.DISBURSEMENT: "DP00900001012"}
+_BAD_NUMBER = {PaymentKind.COLLECTION: "DP00800001005", PaymentKind.DISBURSEMENT: "DP00900001012"}
 _UNSIGNED = "X-signature and payload did not match"
 FORBIDDEN = {
-    Kind.COLLECTION: Refused("ESB000011", _UNSIGNED, "DP00800001026", 403),
-    Kind.DISBURSEMENT: Refused("ESB000011", _UNSIGNED, "DP00900001016", 403),
+    PaymentKind.COLLECTION: Refused("ESB000011", _UNSIGNED, "DP00800001026", 403),
+    PaymentKind.DISBURSEMENT: Refused("ESB000011", _UNSIGNED, "DP00900001016", 403),
 }
 PIN_WRONG = Refused("ROUTER115", "Incorrect PIN")
 PIN_UNREADABLE = Refused("ROUTER116", "The PIN is not encrypted as it should be")
@@ -111,7 +111,7 @@ def read_collection(body: Any) -> Payment | Refused:
             return Refused("ESB000034", f"Country is not configured: {where}.country")
         if part.get("currency") != CURRENCY:
             return Refused("ESB000035", f"Currency is not configured: {where}.currency")
-    return _read(Kind.COLLECTION, body, subscriber, transaction)
+    return _read(PaymentKind.COLLECTION, body, subscriber, transaction)
 
 
 def read_disbursement(body: Any, version: int) -> Payment | Refused:
@@ -121,7 +121,7 @@ def read_disbursement(body: Any, version: int) -> Payment | Refused:
     pin = body.get("pin") if isinstance(body, dict) else None
     if not isinstance(pin, str) or not pin:
         return Refused(_MISSING, "Missing required parameter: pin")
-    payment = _read(Kind.DISBURSEMENT, body, payee, transaction)
+    payment = _read(PaymentKind.DISBURSEMENT, body, payee, transaction)
     if isinstance(payment, Refused):
         return payment
     if version == 2 and not _ALPHANUMERIC.fullmatch(payment.reference):
@@ -154,7 +154,7 @@ def _part(body: Any, name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _read(kind: Kind, body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Payment | Refused:
+def _read(kind: PaymentKind, body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Payment | Refused:
     reference = body.get("reference") if isinstance(body, dict) else None
     id_, msisdn = transaction.get("id"), person.get("msisdn")
     amount: Any = transaction.get("amount")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from malipo_simulator.behaviour import Kind
+from malipo_simulator.behaviour import PaymentKind
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import fee_of
@@ -17,7 +17,7 @@ from malipo_simulator.transaction import GatewayName, Transaction
 
 MERCHANT_NUMBER = "684000000"
 _MOST = 100  # on a page, whatever is asked for
-_SERVICE = {Kind.COLLECTION: "MERCHPAY", Kind.DISBURSEMENT: "CASHIN"}
+_SERVICE = {PaymentKind.COLLECTION: "MERCHPAY", PaymentKind.DISBURSEMENT: "CASHIN"}
 
 
 def summary(state: State, query: dict[str, str], switches: AirtelSwitches) -> dict[str, Any] | rules.Refused:
@@ -55,7 +55,7 @@ def _shown(
         "msisdn": transaction.phone[4:],
         "name": subscriber_of(transaction.phone).name,
     }
-    is_paid_to_us = (transaction.kind is Kind.COLLECTION) != is_reversal
+    is_paid_to_us = (transaction.kind is PaymentKind.COLLECTION) != is_reversal
     fee = fee_of(transaction.gateway, transaction.kind, transaction.amount) if transaction.has_moved else 0
     return {
         "charges": {"service": "0" if is_reversal else f"{fee}.00"},

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import azampay_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
@@ -95,7 +95,7 @@ class Azampay(Gateway):
         if abs(self._network.now() - int(body["transferDetails"]["dateInEpoch"])) > switches.skew_seconds:
             return _refused(402, "Request expired")
         phone, reference = f"+{body['destination']['accountNumber']}", body["externalReferenceId"]
-        if plan_of(Kind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, reference)):
             status = int(switches.duplicate_status)
@@ -106,7 +106,7 @@ class Azampay(Gateway):
         ask = Ask(
             gateway=self.name,
             channel=channel,
-            kind=Kind.DISBURSEMENT,
+            kind=PaymentKind.DISBURSEMENT,
             phone=phone,
             amount=body["transferDetails"]["amount"],
             reference=body["externalReferenceId"],
@@ -168,7 +168,7 @@ class Azampay(Gateway):
         if checksum is not None and not self._encrypted.is_digest(checksum, rules.name_digest_of(body)):
             return json_reply(400, {"status": False, "message": "Invalid Checksum", "statusCode": 400})
         phone = f"+{account}"
-        if plan_of(Kind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
         subscriber = subscriber_of(phone)
         if not subscriber.is_registered:

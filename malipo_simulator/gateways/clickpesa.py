@@ -8,7 +8,7 @@ import msgspec
 
 from malipo_simulator import phone as phones
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import clickpesa_lists
 from malipo_simulator.gateways import clickpesa_rules as rules
@@ -21,7 +21,7 @@ from malipo_simulator.switches import ClickpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
 _ASK = re.compile("/(payments|payouts)/([^/]+)")
-_KIND_OF = {"payments": Kind.COLLECTION, "payouts": Kind.DISBURSEMENT}
+_KIND_OF = {"payments": PaymentKind.COLLECTION, "payouts": PaymentKind.DISBURSEMENT}
 
 
 def mint() -> Keys:
@@ -41,10 +41,10 @@ class Clickpesa(Gateway):
         self._keys = keys
         self._tokens: dict[str, tuple[float, str]] = {}  # until when, and for which checksum settings
         self._posts = {
-            "/payments/preview-ussd-push-request": (Kind.COLLECTION, True),
-            "/payments/initiate-ussd-push-request": (Kind.COLLECTION, False),
-            "/payouts/preview-mobile-money-payout": (Kind.DISBURSEMENT, True),
-            "/payouts/create-mobile-money-payout": (Kind.DISBURSEMENT, False),
+            "/payments/preview-ussd-push-request": (PaymentKind.COLLECTION, True),
+            "/payments/initiate-ussd-push-request": (PaymentKind.COLLECTION, False),
+            "/payouts/preview-mobile-money-payout": (PaymentKind.DISBURSEMENT, True),
+            "/payouts/create-mobile-money-payout": (PaymentKind.DISBURSEMENT, False),
         }
 
     def credentials(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Clickpesa(Gateway):
         self._tokens[token] = (now + switches.token_seconds, switches.checksum)
         return json_reply(200, {"success": True, "token": token})
 
-    async def _pay(self, kind: Kind, request: Request, *, is_preview: bool) -> Reply:
+    async def _pay(self, kind: PaymentKind, request: Request, *, is_preview: bool) -> Reply:
         try:
             body = msgspec.json.decode(request.body, type=dict[str, Any])
         except msgspec.MsgspecError:
@@ -126,13 +126,13 @@ class Clickpesa(Gateway):
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, reference)):
             return _error(409, f"Order reference {reference} already exists")
-        if is_preview and kind is Kind.DISBURSEMENT and has_phone and not subscriber_of(phone).is_registered:
+        if is_preview and kind is PaymentKind.DISBURSEMENT and has_phone and not subscriber_of(phone).is_registered:
             return _error(400, rules.REFUSALS[Outcome.NOT_REGISTERED])
         if is_preview or channel is None:
             return json_reply(200, rules.preview(kind, int(body["amount"]), channel, phone))
         return await self._take(kind, channel, phone, body)
 
-    async def _take(self, kind: Kind, channel: str, phone: str, body: dict[str, Any]) -> Reply:
+    async def _take(self, kind: PaymentKind, channel: str, phone: str, body: dict[str, Any]) -> Reply:
         reference = body["orderReference"]
         ask = Ask(
             gateway=self.name,
@@ -144,7 +144,7 @@ class Clickpesa(Gateway):
             network_id=f"LCP{randomness.token_hex(6).upper()}",
             receipt=randomness.token_hex(5).upper(),
             note=reference,
-            is_opening_due=kind is Kind.DISBURSEMENT,
+            is_opening_due=kind is PaymentKind.DISBURSEMENT,
         )
         transaction = self._network.take(ask, is_reply_final=False)
         if not await self._network.may_reply(transaction, is_final=False):
@@ -157,17 +157,17 @@ class Clickpesa(Gateway):
     def _checksum(self, payload: dict[str, Any], form: str) -> str:
         return rules.checksum(payload, self._keys["checksumSecret"], form)
 
-    def _show(self, kind: Kind, reference: str) -> Reply:
+    def _show(self, kind: PaymentKind, reference: str) -> Reply:
         if refused := self._query_refusal():
             return refused
         found = self._network.find(self.name, reference)
         transaction = self._network.look(found if found and found.kind is kind else None)
         if transaction is None:
-            return _error(404, f"Cannot find {'payment' if kind is Kind.COLLECTION else 'payout'} {reference}")
+            return _error(404, f"Cannot find {'payment' if kind is PaymentKind.COLLECTION else 'payout'} {reference}")
         return json_reply(200, [self._described(transaction)], transaction)
 
     def _described(self, transaction: Transaction, *, is_new: bool = False, status: str = "") -> dict[str, Any]:
-        is_payout = transaction.kind is Kind.DISBURSEMENT
+        is_payout = transaction.kind is PaymentKind.DISBURSEMENT
         outcome = None if is_new else transaction.outcome
         if not status:
             pending = "AUTHORIZED" if is_payout else "PROCESSING"
@@ -189,7 +189,7 @@ class Clickpesa(Gateway):
 
     def notice(self, transaction: Transaction) -> Notice | None:
         is_success = transaction.outcome is Outcome.SUCCESS
-        if transaction.kind is Kind.COLLECTION:
+        if transaction.kind is PaymentKind.COLLECTION:
             # There is no event for a payment that is taken back: only its status says so.
             return self._worded("PAYMENT RECEIVED" if is_success else "PAYMENT FAILED", self._described(transaction))
         if is_success:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from typing import Any
 
-from malipo_simulator.behaviour import Kind
+from malipo_simulator.behaviour import PaymentKind
 from malipo_simulator.state import State
-from malipo_simulator.statements.account import ZONE, Entry, balance_of, entries_of
+from malipo_simulator.statements.account import ZONE, StatementEntry, balance_of, entries_of
 from malipo_simulator.statements.layouts import plain_words
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -34,7 +34,7 @@ def statement(state: State, query: dict[str, str]) -> dict[str, Any]:
 
 
 def page(
-    state: State, kind: Kind, query: dict[str, str], describe: Callable[[Transaction], dict[str, Any]]
+    state: State, kind: PaymentKind, query: dict[str, str], describe: Callable[[Transaction], dict[str, Any]]
 ) -> dict[str, Any]:
     """The newest first, as they list them."""
     is_within = _between(query)
@@ -47,7 +47,7 @@ def page(
     return {"data": found[skip : skip + limit], "totalCount": len(found)}
 
 
-def _of_kind(transactions: Iterable[Transaction], kind: Kind) -> Iterable[Transaction]:
+def _of_kind(transactions: Iterable[Transaction], kind: PaymentKind) -> Iterable[Transaction]:
     return (each for each in transactions if each.gateway is GatewayName.CLICKPESA and each.kind is kind)
 
 
@@ -55,7 +55,7 @@ def _is_asked_for(described: dict[str, Any], query: dict[str, str]) -> bool:
     return all(name not in query or described.get(name) == query[name] for name in ("orderReference", "status"))
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def _shown(entry: StatementEntry) -> dict[str, Any]:
     return {
         "date": datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "description": plain_words(entry),

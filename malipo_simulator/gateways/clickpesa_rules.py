@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.transaction import Transaction
 
@@ -45,15 +45,15 @@ def checksum(payload: Mapping[str, Any], secret: str, form: str) -> str:
     return hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-def wrong_with(kind: Kind, body: Mapping[str, Any], *, is_preview: bool) -> str | None:
+def wrong_with(kind: PaymentKind, body: Mapping[str, Any], *, is_preview: bool) -> str | None:
     """What is said of the first bad field; of the checksum nothing. A preview needs no more than amount and order."""
     if is_preview:
         body = {"currency": "TZS", "phoneNumber": _ANY_PHONE, **body}
     amount, reference, phone = body.get("amount"), body.get("orderReference"), body.get("phoneNumber")
     is_text = isinstance(amount, str) and re.fullmatch("[0-9]{1,10}", amount, re.ASCII)
-    is_right = is_text if kind is Kind.COLLECTION else type(amount) is int
+    is_right = is_text if kind is PaymentKind.COLLECTION else type(amount) is int
     if not is_right or not 0 < int(amount or 0) < 10**10:
-        return f"amount must be a {'string' if kind is Kind.COLLECTION else 'number'} of whole shillings"
+        return f"amount must be a {'string' if kind is PaymentKind.COLLECTION else 'number'} of whole shillings"
     if body.get("currency") != "TZS":
         return "currency must be TZS"
     if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
@@ -90,9 +90,9 @@ def payout_parts(channel: str, phone: str, amount: int) -> dict[str, Any]:
     }
 
 
-def preview(kind: Kind, amount: int, channel: str | None = None, phone: str = "") -> dict[str, Any]:
+def preview(kind: PaymentKind, amount: int, channel: str | None = None, phone: str = "") -> dict[str, Any]:
     """Without a phone it says what would do for any of them. Who has the phone is said of a payout."""
-    if kind is Kind.COLLECTION:
+    if kind is PaymentKind.COLLECTION:
         names = CHANNELS.values() if channel is None else [CHANNELS[channel]]
         return {"activeMethods": [{"name": name, "status": "AVAILABLE", "fee": 0} for name in names]}
     parts = payout_parts(channel or "MPESA", phone, amount)

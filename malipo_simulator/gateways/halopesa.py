@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import xml
 from malipo_simulator.gateways.gateway import HTML_500, XML, Gateway, Notice, Reply, Request, lost
@@ -97,7 +97,7 @@ class Halopesa(Gateway):
         if code := self._wrong_with(fields):
             return self._reply(code, reference)
         phone = f"+{fields['sender_msisdn']}"
-        plan = plan_of(Kind.COLLECTION, phone)
+        plan = plan_of(PaymentKind.COLLECTION, phone)
         if plan.answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._is_repeated(fields["requestid"], reference):
@@ -105,7 +105,7 @@ class Halopesa(Gateway):
         ask = Ask(
             gateway=self.name,
             channel="HALOPESA",
-            kind=Kind.COLLECTION,
+            kind=PaymentKind.COLLECTION,
             phone=phone,
             amount=int(fields["amount"]),
             reference=reference,

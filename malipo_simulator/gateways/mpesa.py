@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import mpesa_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
@@ -95,12 +95,12 @@ class Mpesa(Gateway):
         return live_from <= self._network.now() < until
 
     async def _collect(self, request: Request, opened: str) -> Reply:
-        return await self._pay(Kind.COLLECTION, request, opened)
+        return await self._pay(PaymentKind.COLLECTION, request, opened)
 
     async def _disburse(self, request: Request, opened: str) -> Reply:
-        return await self._pay(Kind.DISBURSEMENT, request, opened)
+        return await self._pay(PaymentKind.DISBURSEMENT, request, opened)
 
-    async def _pay(self, kind: Kind, request: Request, opened: str) -> Reply:
+    async def _pay(self, kind: PaymentKind, request: Request, opened: str) -> Reply:
         if not self._is_session(opened):
             return _gateway_error(401, "Invalid or expired session")
         try:

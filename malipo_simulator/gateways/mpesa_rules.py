@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from malipo_simulator import phone
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 
 MARKET = "vodacomTZN"
 
@@ -40,8 +40,8 @@ UNLISTED = (400, "Error")
 
 # What the sandbox answers about these numbers at once, with nothing taken. The one that ends in 1 pays.
 _TRIGGER_CODES = {
-    Kind.COLLECTION: ("INS-9", "INS-9", "INS-6", "INS-1", "INS-6", "INS-15", "INS-2006", "INS-16"),
-    Kind.DISBURSEMENT: ("INS-1", "INS-6", "INS-9", "INS-15", "INS-2006", "INS-16"),
+    PaymentKind.COLLECTION: ("INS-9", "INS-9", "INS-6", "INS-1", "INS-6", "INS-15", "INS-2006", "INS-16"),
+    PaymentKind.DISBURSEMENT: ("INS-1", "INS-6", "INS-9", "INS-15", "INS-2006", "INS-16"),
 }
 TRIGGERS = {
     kind: {f"{number:012}": code for number, code in enumerate(codes, 2)} for kind, codes in _TRIGGER_CODES.items()
@@ -101,8 +101,8 @@ _PAYMENT = (
     _CONVERSATION,
 )
 PAYMENT_RULES = {
-    Kind.COLLECTION: (*_PAYMENT, _rule("input_PurchasedItemsDesc", r"[\w ]{1,256}", "INS-30")),
-    Kind.DISBURSEMENT: (*_PAYMENT, _rule("input_PaymentItemsDesc", r"[\w ]{1,256}", "INS-31")),
+    PaymentKind.COLLECTION: (*_PAYMENT, _rule("input_PurchasedItemsDesc", r"[\w ]{1,256}", "INS-30")),
+    PaymentKind.DISBURSEMENT: (*_PAYMENT, _rule("input_PaymentItemsDesc", r"[\w ]{1,256}", "INS-31")),
 }
 QUERY_RULES = (
     _rule("input_QueryReference", r"[0-9A-Za-z]{1,32}", "INS-21"),

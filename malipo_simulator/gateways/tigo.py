@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.behaviour import Answering, Outcome, PaymentKind, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import tigo_rules as rules
 from malipo_simulator.gateways import xml
@@ -103,12 +103,14 @@ class Tigo(Gateway):
         payment = rules.read_push(body, biller_msisdn=self._keys["billerMsisdn"], biller_code=self._keys["billerCode"])
         if isinstance(payment, str):
             return _pushed(payment, body.get("ReferenceID"))
-        if plan_of(Kind.COLLECTION, payment.phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.COLLECTION, payment.phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=payment.phone)
         if self._network.is_repeat(self._network.find(self.name, payment.reference)):
             return _pushed(rules.DUPLICATE, payment.reference)
         remarks = body.get("Remarks")
-        ask = self._ask(Kind.COLLECTION, payment, note=remarks if isinstance(remarks, str) else payment.reference)
+        ask = self._ask(
+            PaymentKind.COLLECTION, payment, note=remarks if isinstance(remarks, str) else payment.reference
+        )
         transaction = self._network.take(ask, is_reply_final=False)
         if not await self._network.may_reply(transaction, is_final=False):
             return lost(transaction)
@@ -123,7 +125,7 @@ class Tigo(Gateway):
         is_right = (username, password) == (self._keys["username"], self._keys["password"])
         return None if is_right else "DebitMandate-10-3000-E"
 
-    def _ask(self, kind: Kind, payment: rules.Payment, *, note: str) -> Ask:
+    def _ask(self, kind: PaymentKind, payment: rules.Payment, *, note: str) -> Ask:
         return Ask(
             gateway=self.name,
             channel="TIGO_PESA",
@@ -153,7 +155,7 @@ class Tigo(Gateway):
         if switches.query_error:
             return _details(switches.query_error, "Error", asked)
         found = self._network.find(self.name, asked)
-        transaction = self._network.look(found if found and found.kind is Kind.COLLECTION else None)
+        transaction = self._network.look(found if found and found.kind is PaymentKind.COLLECTION else None)
         if transaction is None:
             return _details(switches.not_found_code, "No details found", asked)
         if transaction.outcome is None:
@@ -171,11 +173,11 @@ class Tigo(Gateway):
         )
         if isinstance(payment, str):
             return _cashed_in(payment, fields.get("referenceid", ""), type_)
-        if plan_of(Kind.DISBURSEMENT, payment.phone).answering is Answering.HTML_500:
+        if plan_of(PaymentKind.DISBURSEMENT, payment.phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=payment.phone)
         if self._network.is_repeat(self._network.find(self.name, payment.reference)):
             return _cashed_in(rules.GENERAL_ERROR, payment.reference, type_, message="Duplicate REFERENCEID")
-        ask = self._ask(Kind.DISBURSEMENT, payment, note=fields.get("sendername", ""))
+        ask = self._ask(PaymentKind.DISBURSEMENT, payment, note=fields.get("sendername", ""))
         transaction = self._network.take(ask, is_reply_final=True)
         if not await self._network.may_reply(transaction, is_final=True):
             return lost(transaction)
@@ -186,7 +188,7 @@ class Tigo(Gateway):
         return _cashed_in(status, payment.reference, type_, transaction)
 
     def notice(self, transaction: Transaction) -> Notice | None:
-        if transaction.kind is Kind.DISBURSEMENT or transaction.outcome is Outcome.REVERSED:
+        if transaction.kind is PaymentKind.DISBURSEMENT or transaction.outcome is Outcome.REVERSED:
             return None
         is_success = transaction.outcome is Outcome.SUCCESS
         is_text = self._network.control.of(TigoSwitches).callback_status == "string"

@@ -16,7 +16,7 @@ from malipo_simulator.behaviour import TABLE, row_of
 from malipo_simulator.pages import render
 from malipo_simulator.pages.control import control
 from malipo_simulator.phone_messages import BRANDS, CARRIERS, messages_of
-from malipo_simulator.request_log import Entry, mask
+from malipo_simulator.request_log import RequestLogEntry, mask
 from malipo_simulator.simulator import Simulator
 from malipo_simulator.state import Subscriber
 from malipo_simulator.statements.account import ZONE
@@ -177,7 +177,7 @@ async def seen(simulator: Simulator, request: Request) -> Response:
     )
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: RequestLogEntry) -> dict[str, Any]:
     return {
         "entry": entry,
         "path": mask(entry.path.encode()),

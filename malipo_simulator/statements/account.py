@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from malipo_simulator.behaviour import Kind
+from malipo_simulator.behaviour import PaymentKind
 from malipo_simulator.state import Movement, State
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -19,16 +19,16 @@ STARTING_BALANCE = 50_000_000
 
 # What each network takes: parts of a thousand, at least one shilling.
 _FEES = {
-    GatewayName.MPESA: {Kind.COLLECTION: 10, Kind.DISBURSEMENT: 4},
-    GatewayName.AIRTEL_MONEY: {Kind.COLLECTION: 8, Kind.DISBURSEMENT: 4},
-    GatewayName.TIGO_PESA: {Kind.COLLECTION: 9, Kind.DISBURSEMENT: 5},
-    GatewayName.HALOPESA: {Kind.COLLECTION: 7, Kind.DISBURSEMENT: 7},
-    GatewayName.CLICKPESA: {Kind.COLLECTION: 20, Kind.DISBURSEMENT: 15},
-    GatewayName.AZAMPAY: {Kind.COLLECTION: 20, Kind.DISBURSEMENT: 12},
+    GatewayName.MPESA: {PaymentKind.COLLECTION: 10, PaymentKind.DISBURSEMENT: 4},
+    GatewayName.AIRTEL_MONEY: {PaymentKind.COLLECTION: 8, PaymentKind.DISBURSEMENT: 4},
+    GatewayName.TIGO_PESA: {PaymentKind.COLLECTION: 9, PaymentKind.DISBURSEMENT: 5},
+    GatewayName.HALOPESA: {PaymentKind.COLLECTION: 7, PaymentKind.DISBURSEMENT: 7},
+    GatewayName.CLICKPESA: {PaymentKind.COLLECTION: 20, PaymentKind.DISBURSEMENT: 15},
+    GatewayName.AZAMPAY: {PaymentKind.COLLECTION: 20, PaymentKind.DISBURSEMENT: 12},
 }
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line. Amounts are as the account sees them: above 0 came in, below 0 went out."""
 
     at: float
@@ -52,7 +52,7 @@ class Statement(msgspec.Struct, frozen=True):
     day: date
     opening: int
     closing: int
-    entries: list[Entry]  # oldest first
+    entries: list[StatementEntry]  # oldest first
     until: float | None = None  # of a day that is not over: the last moment that it covers
     closing_cents: int = 0
 
@@ -80,7 +80,7 @@ def with_balances(statement: Statement) -> Statement:
     return msgspec.structs.replace(statement, entries=entries, closing=cents // 100, closing_cents=cents % 100)
 
 
-def fee_of(gateway: GatewayName, kind: Kind, amount: int) -> int:
+def fee_of(gateway: GatewayName, kind: PaymentKind, amount: int) -> int:
     return max(amount * _FEES[gateway][kind] // 1000, 1)
 
 
@@ -89,22 +89,24 @@ def balance_of(state: State, gateway: GatewayName) -> int:
     return STARTING_BALANCE + sum(entry.amount for entry in entries_of(state, gateway))
 
 
-def entries_of(state: State, gateway: GatewayName) -> Iterator[Entry]:
+def entries_of(state: State, gateway: GatewayName) -> Iterator[StatementEntry]:
     """All there ever were, the oldest first."""
     return merge(_movements(state, gateway), _transfers(state, gateway), key=lambda each: each.at)
 
 
-def _movements(state: State, gateway: GatewayName) -> Iterator[Entry]:
+def _movements(state: State, gateway: GatewayName) -> Iterator[StatementEntry]:
     for movement in state.book:
         transaction = state.by_id[movement.transaction_id]
         if transaction.gateway is gateway:
             yield from _of_movement(movement, transaction)
 
 
-def _transfers(state: State, gateway: GatewayName) -> Iterator[Entry]:
+def _transfers(state: State, gateway: GatewayName) -> Iterator[StatementEntry]:
     for each in state.transfers:
         if each.gateway is gateway:
-            yield Entry(at=each.at, receipt=each.receipt, kind="bank", amount=each.amount, reference=each.reference)
+            yield StatementEntry(
+                at=each.at, receipt=each.receipt, kind="bank", amount=each.amount, reference=each.reference
+            )
 
 
 def receipt_in_account(transaction: Transaction) -> str:
@@ -112,11 +114,11 @@ def receipt_in_account(transaction: Transaction) -> str:
     return transaction.network_id if transaction.gateway is GatewayName.CLICKPESA else transaction.receipt
 
 
-def _of_movement(movement: Movement, transaction: Transaction) -> Iterable[Entry]:
+def _of_movement(movement: Movement, transaction: Transaction) -> Iterable[StatementEntry]:
     amount = movement.amount if movement.kind == "charged" else -movement.amount
     receipt = receipt_in_account(transaction)
     if movement.is_reversal:
-        yield Entry(
+        yield StatementEntry(
             at=movement.at,
             receipt=f"{receipt}R",
             kind="reversal",
@@ -125,7 +127,7 @@ def _of_movement(movement: Movement, transaction: Transaction) -> Iterable[Entry
             linked=receipt,
         )
         return
-    yield Entry(
+    yield StatementEntry(
         at=movement.at,
         receipt=receipt,
         kind=transaction.kind,
@@ -134,4 +136,4 @@ def _of_movement(movement: Movement, transaction: Transaction) -> Iterable[Entry
         reference=movement.reference,
     )
     fee = fee_of(transaction.gateway, transaction.kind, movement.amount)
-    yield Entry(at=movement.at, receipt=receipt, kind="fee", amount=-fee)
+    yield StatementEntry(at=movement.at, receipt=receipt, kind="fee", amount=-fee)

@@ -4,12 +4,12 @@ The choice is always the same for the same statement, so that a test or a reader
 """
 
 from collections.abc import Callable
-from datetime import datetime, time, timedelta
+from datetime import datetime, time
 from enum import StrEnum
 
 from msgspec.structs import replace
 
-from malipo_simulator.statements.account import ZONE, Entry, Statement, with_balances
+from malipo_simulator.statements.account import ZONE, Statement, StatementEntry, with_balances
 
 
 class Difference(StrEnum):
@@ -47,14 +47,14 @@ def with_differences(statement: Statement, differences: set[Difference]) -> Stat
     return statement
 
 
-def _payment(statement: Statement, nth: int) -> Entry | None:
+def _payment(statement: Statement, nth: int) -> StatementEntry | None:
     """The n-th payment from the end of the day, or the last there is."""
     payments = [each for each in statement.entries if each.kind in _PAYMENTS]
     return payments[max(len(payments) - nth, 0)] if payments else None
 
 
-def _changed(statement: Statement, entry: Entry | None, *instead: Entry) -> Statement:
-    entries: list[Entry] = []
+def _changed(statement: Statement, entry: StatementEntry | None, *instead: StatementEntry) -> Statement:
+    entries: list[StatementEntry] = []
     for each in statement.entries:
         entries += instead if each is entry else [each]
     return replace(statement, entries=entries)
@@ -76,15 +76,17 @@ def _twice(statement: Statement) -> Statement:
     entry = _payment(statement, 3)
     if entry is None:
         return statement
-    return _changed(statement, entry, entry, replace(entry, receipt=f"{entry.receipt}2", at=entry.at + 1))
+    return _changed(
+        statement, entry, entry, replace(entry, receipt=f"{entry.receipt}2", at=min(entry.at + 1, _night(statement)))
+    )
 
 
 def _reversed(statement: Statement) -> Statement:
     entry = _payment(statement, 4)
     if entry is None:
         return statement
-    back = Entry(
-        at=entry.at + 60,
+    back = StatementEntry(
+        at=min(entry.at + 60, _night(statement)),
         receipt=f"{entry.receipt}R",
         kind="reversal",
         amount=-entry.amount,
@@ -103,24 +105,26 @@ def _theirs_only(statement: Statement) -> Statement:
     at = _evening(statement)
     return _added(
         statement,
-        Entry(at=at, receipt=f"TO{statement.day:%y%m%d}", kind="collection", amount=4_321, phone="+255754999001"),
+        StatementEntry(
+            at=at, receipt=f"TO{statement.day:%y%m%d}", kind="collection", amount=4_321, phone="+255754999001"
+        ),
     )
 
 
 def _sweep(statement: Statement) -> Statement:
     at, receipt = _evening(statement) + 60, f"SW{statement.day:%y%m%d}"
-    away = Entry(at=at, receipt=receipt, kind="sweep", amount=-10_000)
+    away = StatementEntry(at=at, receipt=receipt, kind="sweep", amount=-10_000)
     return _added(statement, away, replace(away, at=at + 1, amount=10_000))
 
 
 def _bank(statement: Statement) -> Statement:
     at = _evening(statement) + 120
-    return _added(statement, Entry(at=at, receipt=f"BK{statement.day:%y%m%d}", kind="bank", amount=-25_000))
+    return _added(statement, StatementEntry(at=at, receipt=f"BK{statement.day:%y%m%d}", kind="bank", amount=-25_000))
 
 
 def _other(statement: Statement) -> Statement:
     at = _evening(statement) + 180
-    return _added(statement, Entry(at=at, receipt=f"PS{statement.day:%y%m%d}", kind="other", amount=777))
+    return _added(statement, StatementEntry(at=at, receipt=f"PS{statement.day:%y%m%d}", kind="other", amount=777))
 
 
 def _repeated(statement: Statement) -> Statement:
@@ -133,17 +137,23 @@ def _repeated(statement: Statement) -> Statement:
 
 def _failed(statement: Statement) -> Statement:
     at = _evening(statement) + 300
-    entry = Entry(at=at, receipt=f"FA{statement.day:%y%m%d}", kind="collection", amount=999, phone="+255754999003")
+    entry = StatementEntry(
+        at=at, receipt=f"FA{statement.day:%y%m%d}", kind="collection", amount=999, phone="+255754999003"
+    )
     return _added(statement, replace(entry, is_failed=True))
 
 
 def _evening(statement: Statement) -> float:
-    """Late on that day, after whatever happened."""
-    at = datetime.combine(statement.day, time(23, 50), ZONE) + timedelta(minutes=1)
-    return max([at.timestamp(), *(each.at for each in statement.entries)])
+    """Late on that day, and so early that whatever is added after it is still of that day."""
+    return datetime.combine(statement.day, time(23, 51), ZONE).timestamp()
 
 
-def _added(statement: Statement, *entries: Entry) -> Statement:
+def _night(statement: Statement) -> float:
+    """The last second of that day: a line is in the statement of its day."""
+    return datetime.combine(statement.day, time(23, 59, 59), ZONE).timestamp()
+
+
+def _added(statement: Statement, *entries: StatementEntry) -> Statement:
     return replace(statement, entries=sorted([*statement.entries, *entries], key=lambda each: each.at))
 
 

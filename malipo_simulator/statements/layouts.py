@@ -9,7 +9,7 @@ import io
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, time, timedelta
 
-from malipo_simulator.statements.account import ZONE, Entry, Statement
+from malipo_simulator.statements.account import ZONE, Statement, StatementEntry
 from malipo_simulator.transaction import GatewayName
 
 Rows = Iterable[list[object]]
@@ -68,7 +68,7 @@ def _mpesa(statement: Statement) -> Rows:
         ]
 
 
-def _mpesa_words(entry: Entry) -> tuple[str, str]:
+def _mpesa_words(entry: StatementEntry) -> tuple[str, str]:
     """A remark stands behind the network's own words."""
     return {
         "collection": (f"Pay Bill from {_masked(entry.phone)} {entry.remark}".strip(), "Pay Utility"),
@@ -139,7 +139,7 @@ def _clickpesa(statement: Statement) -> Rows:
         yield [at, plain_words(entry), amount, way, entry.receipt, _merchants_reference(entry)]
 
 
-def plain_words(entry: Entry) -> str:
+def plain_words(entry: StatementEntry) -> str:
     return (
         entry.remark
         or {
@@ -154,12 +154,12 @@ def plain_words(entry: Entry) -> str:
     )
 
 
-def _merchants_reference(entry: Entry) -> str:
+def _merchants_reference(entry: StatementEntry) -> str:
     """The bank's stands in the words."""
     return "" if entry.kind == "bank" else entry.reference
 
 
-def _bank_words(entry: Entry, to_bank: str, from_bank: str) -> str:
+def _bank_words(entry: StatementEntry, to_bank: str, from_bank: str) -> str:
     """With the bank's reference."""
     return f"{to_bank if entry.amount < 0 else from_bank} {entry.reference}".strip()
 
@@ -171,7 +171,7 @@ def _bounds(statement: Statement) -> tuple[datetime, datetime]:
     return begins, begins + timedelta(days=1)
 
 
-def _local(entry: Entry) -> datetime:
+def _local(entry: StatementEntry) -> datetime:
     return datetime.fromtimestamp(entry.at, ZONE)
 
 

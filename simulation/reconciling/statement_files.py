@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Channel, Type
 from malipo.table_files import rows
-from malipo.table_files.limits import Limits
+from malipo.table_files.limits import ReadingLimits
 from malipo_simulator.state import State
-from malipo_simulator.statements.account import ZONE, Entry, Statement, entries_of, statement_of, with_balances
+from malipo_simulator.statements.account import ZONE, Statement, StatementEntry, entries_of, statement_of, with_balances
 from malipo_simulator.statements.layouts import as_csv, exact, plain_words
 from malipo_simulator.transaction import GatewayName
 
@@ -58,7 +58,7 @@ AGAIN = (PORTAL, GENERIC, RENAMED, WEEK)
 
 
 def read_here(
-    path: Path, limits: Limits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
+    path: Path, limits: ReadingLimits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
 ) -> Iterator[list[rows.Cell]]:
     """In this process: another one for each file would cost as much as the rest of a seed, and its limits are tested
     elsewhere."""
@@ -126,7 +126,7 @@ class StatementFiles:
                     charged[channel_of(gateway)] -= shown.amount * 100 + shown.cents
         return charged
 
-    def _as_shown(self, gateway: GatewayName, entry: Entry) -> Entry:
+    def _as_shown(self, gateway: GatewayName, entry: StatementEntry) -> StatementEntry:
         """A customer or a merchant has written a remark on some, and charges have cents; the same in every file."""
         if entry.kind == "fee" and gateway in self._with_cents:
             return replace(entry, cents=-random.Random(f"cents {self._seed} {entry.receipt}").choice(_CENTS))

@@ -8,14 +8,14 @@ from malipo.accounts import failed_logins
 from malipo.accounts.failed_logins import MOST_AN_HOUR, FailedLogins
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.audit_log.store import Entry
+from malipo.audit_log.store import AuditLogEntry
 from malipo.db import Database
 
 ADDRESS = "10.63.0.1"
 NOON = clock.now().replace(minute=0, second=0, microsecond=0)
 
 
-async def entries(database: Database, merchant_id: str) -> list[Entry]:
+async def entries(database: Database, merchant_id: str) -> list[AuditLogEntry]:
     """Oldest first."""
     async with database.read() as connection:
         return (await audit_log.find(connection, merchant_id=merchant_id, limit=1000))[::-1]

@@ -14,7 +14,7 @@ from malipo import clock, ids
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import Proof, WrongPassword
-from malipo.accounts.second_factor.check_code import Codes
+from malipo.accounts.second_factor.check_code import CodeChecker
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.encryption import Encryption
@@ -82,7 +82,7 @@ def held() -> HeldPasswords:
 
 @pytest.fixture
 def login(service: Service, database: Database, held: HeldPasswords) -> Login:
-    return Login(database, service.accounts.sessions, held, Codes(database, Encryption(SECRET_KEY)))
+    return Login(database, service.accounts.sessions, held, CodeChecker(database, Encryption(SECRET_KEY)))
 
 
 async def _change(service: Service, person: Person) -> None:
@@ -169,7 +169,7 @@ async def test_an_operator_s_log_in_with_a_password_that_was_reset_meanwhile_mak
         async with database.begin() as tx:
             await operators.set_password(tx, operator_id, password_hash, actor=NOBODY, now=now)
 
-    login = operators.OperatorLogin(database, held, Codes(database, Encryption(SECRET_KEY)))
+    login = operators.OperatorLogin(database, held, CodeChecker(database, Encryption(SECRET_KEY)))
     with pytest.raises(operators.WrongName):
         await _around(held, login.begin(operator_id, OLD, address=ADDRESS, browser=Browser(), now=now), reset())
 

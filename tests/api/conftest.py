@@ -14,8 +14,8 @@ from malipo import ids
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.networks.connector import Channel
-from malipo.payments.initiate import Order
-from malipo.payments.status_writer import Change
+from malipo.payments.initiate import PaymentRequest
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.settings import Settings
 from tests.conftest import (
@@ -119,7 +119,9 @@ async def tell(service: Service, merchant: Merchant, id_: str, cause: Cause) -> 
         learned = {"provider_reference": "NET-42"}
     elif cause in (Cause.REFUSED, Cause.LAPSED):
         learned = {"failure_code": "declined", "failure_reason": "The customer declined."}
-    outcome = await change_status(service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned))
+    outcome = await change_status(
+        service, StatusChange(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned)
+    )
     assert outcome is not None
     assert outcome.has_moved
 
@@ -161,7 +163,7 @@ async def place(
         created_at=at,
         order_reference=order_reference,
     )
-    order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=key, request_hash=b"")
+    order = PaymentRequest(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=key, request_hash=b"")
     return (await service.payments.initiate(order)).transaction
 
 

@@ -26,7 +26,7 @@ from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
 from malipo.settings import Settings
 from malipo.webhooks import manage_endpoints
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.store import delivery_history
 from tests.api.conftest import bring, created
 from tests.conftest import (
@@ -216,7 +216,7 @@ async def _tell(service: Service, merchant: Merchant, database_url: str) -> tupl
         async def find_all() -> list[str] | None:
             async with service.queries.database.read() as connection:
                 found = await delivery_history.page(
-                    connection, endpoint.id, state=State.DELIVERED, before=None, limit=100
+                    connection, endpoint.id, state=DeliveryState.DELIVERED, before=None, limit=100
                 )
                 number = await connection.fetchval("SELECT count(*) FROM events WHERE merchant_id = $1", merchant.id)
             return [each.event_id for each in found] if len(found) == number else None

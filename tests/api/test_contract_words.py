@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from malipo.ledger.statement import Kind
+from malipo.ledger.statement import WalletLineKind
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.batches.batch import BatchStatus, WarningCode
-from malipo.payments.transaction import FailureCode, Reason, Status, Type
-from malipo.webhooks.delivery_state import State
+from malipo.payments.transaction import CorrectionReason, FailureCode, Status, Type
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.endpoint import EVERY
 from tests.api.published_contract import (
     CONTRACT,
@@ -40,12 +40,12 @@ ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
         ("Channel", Channel),
         ("Status", Status),
         ("Type", Type),
-        ("EntryKind", Kind),
+        ("EntryKind", WalletLineKind),
         ("Permission", Permission),
         ("Role", Role),
         ("BatchStatus", BatchStatus),
         ("Event", Event),
-        ("DeliveryState", State),
+        ("DeliveryState", DeliveryState),
     ],
 )
 def test_its_words_are_the_codes_words(schema: str, words: type[StrEnum]) -> None:
@@ -56,7 +56,7 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
     schemas = CONTRACT["components"]["schemas"]
     assert set(schemas["Transaction"]["properties"]["failureCode"]["enum"]) == set(FailureCode)
     correction = schemas["Correction"]["properties"]
-    assert correction["reason"]["enum"] == list(Reason)
+    assert correction["reason"]["enum"] == list(CorrectionReason)
     assert correction["outcome"]["enum"] == [Status.COMPLETED, Status.FAILED]
     assert schemas["Subscription"]["items"]["anyOf"][1]["const"] == EVERY
     assert schemas["NewApiKey"]["properties"]["environment"]["enum"] == [*Environment, None]
@@ -66,9 +66,9 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
 @pytest.mark.parametrize(
     ("words", "place"),
     [
-        (Kind, CONTRACT["components"]["schemas"]["EntryKind"]),
+        (WalletLineKind, CONTRACT["components"]["schemas"]["EntryKind"]),
         (FailureCode, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureCode"]),
-        (Reason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
+        (CorrectionReason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
         (WarningCode, CONTRACT["components"]["schemas"]["BatchWarning"]["properties"]["code"]),
         (BatchStatus, CONTRACT["components"]["schemas"]["BatchStatus"]),
         (Permission, CONTRACT["components"]["schemas"]["Permission"]),

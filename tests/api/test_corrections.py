@@ -8,8 +8,8 @@ from malipo import clock
 from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, book
-from malipo.ledger.statement import Filter
+from malipo.ledger.bookings import BookingKind, book
+from malipo.ledger.statement import WalletLineFilter
 from malipo.ledger.store import statement, wallets
 from malipo.networks.connector import Verdict
 from malipo.payments.cases import resolve
@@ -109,7 +109,7 @@ async def test_the_example_in_the_docs_is_what_happens(service: Service, databas
     async def settle() -> None:
         async with database.begin() as tx:
             reference = f"BANK-{merchant.id}"
-            await book(tx, Kind.SETTLEMENT, merchant.id, 40_000, reference=reference, now=service.clock())
+            await book(tx, BookingKind.SETTLEMENT, merchant.id, 40_000, reference=reference, now=service.clock())
 
     for step in (
         settle,
@@ -156,7 +156,7 @@ async def _told(database: Database, merchant: Merchant) -> list[str]:
 async def _lines(database: Database, merchant: Merchant) -> list[tuple[str, int]]:
     """The statement, oldest first."""
     async with database.read() as connection:
-        lines = await statement.before(connection, merchant.id, Filter(), limit=100)
+        lines = await statement.before(connection, merchant.id, WalletLineFilter(), limit=100)
     return [(line.kind, line.change) for line in reversed(lines)]
 
 

@@ -34,13 +34,13 @@ TOLD: dict[tuple[str, Status], list[str]] = {
 
 async def number(database: Database) -> None:
     """Give what was told its place in the feeds, as a worker does."""
-    facts = 1
-    while facts:
+    events = 1
+    while events:
         async with database.begin() as tx:
             done = await fan_out(
                 tx, most=5_000, claim_id="", lease_seconds=0, may_take=lambda _: False, now=clock.now()
             )
-        facts = done.facts
+        events = done.events
 
 
 async def read(api: Client, query: str = "") -> tuple[list[dict[str, Any]], str]:

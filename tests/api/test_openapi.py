@@ -15,7 +15,7 @@ from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
-from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
+from malipo.api.routes import ROUTES, AnyRoute, KeyRoute, PublicRoute, TokenRoute
 from malipo.merchants.roles import RIGHTS, Role
 from malipo.payments.transaction import Status
 from tests.api.contract_world import CONNECTED, METRICS_TOKEN, PASSWORD, World
@@ -38,13 +38,13 @@ def test_a_route_needs_what_the_table_says(route: AnyRoute) -> None:
     operation = OPERATIONS[f"{route.method} {route.path}"]
     statuses = set(operation["responses"])
     match route:
-        case Open():
+        case PublicRoute():
             assert operation["security"] == []
-        case ByKey():
+        case KeyRoute():
             assert operation["security"] == [{"apiKey": [route.permission]}]
             assert operation["x-rate-class"] == route.rate_class
             assert statuses >= {"401", "403", "429", "500", "503"}
-        case ByToken():
+        case TokenRoute():
             least = min(
                 (role for role, rights in RIGHTS.items() if route.right in rights), key=lambda r: len(RIGHTS[r])
             )
@@ -53,7 +53,7 @@ def test_a_route_needs_what_the_table_says(route: AnyRoute) -> None:
             # A right that everybody has is refused only to who must set up a second factor first.
             refused = operation["responses"]["403"] == {"$ref": "#/components/responses/SecondFactorNotEnrolled"}
             assert refused == (least is Role.VIEWER)
-    assert ("x-rate-class" in operation) == isinstance(route, ByKey)
+    assert ("x-rate-class" in operation) == isinstance(route, KeyRoute)
     assert ("requestBody" not in operation) or statuses >= {"400", "408", "413"}
 
 
@@ -142,7 +142,7 @@ def _try_route(schema: Any, label: str, world: World) -> None:
 
 
 def _send(case: Case[Any], world: World) -> None:
-    operation = case.operation.definition.raw["operationId"].removesuffix("ByKey")
+    operation = case.operation.definition.raw["operationId"].removesuffix("KeyRoute")
     is_right = case.meta is not None and case.meta.generation.mode.is_positive
     if is_right:
         world.make_real(operation, case)

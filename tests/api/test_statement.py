@@ -10,8 +10,8 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, book
-from malipo.payments.status_writer import Change
+from malipo.ledger.bookings import BookingKind, book
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant
 from tests.status_changes import change_status
@@ -26,12 +26,12 @@ async def _a_day(api: Client, service: Service, database: Database, merchant: Me
         )
     collection = (await api("POST", "/v1/payments", COLLECTION)).body["transaction"]["id"]
     for cause in (Cause.SUBMITTED, Cause.CONFIRMED):
-        await change_status(service, Change(merchant_id=merchant.id, transaction_id=collection, cause=cause))
+        await change_status(service, StatusChange(merchant_id=merchant.id, transaction_id=collection, cause=cause))
     cancelled = (await api("POST", "/v1/payments/disburse", PAYOUT)).body["transaction"]["id"]
     await api("POST", f"/v1/payments/{cancelled}/cancel")
     stays = (await api("POST", "/v1/payments/disburse", PAYOUT | {"amount": 5000})).body["transaction"]["id"]
     async with database.begin() as tx:
-        await book(tx, Kind.SETTLEMENT, merchant.id, 10_000, reference=f"NMB {merchant.id}", now=clock.now())
+        await book(tx, BookingKind.SETTLEMENT, merchant.id, 10_000, reference=f"NMB {merchant.id}", now=clock.now())
     return [collection, cancelled, stays]
 
 
@@ -98,7 +98,7 @@ async def test_a_banks_reference_is_no_formula_in_the_csv_and_what_went_out_is_a
 ) -> None:
     evil = f'=HYPERLINK("http://evil.example","{merchant.id}")'
     async with database.begin() as tx:
-        await book(tx, Kind.SETTLEMENT, merchant.id, 5000, reference=evil, now=clock.now())
+        await book(tx, BookingKind.SETTLEMENT, merchant.id, 5000, reference=evil, now=clock.now())
     async with (
         aiohttp.ClientSession() as http,
         http.get(f"{api.url}/v1/wallet/entries?format=csv", headers={"x-api-key": api.key or ""}) as answer,
@@ -112,7 +112,7 @@ async def test_a_long_statement_comes_whole(api: Client, database: Database, mer
     for n in range(2500):
         async with database.begin() as tx:
             await tx.execute("SET LOCAL synchronous_commit = off")
-            await book(tx, Kind.TOP_UP, merchant.id, 1, reference=f"{merchant.id} {n}", now=clock.now())
+            await book(tx, BookingKind.TOP_UP, merchant.id, 1, reference=f"{merchant.id} {n}", now=clock.now())
     async with (
         aiohttp.ClientSession() as http,
         http.get(f"{api.url}/v1/wallet/entries?format=csv", headers={"x-api-key": api.key or ""}) as answer,

@@ -14,9 +14,8 @@ from malipo.app.assemble import Service
 from malipo.approvals.acts import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
-from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.transfers import Kind as Way
-from malipo.ledger.transfers import Transfer
+from malipo.ledger.bookings import Booking, BookingKind
+from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
@@ -108,11 +107,11 @@ class Cases:
                 case.file_id = (await statements.load(file, by=ASHA)).file.id
                 await statements.match(LIMIT)
             case Act.TOP_UP:
-                case.booking = Booking(Kind.TOP_UP, merchant.id, MORE, f"NMB-{mark}")
+                case.booking = Booking(BookingKind.TOP_UP, merchant.id, MORE, f"NMB-{mark}")
             case Act.SETTLEMENT:
-                case.booking = Booking(Kind.SETTLEMENT, merchant.id, MORE, f"NMB-{mark}")
+                case.booking = Booking(BookingKind.SETTLEMENT, merchant.id, MORE, f"NMB-{mark}")
             case Act.TRANSFER:
-                case.booking = Transfer(Way.TO_BANK, "MPESA", "", MORE, f"NMB-{mark}")
+                case.booking = Transfer(TransferKind.TO_BANK, "MPESA", "", MORE, f"NMB-{mark}")
             case Act.BOOK_LINE | Act.BOOK_PAYOUT_LINE | Act.ADOPT_LINE | Act.MATCH_LINE | Act.NOTE:
                 await self._exception(case, statements, mark)
             case Act.UNDO | Act.UNDO_OF_TWO:

@@ -14,7 +14,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, DataError
 from malipo.errors import Conflict, Forbidden
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from tests.conftest import Merchant
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA, give_password, hire, outcome_of
 
@@ -214,7 +214,7 @@ async def test_alone_is_noted_only_of_what_takes_two_and_only_of_who_is_alone(
     database: Database, merchant: Merchant, amount: int, names: str, is_alone: bool | None
 ) -> None:
     await hire(database, *names.split())
-    booking = Booking(Kind.TOP_UP, merchant.id, amount, "NMB-1")
+    booking = Booking(BookingKind.TOP_UP, merchant.id, amount, "NMB-1")
     async with database.begin() as tx:
         how: dict[str, Any] = {"approval_amount": 5, "actor": ASHA, "now": clock.now()}
         await booking_approval.request(tx, booking, **how, is_single_operator=True)

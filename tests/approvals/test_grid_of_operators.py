@@ -19,9 +19,8 @@ from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
 from malipo.floats.note_readings import note_seen
-from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.transfers import Kind as Way
-from malipo.ledger.transfers import Transfer
+from malipo.ledger.bookings import Booking, BookingKind
+from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
 from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.roles import Role
@@ -213,11 +212,11 @@ class World:
                 )
                 return self.single(lambda tx, by: import_approval.reject(tx, file_id, actor=by, now=clock.now()))
             case Act.TOP_UP:
-                return self.booking(Booking(Kind.TOP_UP, merchant_id, MORE, "NMB-1"))
+                return self.booking(Booking(BookingKind.TOP_UP, merchant_id, MORE, "NMB-1"))
             case Act.SETTLEMENT:
-                return self.booking(Booking(Kind.SETTLEMENT, merchant_id, MORE, "NMB-1"))
+                return self.booking(Booking(BookingKind.SETTLEMENT, merchant_id, MORE, "NMB-1"))
             case Act.TRANSFER:
-                return self.booking(Transfer(Way.TO_BANK, "MPESA", "", MORE, "NMB-1"))
+                return self.booking(Transfer(TransferKind.TO_BANK, "MPESA", "", MORE, "NMB-1"))
             case Act.BOOK_LINE:
                 return self.exception(await a_stranger(statements, MORE), Action.BOOK, {"account": "suspense"})
             case Act.BOOK_PAYOUT_LINE:

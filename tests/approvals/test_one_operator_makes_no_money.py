@@ -8,7 +8,7 @@ from malipo import clock
 from malipo.approvals.booking_approval import request
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.errors import Forbidden
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.operators import vouching
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import Finding, Resolved, ResolvedOutcome
@@ -60,7 +60,7 @@ async def test_an_operator_whom_another_has_made_moves_nothing_alone(steps: Paym
 
 async def test_all_kinds_of_acts_count_together_and_for_every_merchant(steps: PaymentSteps) -> None:
     async with steps.database.begin() as tx:
-        booking = Booking(Kind.TOP_UP, steps.merchant_id, 600_000, "NMB-1")
+        booking = Booking(BookingKind.TOP_UP, steps.merchant_id, 600_000, "NMB-1")
         assert (await request(tx, booking, approval_amount=LIMIT, actor=ASHA, now=clock.now())).proposal is None
     payment = await steps.processing(COLLECTION, 400_001)
     assert not (await _complete(steps, payment)).is_done

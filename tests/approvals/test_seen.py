@@ -15,7 +15,7 @@ from malipo.approvals.acts import Act
 from malipo.cli.shown_proposals import find_shown
 from malipo.db import Database
 from malipo.errors import Conflict
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.networks.connector import Verdict
 from malipo.payments.after_restore import release
 from malipo.payments.dispatch import AnswerSource
@@ -62,7 +62,7 @@ async def test_every_act_is_approved_with_the_code_of_what_is_shown_and_with_no_
 
 async def test_another_sum_under_the_same_reference_is_not_approved(world: World) -> None:
     merchant_id = world.steps.merchant_id
-    small, large = (Booking(Kind.TOP_UP, merchant_id, amount, "NMB-1") for amount in (LIMIT + 1, 9_000_000))
+    small, large = (Booking(BookingKind.TOP_UP, merchant_id, amount, "NMB-1") for amount in (LIMIT + 1, 9_000_000))
     begin, approve = world.booking(small)
     await begin(ASHA)
     world.seen = await code(world.database)

@@ -9,7 +9,7 @@ from pathlib import Path
 from malipo import clock, ids
 from malipo.db import Database
 from malipo.ledger import transfers
-from malipo.ledger.transfers import Kind, Transfer
+from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.operators import store
@@ -62,7 +62,7 @@ async def at_work(database: Database, database_url: str, folder: Path) -> AsyncI
     await Shop(database, merchant, days=1).trade(_at(day, "22:00"))
     async with database.begin() as tx:
         for channel in Channel:
-            transfer = Transfer(Kind.FROM_BANK, channel, "", OPENING[channel], f"CRDB-{channel}")
+            transfer = Transfer(TransferKind.FROM_BANK, channel, "", OPENING[channel], f"CRDB-{channel}")
             await transfers.book(tx, transfer, booked_by=NOBODY.name, now=_at(day - timedelta(days=1), "12:00"))
         for name in FINANCE:
             id_ = ids.mint("opr_", clock.now())

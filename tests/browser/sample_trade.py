@@ -14,7 +14,7 @@ from malipo.networks.connector import Channel, FailureCode
 from malipo.payments import status_writer
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.fees import Band, fee_of
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Type
 from malipo.webhooks.fan_out import fan_out
 from tests.conftest import Merchant
@@ -104,7 +104,7 @@ class Shop:
     async def _advance(self, id_: str, at: datetime, **learned: Any) -> None:
         async with self._database.begin() as tx:
             await status_writer.advance(
-                tx, [Change(merchant_id=self._merchant.id, transaction_id=id_, **learned)], now=at
+                tx, [StatusChange(merchant_id=self._merchant.id, transaction_id=id_, **learned)], now=at
             )
 
     async def _tell(self) -> bool:
@@ -113,4 +113,4 @@ class Shop:
             told = await fan_out(
                 tx, most=1000, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=clock.now()
             )
-        return told.facts > 0
+        return told.events > 0

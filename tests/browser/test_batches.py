@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language
 from tests.browser.batch_steps import choose_password, confirm_if_asked, send_file, write_salaries
 from tests.browser.browser_window import NARROW, Windows, log_in, until_live
@@ -17,7 +17,7 @@ from tests.browser.user_steps import invite
 
 EMAIL, PASSWORD = "karani@malipo.example", "pamba la Mwanza 9"
 COUNT = 300
-sw = Words(Language.KISWAHILI)
+sw = Translator(Language.KISWAHILI)
 
 
 @pytest.mark.slow

@@ -6,13 +6,13 @@ import aiohttp
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language
 from tests.browser.browser_window import NARROW, WIDE, Windows, until_live
 from tests.browser.untranslated import english_in
 from tests.conftest import Client
 
-sw = Words(Language.KISWAHILI)
+sw = Translator(Language.KISWAHILI)
 
 
 @pytest.mark.parametrize("size", [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)], ids=["wide", "narrow"])

@@ -15,7 +15,7 @@ from malipo import clock, ids
 from malipo.accounts.login_attempts import LoginAttempts, TooManyAttempts
 from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.store import Entry
+from malipo.audit_log.store import AuditLogEntry
 from malipo.cli import parser
 from malipo.cli.authority import AUTHORITY, Authority
 from malipo.db import Database
@@ -54,7 +54,7 @@ async def two_operators(database: Database) -> None:
             await operators.set_password(tx, operator_id, password_hash)
 
 
-async def deeds(database: Database) -> list[Entry]:
+async def deeds(database: Database) -> list[AuditLogEntry]:
     async with database.read() as connection:
         return await audit_log.find(connection, limit=50)
 

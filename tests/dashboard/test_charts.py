@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malipo.dashboard import charts
-from malipo.dashboard.charts import Column, Labels, Point
+from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
 
-LABELS = Labels("money", "Money in and out", "TZS 10 came in.")
+LABELS = ChartLabels("money", "Money in and out", "TZS 10 came in.")
 HOSTILE = '<script>alert(1)</script>" onload="x'
 _BAR = re.compile(r"M([\d.]+) ([\d.]+)V([\d.]+)h([\d.]+)V([\d.]+)z")
 
@@ -30,8 +30,8 @@ def drawings(markup: str) -> list[Element]:
     return list(parsed(markup))
 
 
-def days(values: Sequence[tuple[int, int]]) -> list[Column]:
-    return [Column(f"{at} Nov", came, went, f"day {at}") for at, (came, went) in enumerate(values)]
+def days(values: Sequence[tuple[int, int]]) -> list[ChartColumn]:
+    return [ChartColumn(f"{at} Nov", came, went, f"day {at}") for at, (came, went) in enumerate(values)]
 
 
 def bars(drawing: Element, kind: str) -> list[tuple[float, float, float]]:
@@ -151,9 +151,9 @@ def test_a_share_is_filled_so_far(tenths: int, width: str) -> None:
 
 
 def test_words_cannot_break_out_and_no_chart_has_a_style_of_its_own() -> None:
-    labels = Labels("money", HOSTILE, HOSTILE)
+    labels = ChartLabels("money", HOSTILE, HOSTILE)
     markup = (
-        charts.columns(labels, [Column(HOSTILE, 1, 1, HOSTILE)])
+        charts.columns(labels, [ChartColumn(HOSTILE, 1, 1, HOSTILE)])
         + charts.line(labels, [Point(HOSTILE, 5, HOSTILE)])
         + charts.share(HOSTILE, 5)
     )

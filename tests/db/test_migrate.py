@@ -17,8 +17,8 @@ from malipo.db.schema import OLDEST_SCHEMA, SchemaTooNew, migrations, read_schem
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.listing import transaction_list
-from malipo.payments.listing.filters import Filter
-from malipo.payments.status_writer import Change
+from malipo.payments.listing.filters import TransactionFilter
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.settings import Settings
@@ -237,9 +237,9 @@ async def _live_a_life(service: Service) -> None:
     async with service.queries.database.begin() as tx:
         await tx.execute("INSERT INTO tariffs VALUES ($1, 'COLLECTION', 'MPESA', 0, 0, 100, 0, NULL)", merchant.id)
 
-    def news(transaction_id: str, cause: Cause) -> Change:
+    def news(transaction_id: str, cause: Cause) -> StatusChange:
         code = "declined" if cause is Cause.REFUSED else None
-        return Change(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, failure_code=code)
+        return StatusChange(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, failure_code=code)
 
     collections = await asyncio.gather(
         *(service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000, key=f"order-{n}")) for n in range(3))
@@ -265,7 +265,7 @@ async def _live_a_life(service: Service) -> None:
         lambda connection: transaction_list.page(
             connection,
             merchant.id,
-            Filter(type=Type.DISBURSEMENT, search="ASHA", last=payouts[3].transaction.created_at),
+            TransactionFilter(type=Type.DISBURSEMENT, search="ASHA", last=payouts[3].transaction.created_at),
             page=1,
             limit=3,
         )

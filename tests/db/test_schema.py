@@ -8,7 +8,7 @@ from malipo.clock import now
 from malipo.db import Database
 from malipo.db.schema import (
     OLDEST_SCHEMA,
-    Applied,
+    AppliedMigration,
     Migration,
     MigrationEdited,
     Schema,
@@ -27,7 +27,9 @@ NEWEST = migrations()[-1].number
 
 
 def schema(*files: Migration) -> Schema:
-    return Schema({each.number: Applied(each.number, each.name, each.checksum, each.serves, now()) for each in files})
+    return Schema(
+        {each.number: AppliedMigration(each.number, each.name, each.checksum, each.serves, now()) for each in files}
+    )
 
 
 @pytest.mark.parametrize(

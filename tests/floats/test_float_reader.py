@@ -18,7 +18,7 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking
-from malipo.ledger.transfers import Kind, Transfer, book
+from malipo.ledger.transfers import Transfer, TransferKind, book
 from malipo.networks.connector import Channel, Type
 from malipo.networks.name_lookup import NameLookup
 from malipo.networks.routing import Networks
@@ -92,7 +92,7 @@ async def _counted(database: Database, channel: Channel) -> Position:
     return await position(database, channel)
 
 
-async def _transfer(database: Database, channel: str, amount: int, kind: Kind, reference: str) -> None:
+async def _transfer(database: Database, channel: str, amount: int, kind: TransferKind, reference: str) -> None:
     async with database.begin() as tx:
         await book(tx, Transfer(kind, channel, "", amount, reference), booked_by="operator asha", now=clock.now())
 
@@ -101,7 +101,7 @@ async def _book_fees(database: Database, channel: str, amount: int) -> None:
     source, target = house_bookings.ends_of(-amount, Account.NETWORK_FEES)
     fees = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, clock.now()),
-        kind=house_bookings.Kind.NETWORK_FEE,
+        kind=house_bookings.HouseBookingKind.NETWORK_FEE,
         channel=channel,
         source=source,
         target=target,
@@ -129,7 +129,7 @@ async def test_the_ledgers_float_is_what_the_network_holds_after_payments_transf
 
         await until(are_completed, what="all were paid")
         for channel in ("AIRTEL_MONEY", "HALOPESA"):
-            await _transfer(database, channel, STARTING_BALANCE, Kind.FROM_BANK, "the contract's first money")
+            await _transfer(database, channel, STARTING_BALANCE, TransferKind.FROM_BANK, "the contract's first money")
         for name in ("airtel_money", "clickpesa"):
             await {each.name: each for each in _readers(service)}[name].read()
 

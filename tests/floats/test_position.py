@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from malipo.floats.position import Position, Reading, Source, position_of
+from malipo.floats.position import FloatReading, Position, Source, position_of
 from malipo.networks.connector import Channel
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
@@ -18,11 +18,11 @@ def reading(
     hours: float = 1,
     channel: str = "HALOPESA",
     is_shared: bool = False,
-) -> Reading:
-    return Reading(channel, account, amount, source, NOW - timedelta(hours=hours), "x", is_shared)
+) -> FloatReading:
+    return FloatReading(channel, account, amount, source, NOW - timedelta(hours=hours), "x", is_shared)
 
 
-def position(*readings: Reading, ledger: int = 1000, in_flight: dict[str, int] | None = None) -> Position:
+def position(*readings: FloatReading, ledger: int = 1000, in_flight: dict[str, int] | None = None) -> Position:
     return position_of(Channel.HALOPESA, ledger=ledger, readings=readings, in_flight=in_flight or {"HALOPESA": 300})
 
 
@@ -56,7 +56,7 @@ def test_without_a_reading_the_ledger_counts() -> None:
         pytest.param([reading(400, hours=24.1)], 400, 100, id="too old, and less than the ledger"),
     ],
 )
-def test_what_was_seen_and_how_far_it_covers_payouts(readings: list[Reading], seen: int, cover: int) -> None:
+def test_what_was_seen_and_how_far_it_covers_payouts(readings: list[FloatReading], seen: int, cover: int) -> None:
     here = position(*readings)
     assert (here.reading, here.cover(NOW)) == (seen, cover)
     assert here.difference == seen - 1000

@@ -8,7 +8,7 @@ from malipo import clock
 from malipo.db import Database
 from malipo.floats import store
 from malipo.floats.note_readings import note_closing
-from malipo.floats.position import Reading, Source
+from malipo.floats.position import FloatReading, Source
 from malipo.networks.connector import Channel
 from tests.conftest import NOBODY
 from tests.reconciliation.test_import_statement import ENTRIES, START, imported, write
@@ -16,7 +16,7 @@ from tests.reconciliation.test_import_statement import ENTRIES, START, imported,
 NOON = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
-async def latest(database: Database) -> list[Reading]:
+async def latest(database: Database) -> list[FloatReading]:
     async with database.read() as connection:
         return await store.find_latest(connection)
 
@@ -28,7 +28,7 @@ async def test_a_statement_is_a_reading_of_its_end_and_an_older_one_does_not_hid
     await imported(database, write(tmp_path / "later.csv", ENTRIES, first=10, opening=500))
     await imported(database, write(tmp_path / "earlier.csv", [("Q1", 500)], hours=9), accepts_problems=True)
     [found] = await latest(database)
-    assert found == Reading(
+    assert found == FloatReading(
         "TIGO_PESA", "", 500 + total, Source.STATEMENT, START + timedelta(hours=20), NOBODY.name, False
     )
 
@@ -55,7 +55,7 @@ async def test_a_statement_of_a_day_that_is_not_over_is_not_read_in_the_future(d
 async def test_the_latest_of_each_is_found_among_many_and_survives_the_pruning(database: Database) -> None:
     kinds = [*product(["MPESA", "HALOPESA"], ["", "b", "clickpesa"], Source)]
     readings = [
-        Reading(channel, account, minute, source, NOON - timedelta(minutes=minute), "x")
+        FloatReading(channel, account, minute, source, NOON - timedelta(minutes=minute), "x")
         for (channel, account, source), minute in product(kinds, range(5, 60, 5))
     ]
     async with database.begin() as tx:
@@ -76,6 +76,6 @@ async def test_the_latest_of_each_is_found_among_many_and_survives_the_pruning(d
 
 async def test_a_reading_is_no_money(database: Database) -> None:
     async with database.begin() as tx:
-        await store.insert(tx, [Reading("MPESA", "", 10**9, Source.NETWORK, clock.now(), "x")])
+        await store.insert(tx, [FloatReading("MPESA", "", 10**9, Source.NETWORK, clock.now(), "x")])
         assert await tx.fetchval("SELECT count(*) FROM moves") == 0
         assert await store.find_ledger_floats(tx) == {}

@@ -15,7 +15,7 @@ from malipo.errors import Conflict, Forbidden
 from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings, transfers
 from malipo.ledger.bookings import ReferenceReused
-from malipo.ledger.transfers import Kind, Transfer
+from malipo.ledger.transfers import Transfer, TransferKind
 from tests.conftest import NOBODY
 from tests.journeys import database_facts
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, LIMIT
@@ -26,7 +26,7 @@ async def request(
     amount: int = 500_000,
     reference: str = "NMB-1",
     *,
-    kind: Kind = Kind.TO_BANK,
+    kind: TransferKind = TransferKind.TO_BANK,
     channel: str = "MPESA",
     account: str = "",
     actor: Actor = ASHA,
@@ -55,7 +55,7 @@ async def balances(database: Database) -> dict[str, int]:
 async def test_what_goes_to_the_bank_leaves_the_float_and_comes_back(database: Database) -> None:
     assert (await request(database)) == Requested(is_new=True, proposal=None)
     assert await balances(database) == {"bank": -500_000, "float MPESA": 500_000}
-    await request(database, 200_000, "NMB-2", kind=Kind.FROM_BANK)
+    await request(database, 200_000, "NMB-2", kind=TransferKind.FROM_BANK)
     assert await balances(database) == {"bank": -300_000, "float MPESA": 300_000}
 
 
@@ -66,7 +66,9 @@ async def test_the_same_reference_books_once_also_ten_times_at_once(database: Da
 
 
 @pytest.mark.parametrize(
-    "changes", [{"amount": 500_001}, {"kind": Kind.FROM_BANK}, {"account": "b"}], ids=["amount", "way", "account"]
+    "changes",
+    [{"amount": 500_001}, {"kind": TransferKind.FROM_BANK}, {"account": "b"}],
+    ids=["amount", "way", "account"],
 )
 @pytest.mark.parametrize("amount", [500_000, LARGE], ids=["booked", "proposed"])
 async def test_a_reference_of_another_transfer_is_refused(
@@ -138,7 +140,7 @@ async def test_a_rejected_one_can_be_proposed_again_and_one_that_was_undone_book
 async def test_what_was_booked_without_its_proposal_is_not_booked_again(database: Database) -> None:
     await request(database, LARGE, channel="HALOPESA")
     async with database.begin() as tx:
-        other = Transfer(Kind.FROM_BANK, "HALOPESA", "", 7, "NMB-1")
+        other = Transfer(TransferKind.FROM_BANK, "HALOPESA", "", 7, "NMB-1")
         assert await transfers.book(tx, other, booked_by=ASHA.name, now=clock.now())
     with pytest.raises((Conflict, ReferenceReused)):
         await approve(database)

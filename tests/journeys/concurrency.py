@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from malipo import clock, ids
 from malipo.networks.connector import Channel
 from malipo.payments.idempotency import request_hash
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Answer, Client
 
@@ -38,7 +38,7 @@ def order(
     key: str | None = None,
     channel: Channel = Channel.MPESA,
     name: str = "Asha",
-) -> Order:
+) -> PaymentRequest:
     """What the door makes of a good request."""
     now = clock.now()
     suffix = ids.suffix(now)
@@ -58,7 +58,7 @@ def order(
         metadata={},
         created_at=now,
     )
-    return Order(
+    return PaymentRequest(
         merchant_id=merchant_id,
         type=type_,
         draft=draft,

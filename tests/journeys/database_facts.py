@@ -4,7 +4,7 @@ from collections import Counter
 
 from malipo.db import Conn, Database
 from malipo.ledger import check as ledger_check
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.payments.check import check_in_pieces as pieces
 from malipo.payments.check import transactions as transactions_check
 
@@ -23,16 +23,16 @@ _TOLD = {
 }
 
 
-async def findings(database: Database) -> list[Finding]:
+async def findings(database: Database) -> list[LedgerFinding]:
     async with database.snapshot() as connection:
         at_once = [*await ledger_check.check(connection), *await transactions_check.check(connection)]
         return at_once or await check_in_pieces(connection)
 
 
-async def check_in_pieces(connection: Conn, *, rows: int = pieces.ROWS) -> list[Finding]:
+async def check_in_pieces(connection: Conn, *, rows: int = pieces.ROWS) -> list[LedgerFinding]:
     """What a scheduled check finds, in pieces of so many rows."""
-    found: list[Finding] = []
-    place: pieces.Place | None = pieces.START
+    found: list[LedgerFinding] = []
+    place: pieces.CheckPosition | None = pieces.START
     while place is not None:
         more, place = await pieces.check_piece(connection, place, rows=rows)
         found += more

@@ -132,14 +132,14 @@ class WebhookScenario:
             rows = await self.stack.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", endpoint.id)
             return len(rows) >= number
 
-        await until(is_written, seconds=90, pause=0.02, what=f"attempt {number}")
+        await until(is_written, pause=0.02, what=f"attempt {number}")
 
     async def until_states(self, endpoint: RegisteredEndpoint, **states: int) -> None:
         async def are_so() -> bool:
             return await self.stack.states(endpoint) == states
 
         try:
-            await until(are_so, seconds=90, pause=0.02, what=f"{states}")
+            await until(are_so, pause=0.02, what=f"{states}")
         except AssertionError:
             assert await self.stack.states(endpoint) == states
             raise

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from malipo import ids
 from malipo.db import Database, Tx
 from malipo.payments import status_writer
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.pruner import prune
@@ -42,7 +42,7 @@ async def _number(tx: Tx, stack: WebhookStack, *, most: int) -> int:
         may_take=lambda _: False,
         now=stack.clock(),
     )
-    return done.facts
+    return done.events
 
 
 async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Transaction:
@@ -54,7 +54,7 @@ async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Tr
 
 
 async def _end(tx: Tx, stack: WebhookStack, opened: Transaction, *, at: datetime | None = None) -> None:
-    change = Change(merchant_id=opened.merchant_id, transaction_id=opened.id, cause=Cause.WITHDRAWN)
+    change = StatusChange(merchant_id=opened.merchant_id, transaction_id=opened.id, cause=Cause.WITHDRAWN)
     await status_writer.advance(tx, [change], now=at or stack.clock())
 
 

@@ -49,7 +49,7 @@ async def test_a_key_that_comes_to_both_doors_pays_once(full_stack: FullStack, d
     async def are_paid() -> bool:
         return await database_facts.wallet(full_stack.database, merchant.id) == (30_000, 0)
 
-    await until(are_paid, seconds=90, what="their being paid")
+    await until(are_paid, what="their being paid")
 
 
 async def test_both_doors_together_spend_no_more_than_the_wallet_holds(
@@ -104,7 +104,7 @@ async def test_what_one_door_takes_the_other_shows_and_both_workers_work(
     async def are_paid() -> bool:
         return await database_facts.wallet(full_stack.database, merchant.id) == (60_000, 0)
 
-    await until(are_paid, seconds=90, what="their being paid")
+    await until(are_paid, what="their being paid")
     shown = await at_once([there("GET", f"/v1/payments/{id_}") for id_ in ids])
     assert {answer.body["transaction"]["status"] for answer in shown} == {"COMPLETED"}
     await database_facts.assert_clean(full_stack.database)

@@ -174,7 +174,7 @@ class WebhookStack:
         )
         return {row["state"]: row["count"] for row in rows}
 
-    async def until_told(self, *, seconds: float = 60) -> None:
+    async def until_told(self, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when every event has its place, and every delivery is delivered."""
 
         async def is_told() -> bool:

@@ -17,7 +17,7 @@ from malipo.ledger.house_bookings import (
     ID_PREFIX,
     AlreadyUndone,
     HouseBooking,
-    Kind,
+    HouseBookingKind,
     NotBooked,
     book,
     ends_of,
@@ -35,7 +35,7 @@ def transfer(change: int, reference: str = "NMB-1", *, channel: str = "MPESA", *
     given: dict[str, Any] = {"booked_by": "operator:asha", "value_date": DAY, "reference": reference} | fields
     return HouseBooking(
         id=ids.mint(ID_PREFIX, clock.now()),
-        kind=Kind.BANK_TRANSFER,
+        kind=HouseBookingKind.BANK_TRANSFER,
         channel=channel,
         source=source,
         target=target,
@@ -48,7 +48,7 @@ def fees(amount: int, file_id: str | None = None, day: str = "2026-11-14") -> Ho
     source, target = ends_of(-amount, Account.NETWORK_FEES)
     return HouseBooking(
         id=ids.mint(ID_PREFIX, clock.now()),
-        kind=Kind.NETWORK_FEE,
+        kind=HouseBookingKind.NETWORK_FEE,
         channel="MPESA",
         source=source,
         target=target,
@@ -82,7 +82,7 @@ def test_what_came_in_lies_at_the_network_and_what_went_out_does_not(change: int
     source, target = ends_of(change, other)
     booking = HouseBooking(
         id="hbk_1",
-        kind=Kind.LINE,
+        kind=HouseBookingKind.LINE,
         channel="MPESA",
         source=source,
         target=target,
@@ -113,7 +113,7 @@ def test_a_house_booking_touches_no_merchants_money(account: Account) -> None:
     with pytest.raises(AssertionError):
         transfer(500).__class__(
             id="hbk_1",
-            kind=Kind.LINE,
+            kind=HouseBookingKind.LINE,
             channel="MPESA",
             source=Account.FLOAT,
             target=account,

@@ -9,24 +9,26 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger import statement as statements
-from malipo.ledger.statement import Filter, Kind, Line
+from malipo.ledger.statement import WalletLine, WalletLineFilter, WalletLineKind
 from malipo.ledger.store import statement, statement_counts
 from tests.conftest import make_merchant
 from tests.payments.test_listing import Shop
 
 
-async def everything(database: Database, shop: Shop) -> list[Line]:
+async def everything(database: Database, shop: Shop) -> list[WalletLine]:
     """Every line, the newest first, read without the rollups."""
 
     async def read(query: object) -> object:
         async with database.snapshot() as connection:
             return await query(connection)  # type: ignore[operator]
 
-    pieces: AsyncIterator[list[Line]] = statement.stream(read, shop.merchant.id, Filter())
+    pieces: AsyncIterator[list[WalletLine]] = statement.stream(read, shop.merchant.id, WalletLineFilter())
     return [line async for piece in pieces for line in piece][::-1]
 
 
-async def agree(database: Database, shop: Shop, lines: list[Line], wanted: Filter, *, limit: int = 7) -> None:
+async def agree(
+    database: Database, shop: Shop, lines: list[WalletLine], wanted: WalletLineFilter, *, limit: int = 7
+) -> None:
     expected = [
         line
         for line in lines
@@ -65,8 +67,8 @@ async def test_whatever_is_counted_every_page_is_the_same(database: Database, se
         assert [line.number for line in lines] == [*range(len(lines), 0, -1)]
         for _ in range(10):
             times = sorted(line.at for line in shop.chance.choices(lines, k=2))
-            wanted = Filter(
-                kind=shop.chance.choice([None, *Kind]),
+            wanted = WalletLineFilter(
+                kind=shop.chance.choice([None, *WalletLineKind]),
                 first=shop.chance.choice([None, times[0], times[0] + timedelta(seconds=1)]),
                 last=shop.chance.choice([None, times[1], times[1] - timedelta(seconds=1)]),
             )
@@ -78,5 +80,5 @@ async def test_whatever_is_counted_every_page_is_the_same(database: Database, se
 
 async def test_a_wallet_without_lines_has_an_empty_page(database: Database, service: Service) -> None:
     shop = Shop(service, await make_merchant(database), random.Random(1))
-    await agree(database, shop, [], Filter())
-    await agree(database, shop, [], Filter(kind=Kind.PAYOUT))
+    await agree(database, shop, [], WalletLineFilter())
+    await agree(database, shop, [], WalletLineFilter(kind=WalletLineKind.PAYOUT))

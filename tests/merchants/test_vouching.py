@@ -14,7 +14,7 @@ from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Tx
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
 from malipo.merchants.api_keys import Environment, NewKey, Permission
 from malipo.merchants.password_links import make_link
@@ -311,7 +311,7 @@ async def test_the_first_owner_of_a_merchant_with_money_waits(service: Service, 
         await PaymentSteps(service, merchant.id).open(Type.COLLECTION, 9_000_000)
     if what == "a wallet that was emptied":
         async with service.queries.database.begin() as tx:
-            await book(tx, Kind.SETTLEMENT, merchant.id, 10_000, reference="NMB-1", now=clock.now())
+            await book(tx, BookingKind.SETTLEMENT, merchant.id, 10_000, reference="NMB-1", now=clock.now())
     await first_owner(shop, by=OPERATOR)
     with pytest.raises(vouching.NotVouchedFor):
         await key_of(shop, shop.actor("asha"))
@@ -339,7 +339,7 @@ class FirstPeople:
 
     async def put_money(self) -> None:
         async with self.shop.database.begin() as tx:
-            await book(tx, Kind.TOP_UP, self.shop.merchant_id, 50_000_000, reference="NMB-1", now=clock.now())
+            await book(tx, BookingKind.TOP_UP, self.shop.merchant_id, 50_000_000, reference="NMB-1", now=clock.now())
 
     async def waiting(self) -> set[str]:
         return {email.partition("+")[0] for email in await not_paying(self.shop)}
@@ -541,7 +541,7 @@ async def test_the_first_people_of_a_merchant_count_at_once(service: Service) ->
     for name in ("asha", "neema"):
         await invite(shop, name, by=OPERATOR)
     async with service.queries.database.begin() as tx:
-        await book(tx, Kind.TOP_UP, merchant.id, 10_000_000, reference="NMB-1", now=clock.now())
+        await book(tx, BookingKind.TOP_UP, merchant.id, 10_000_000, reference="NMB-1", now=clock.now())
     assert await shop.are_two("asha", "neema")
     async with shop.database.begin() as tx:
         await people.set_password(tx, (await shop.person("asha")).id, "hash")

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo.ledger.accounts import Account
-from malipo.payments.correction_moves import Change, Correction
+from malipo.payments.correction_moves import Correction, CorrectionChange
 from malipo.payments.dispatch import AnswerSource, LatestAnswer
 from malipo.payments.transaction import Status, Transaction
 from tests.model.network import AMOUNT
@@ -59,7 +59,14 @@ class Case:
             self._story.is_case_open = self.is_open(transaction)
 
     def _apply(
-        self, before: Correction, change: Change, now: datetime, at: float, *, by: str, available: int | None = None
+        self,
+        before: Correction,
+        change: CorrectionChange,
+        now: datetime,
+        at: float,
+        *,
+        by: str,
+        available: int | None = None,
     ) -> Correction:
         change = self._correct.with_notice(change, now)
         wallet = self._story.balances[Account.WALLET]

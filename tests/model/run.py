@@ -16,14 +16,14 @@ from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextActio
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules
 from malipo.payments.status_effects import posting_of
-from malipo.payments.status_writer import Change, after_change
+from malipo.payments.status_writer import StatusChange, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
 from tests.model.corrections import Case
 from tests.model.network import AMOUNT, Network, Said
 from tests.model.queue_row import Row
 from tests.model.scenario import DAY, HOUR, Fault, Kind, Scenario
-from tests.model.trace import Asked, Sent, StatusChange, Trace, Way, Word
+from tests.model.trace import Asked, MerchantNotice, Sent, Trace, Way, Word
 
 RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
 LAPSE_SECONDS = 600.0
@@ -239,7 +239,7 @@ class Life:
             self._contradict(is_paid=answer.verdict is Verdict.CONFIRMED, act=act)
 
     def _reach(self, cause: Cause, failure: FailureCode | None, *, by: str) -> None:
-        change = Change(
+        change = StatusChange(
             merchant_id=self._transaction.merchant_id,
             transaction_id=self._transaction.id,
             cause=cause,
@@ -249,7 +249,7 @@ class Life:
         assert after is not None, "a decision leads somewhere"
         self._transaction = after
         self._book_status()
-        self.trace.entries.append(StatusChange(self._now, after.status, after.failure_code, by))
+        self.trace.entries.append(MerchantNotice(self._now, after.status, after.failure_code, by))
         if after.status.is_final:
             self.trace.ended_at = self._now
 

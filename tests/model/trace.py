@@ -28,7 +28,7 @@ class Asked(msgspec.Struct, frozen=True):
     status: Status
 
 
-class StatusChange(msgspec.Struct, frozen=True):
+class MerchantNotice(msgspec.Struct, frozen=True):
     """The merchant was told a status."""
 
     at: float
@@ -65,7 +65,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     available: int | None = None  # what the wallet could give
 
 
-Entry = Sent | Asked | StatusChange | Word | Corrected
+Entry = Sent | Asked | MerchantNotice | Word | Corrected
 
 
 class Trace:

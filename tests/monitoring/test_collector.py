@@ -12,7 +12,7 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor, migrations
 from malipo.floats import store as floats
-from malipo.floats.position import Reading, Source
+from malipo.floats.position import FloatReading, Source
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.payments.transaction import Type
@@ -196,7 +196,7 @@ async def test_the_cover_of_a_float_is_what_was_seen_less_payouts_in_flight(
     ), "without a reading, of what the ledger has"
     assert "malipo_float_reading_shillings{" not in look.metrics.exposition().decode()
 
-    readings = [Reading("MPESA", "", 5000, source, look.now - timedelta(seconds=60), "x") for source in Source]
+    readings = [FloatReading("MPESA", "", 5000, source, look.now - timedelta(seconds=60), "x") for source in Source]
     async with database.begin() as tx:
         await floats.insert(tx, readings[:1])
         await floats.insert(tx, [readings[2]._replace(amount=7, read_at=look.now - timedelta(hours=30))])

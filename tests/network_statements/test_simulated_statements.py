@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.profile import built_in
@@ -12,7 +13,7 @@ from malipo.network_statements.read_statement import Statement as ReadStatement
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import Line, LineKind
 from malipo.words.say import say
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import STARTING_BALANCE, ZONE, balance_of, statement_of
 from malipo_simulator.statements.differences import Difference, with_differences
@@ -29,11 +30,11 @@ PROFILES = {
     GatewayName.AZAMPAY: "generic",
 }
 PAYMENTS = [  # kind, amount, hour, whether it was taken back
-    (Kind.COLLECTION, 5_000, 9, False),
-    (Kind.DISBURSEMENT, 2_500, 10, False),
-    (Kind.COLLECTION, 1_000, 11, True),
-    (Kind.DISBURSEMENT, 700, 12, False),
-    (Kind.COLLECTION, 123_456, 13, False),
+    (PaymentKind.COLLECTION, 5_000, 9, False),
+    (PaymentKind.DISBURSEMENT, 2_500, 10, False),
+    (PaymentKind.COLLECTION, 1_000, 11, True),
+    (PaymentKind.DISBURSEMENT, 700, 12, False),
+    (PaymentKind.COLLECTION, 123_456, 13, False),
 ]
 
 
@@ -89,7 +90,7 @@ def test_every_layout_says_what_the_book_says(gateway: GatewayName, tmp_path: Pa
     receipt = "n" if gateway is GatewayName.CLICKPESA else "RCPT"  # An aggregator has ids of its own.
     money = {(line.receipt, line.amount, line.key) for line in lines if line.kind is LineKind.MONEY}
     assert money == {
-        (f"{receipt}{number}", amount if kind is Kind.COLLECTION else -amount, f"KEY{number}")
+        (f"{receipt}{number}", amount if kind is PaymentKind.COLLECTION else -amount, f"KEY{number}")
         for number, (kind, amount, _, _) in enumerate(PAYMENTS)
     }
     assert {line.receipt for line in lines if line.kind is LineKind.FEE} == {f"{receipt}{each}" for each in range(5)}
@@ -173,3 +174,12 @@ def test_a_statement_that_does_not_add_up_is_noticed(
     gateway: GatewayName, difference: Difference, tmp_path: Path
 ) -> None:
     assert problems(*read(gateway, tmp_path, difference)) != []
+
+
+def test_all_differences_of_a_day_whose_payments_came_at_its_end_are_of_that_day() -> None:
+    statement = statement_of(state_with(GatewayName.MPESA), GatewayName.MPESA, DAY, merchant="Duka")
+    last = datetime(DAY.year, DAY.month, DAY.day, 23, 59, 59, tzinfo=ZONE).timestamp()
+    late = replace(statement, entries=[replace(each, at=last) for each in statement.entries])
+    changed = with_differences(late, set(Difference))
+    assert len(changed.entries) > len(late.entries)
+    assert {datetime.fromtimestamp(each.at, ZONE).date() for each in changed.entries} == {DAY}

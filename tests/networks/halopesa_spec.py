@@ -3,7 +3,7 @@
 import datetime
 from typing import Any
 
-from malipo.networks.connector import Order, Type
+from malipo.networks.connector import NetworkOrder, Type
 from tests.networks.scripted_server import Reply, http
 from tests.networks.verdict_words import FAIL_CFG, INSUFFICIENT, PENDING, SUCCESS, UNKNOWN, Outcome
 
@@ -15,10 +15,12 @@ RECEIPT = "HP2611150001"
 
 SERVICE = "POST /ServiceAPI"
 
-COLLECTION = Order(
+COLLECTION = NetworkOrder(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255621000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = Order(key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255622345678", amount=250000, note="Wages")
+DISBURSEMENT = NetworkOrder(
+    key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255622345678", amount=250000, note="Wages"
+)
 # Half past eight in London, half past eleven in Dar es Salaam.
 NOW = datetime.datetime(2026, 11, 15, 8, 32, 7, 999_999, tzinfo=datetime.UTC)
 

@@ -188,13 +188,13 @@ EACH = pytest.mark.parametrize("network", NETWORKS, ids=repr)
 async def test_without_a_signature_it_is_a_hint_about_the_payment_that_it_names(network: Network) -> None:
     connector = network.connect(9, HttpClient())
     (callback, *_) = network.callbacks(network.paid)
-    news = connector.read(callback)
-    assert news is not None
-    assert (news.key, news.is_signed) == (network.key, False)
-    answer, receipt = news.answer, network.receipt.strip(b'"').decode()
+    report = connector.read(callback)
+    assert report is not None
+    assert (report.key, report.is_signed) == (network.key, False)
+    answer, receipt = report.answer, network.receipt.strip(b'"').decode()
     assert (answer.verdict, answer.provider_reference, answer.amount) == (Verdict.CONFIRMED, receipt, network.amount)
     assert not answer.lacks_amount
-    acknowledgement = connector.acknowledge(callback, news)
+    acknowledgement = connector.acknowledge(callback, report)
     assert (acknowledgement.status, acknowledgement.media_type) == (200, network.media_type)
     if network.is_json:
         assert acknowledgement.body == network.accepted
@@ -239,8 +239,8 @@ async def test_a_strange_receipt_harms_nobody(network: Network) -> None:
         strange += ["\x00", "a\x00b", 12345, None, {"a": "b"}, [], b"1e999", True]
     for receipt in strange:
         for connector in network.connectors():
-            news = connector.read(Callback({}, network.with_receipt(receipt)))
-            if news is not None:
-                assert not news.is_signed
-                assert_fit_to_keep(news.answer)
-                assert news.answer.provider_reference is None or len(news.answer.provider_reference) <= 64
+            report = connector.read(Callback({}, network.with_receipt(receipt)))
+            if report is not None:
+                assert not report.is_signed
+                assert_fit_to_keep(report.answer)
+                assert report.answer.provider_reference is None or len(report.answer.provider_reference) <= 64

@@ -8,7 +8,7 @@ from malipo.networks.airtel_money import codes as airtel_money_codes
 from malipo.networks.azampay import codes as azampay_codes
 from malipo.networks.clickpesa import callbacks as clickpesa_callbacks
 from malipo.networks.clickpesa import codes as clickpesa_codes
-from malipo.networks.code_meanings import Meaning, Table
+from malipo.networks.code_meanings import CodeMeaning, Table
 from malipo.networks.halopesa import codes as halopesa_codes
 from malipo.networks.mpesa import codes as mpesa_codes
 from malipo.networks.tigo_pesa import codes as tigo_pesa_codes
@@ -27,11 +27,11 @@ NETWORKS = {
 
 def rows_of(tables: dict[str, Table]) -> list[str]:
     """One for each meaning: the codes that have it in the same places stand together."""
-    places: dict[tuple[str, Meaning], list[str]] = {}
+    places: dict[tuple[str, CodeMeaning], list[str]] = {}
     for place, table in tables.items():
         for code, meaning in table.items():
             places.setdefault((code, meaning), []).append(place)
-    codes: dict[tuple[str, Meaning], list[str]] = {}
+    codes: dict[tuple[str, CodeMeaning], list[str]] = {}
     for (code, meaning), where in places.items():
         codes.setdefault((", ".join(where), meaning), []).append(f"`{code}`")
     return [

@@ -7,8 +7,8 @@ import pytest
 
 from malipo.cli import simulator_setup
 from malipo.networks import conformance
-from malipo.networks.conformance import Check
-from malipo.networks.connector import Answer, Connector, Order, Type, Verdict
+from malipo.networks.conformance import ConformanceCheck
+from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
 from malipo.settings.environment import read
@@ -31,7 +31,7 @@ def variables(simulator: Process) -> dict[str, str]:
     return simulator_setup.environment(simulator.url, asyncio.run(simulator_setup.credentials(simulator.url)))
 
 
-async def _checks(connector: Connector, types: list[Type]) -> list[Check]:
+async def _checks(connector: Connector, types: list[Type]) -> list[ConformanceCheck]:
     found = conformance.verify(connector, types, phone=PHONE, amount=1000, patience_seconds=10)
     return [check async for check in found]
 
@@ -76,11 +76,11 @@ class Forgetful:
         self.resubmit, self.can_query, self.probe = real.resubmit, real.can_query, real.probe
         self.read, self.acknowledge = real.read, real.acknowledge
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         self._receipts += 1
         return Answer(verdict=Verdict.CONFIRMED, provider_reference=f"R{self._receipts}")
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         return Answer(verdict=Verdict.CONFIRMED, provider_reference="R0")
 
 

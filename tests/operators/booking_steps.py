@@ -11,7 +11,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.store import wallets
 from malipo.operators import login
 from malipo.operators import store as operators
@@ -32,7 +32,7 @@ class Desk:
         amount: int = LARGE,
         reference: str = "NMB-1",
         *,
-        kind: Kind = Kind.TOP_UP,
+        kind: BookingKind = BookingKind.TOP_UP,
         actor: Actor = ASHA,
         limit: int = LIMIT,
         merchant: Merchant | None = None,

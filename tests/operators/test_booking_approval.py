@@ -12,7 +12,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, DataError
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger import check as ledger_check
-from malipo.ledger.bookings import Booking, Kind, ReferenceReused, WalletTooLow, book
+from malipo.ledger.bookings import Booking, BookingKind, ReferenceReused, WalletTooLow, book
 from tests.conftest import Merchant, make_merchant
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, LIMIT, NEEMA, Desk
 
@@ -42,13 +42,15 @@ async def test_only_more_than_the_amount_waits_for_another(
 
 
 async def test_many_small_bookings_of_one_operator_are_a_large_one(desk: Desk) -> None:
-    async def is_booked(amount: int, reference: str, actor: Actor = ASHA, kind: Kind = Kind.TOP_UP) -> bool:
+    async def is_booked(
+        amount: int, reference: str, actor: Actor = ASHA, kind: BookingKind = BookingKind.TOP_UP
+    ) -> bool:
         return (await desk.request(amount, reference, actor=actor, kind=kind)).proposal is None
 
     assert await is_booked(LIMIT - 1_000, "NMB-1")
     assert await is_booked(1_000, "NMB-2")
     assert not await is_booked(1, "NMB-3")
-    assert not await is_booked(1, "NMB-4", kind=Kind.SETTLEMENT)
+    assert not await is_booked(1, "NMB-4", kind=BookingKind.SETTLEMENT)
     assert await is_booked(LIMIT, "NMB-5", actor=JUMA), "others have a sum of their own"
     await desk.approve("NMB-3", actor=NEEMA)
     assert await is_booked(LIMIT, "NMB-6", actor=NEEMA), "what another has proposed is not counted"
@@ -63,7 +65,7 @@ async def test_bookings_of_the_day_before_are_not_counted(desk: Desk) -> None:
     await desk.request(LIMIT, "NMB-1")
     async with desk.database.begin() as tx:
         later = clock.now() + timedelta(hours=24, minutes=1)
-        booking = Booking(Kind.TOP_UP, desk.merchant.id, LIMIT, "NMB-2")
+        booking = Booking(BookingKind.TOP_UP, desk.merchant.id, LIMIT, "NMB-2")
         requested = await booking_approval.request(tx, booking, approval_amount=LIMIT, actor=ASHA, now=later)
     assert requested.proposal is None
 
@@ -164,19 +166,19 @@ async def test_what_waits_still_waits_when_the_setting_is_raised(desk: Desk) -> 
     assert (again.is_new, again.proposal is not None) == (False, True)
     with pytest.raises(Conflict):
         async with desk.database.begin() as tx:
-            await book(tx, Kind.TOP_UP, desk.merchant.id, LARGE, reference="NMB-1", now=clock.now())
+            await book(tx, BookingKind.TOP_UP, desk.merchant.id, LARGE, reference="NMB-1", now=clock.now())
     assert await desk.available() == 1_000_000
 
 
 async def test_a_settlement_that_could_not_be_borne_is_refused_early(desk: Desk) -> None:
     with pytest.raises(WalletTooLow):
-        await desk.request(kind=Kind.SETTLEMENT)
+        await desk.request(kind=BookingKind.SETTLEMENT)
     assert await desk.open() == []
 
 
 async def test_the_funds_of_a_settlement_are_looked_at_again_when_it_is_approved(desk: Desk) -> None:
-    await desk.request(900_000, kind=Kind.SETTLEMENT, limit=0)
-    await desk.request(200_000, "NMB-2", kind=Kind.SETTLEMENT)
+    await desk.request(900_000, kind=BookingKind.SETTLEMENT, limit=0)
+    await desk.request(200_000, "NMB-2", kind=BookingKind.SETTLEMENT)
     with pytest.raises(WalletTooLow):
         await desk.approve()
     assert (await desk.available(), await desk.open()) == (800_000, ["NMB-1"]), "it waits until the wallet can bear it"
@@ -187,7 +189,7 @@ async def test_the_funds_of_a_settlement_are_looked_at_again_when_it_is_approved
 
 async def test_a_top_up_and_a_settlement_with_one_reference_are_told_apart_by_id(desk: Desk) -> None:
     top_up = proposal_in((await desk.request(limit=0)).proposal)
-    await desk.request(1000, kind=Kind.SETTLEMENT, limit=0)
+    await desk.request(1000, kind=BookingKind.SETTLEMENT, limit=0)
     with pytest.raises(SeveralProposed, match=top_up.id):
         await desk.approve()
     await desk.approve(top_up.id)

@@ -9,7 +9,7 @@ import pytest
 from malipo import clock
 from malipo.approvals.booking_approval import NotOpen
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, ReferenceReused, book
+from malipo.ledger.bookings import BookingKind, ReferenceReused, book
 from malipo.ledger.store import wallets
 from malipo.operators import store as operators
 from tests import fork_server
@@ -71,7 +71,7 @@ async def test_a_direct_booking_and_a_proposal_of_another_amount_at_once_are_one
 
         async def direct(reference: str = reference) -> None:
             async with desk.database.begin() as tx:
-                await book(tx, Kind.TOP_UP, desk.merchant.id, 500, reference=reference, now=clock.now())
+                await book(tx, BookingKind.TOP_UP, desk.merchant.id, 500, reference=reference, now=clock.now())
 
         done = await asyncio.gather(outcome_of(direct()), outcome_of(desk.request(reference=reference)))
         assert sorted(map(str, done)) == sorted(["done", str(ReferenceReused)])
@@ -92,7 +92,7 @@ async def test_an_approval_and_the_same_paper_again_at_once_book_once(desk: Desk
 
 async def test_two_settlements_that_the_wallet_can_bear_once_are_approved_once(desk: Desk) -> None:
     for reference in ("NMB-1", "NMB-2"):
-        await desk.request(700_000, reference, kind=Kind.SETTLEMENT, limit=0)
+        await desk.request(700_000, reference, kind=BookingKind.SETTLEMENT, limit=0)
     done = await asyncio.gather(*(outcome_of(desk.approve(reference)) for reference in ("NMB-1", "NMB-2")))
     assert done.count("done") == 1
     assert (await desk.available(), len(await desk.open())) == (300_000, 1)

@@ -20,7 +20,7 @@ from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import status_writer
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
@@ -62,7 +62,7 @@ async def make(
         await status_writer.open_all(tx, [draft], held, now=created_at)
         for cause in WAYS[status]:
             learned = {"failure_code": "declined"} if cause is Cause.REFUSED else {}
-            change = Change(merchant_id=merchant.id, transaction_id=draft.id, cause=cause, **learned)
+            change = StatusChange(merchant_id=merchant.id, transaction_id=draft.id, cause=cause, **learned)
             await status_writer.advance(tx, [change], now=ended_at)
         found = await transactions.get(tx, merchant.id, draft.id)
     assert found is not None
@@ -75,7 +75,7 @@ async def number(tx: Tx, *, most: int = 1000) -> int:
     done = await fan_out(
         tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=MIDNIGHT + timedelta(days=1)
     )
-    return done.facts
+    return done.events
 
 
 async def number_all(database: Database, *, most: int = 1000) -> None:
@@ -225,10 +225,10 @@ async def test_a_numberer_that_dies_before_its_commit_has_counted_nothing(
 async def test_a_body_that_cannot_be_read_leaves_the_others_counted(database: Database) -> None:
     good = '{"transaction": {"type": "COLLECTION", "channel": "MPESA", "amount": 5, "fee": 1, "createdAt": "%s"}}'
     bodies = [good % "2026-11-14T21:00:00Z", "{}", "", good % "2026-11-14T20:59:00Z"]
-    facts = [
+    events = [
         OutboxEvent(f"evt_{at}", "m", "t", Event.PAYMENT_COMPLETED, body, MIDNIGHT) for at, body in enumerate(bodies)
     ]
-    assert daily_totals.totals_of(facts) == {
+    assert daily_totals.totals_of(events) == {
         ("m", DAY, "COLLECTION", "MPESA"): Total(completed=2, amount=10, fees=2, total_seconds=60.0)
     }
 

@@ -14,10 +14,10 @@ from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
 from malipo.payments.cancel import Cancellation
-from malipo.payments.claim_for_sending import Claim, Claimed
+from malipo.payments.claim_for_sending import ClaimedPayments, SendClaim
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
-from malipo.payments.settle import Report, Settled
+from malipo.payments.settle import Report, SettleResult
 from malipo.payments.store import corrections, dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Merchant
@@ -28,7 +28,7 @@ PAIRS = ((Channel.MPESA, Type.COLLECTION), (Channel.MPESA, Type.DISBURSEMENT))
 FEE = 30
 
 
-def a_claim(**changes: Any) -> Claim:
+def a_claim(**changes: Any) -> SendClaim:
     whole: dict[str, Any] = {
         "id": ids.mint("clm_", clock.now()),
         "connector": ROUTE,
@@ -37,7 +37,7 @@ def a_claim(**changes: Any) -> Claim:
         "lease_seconds": 60,
         "lapse_seconds": 600,
     }
-    return Claim(**whole | changes)
+    return SendClaim(**whole | changes)
 
 
 def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any) -> Report:
@@ -87,7 +87,7 @@ class PaymentSteps:
         """The oldest first."""
         return [await self.open(type_, 1000 + place) for place in range(number)]
 
-    async def claim(self, **changes: Any) -> Claimed:
+    async def claim(self, **changes: Any) -> ClaimedPayments:
         return await self.service.network_work.claim_for_sending(a_claim(**changes))
 
     async def send(self, type_: Type, amount: int = 1000, *, lease_seconds: float = 60) -> Transaction:
@@ -99,7 +99,7 @@ class PaymentSteps:
 
     async def hear(
         self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
-    ) -> Settled:
+    ) -> SettleResult:
         settled = await self.service.network_work.settle(a_report(transaction, verdict, act, **how))
         assert settled is not None
         return settled

@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.check import transactions as transactions_check
@@ -172,7 +172,7 @@ class _TakenBack(Exception):  # noqa: N818
 
 
 async def _findings_after(database: Database, tampering: str, *, rows: int | None = None) -> str:
-    found: list[Finding] = []
+    found: list[LedgerFinding] = []
     with suppress(_TakenBack):
         async with database.begin() as tx:
             done = await tx.execute(tampering)

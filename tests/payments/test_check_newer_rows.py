@@ -5,7 +5,7 @@ import pytest
 from malipo.db import Database
 from malipo.db.schema import migrations
 from malipo.ledger import check as ledger_check
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.payments.check import newer_rows
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.transaction import Status, Transaction, Type
@@ -40,7 +40,7 @@ A_KIND = """
 ROWS = {"event": AN_EVENT, "step": A_STEP, "account": AN_ACCOUNT, "kind": A_KIND}
 
 
-async def check(database: Database) -> list[Finding]:
+async def check(database: Database) -> list[LedgerFinding]:
     async with database.snapshot() as connection:
         found = await ledger_check.check(connection) + await transactions_check.check(connection)
         return await newer_rows.mark(connection, found, lists_words=True)

@@ -10,7 +10,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.claim_for_sending import Claimed
+from malipo.payments.claim_for_sending import ClaimedPayments
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Type
@@ -245,7 +245,7 @@ async def test_a_claim_that_is_taken_back_takes_none_of_another_worker_along(ste
     sending = await steps.send(Type.DISBURSEMENT)
     kept = await steps.open(Type.DISBURSEMENT)
     claim = a_claim()
-    taken: Claimed = await steps.service.network_work.claim_for_sending(claim)
+    taken: ClaimedPayments = await steps.service.network_work.claim_for_sending(claim)
     assert of(taken.to_send) == [kept.id]
 
     await steps.service.network_work.take_back(claim)
@@ -266,7 +266,7 @@ async def test_a_claim_whose_commit_was_not_confirmed_finds_its_own_and_takes_no
         worker = assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(fault, after=TAKES_UP)
 
-        taken: Claimed = await worker.network_work.claim_for_sending(a_claim(most=3))
+        taken: ClaimedPayments = await worker.network_work.claim_for_sending(a_claim(most=3))
 
         assert trap.sprung.is_set()
         await worker.finish()

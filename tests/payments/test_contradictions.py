@@ -7,7 +7,7 @@ import pytest
 
 from malipo import clock
 from malipo.app.assemble import Service
-from malipo.ledger.statement import Filter, Line
+from malipo.ledger.statement import WalletLine, WalletLineFilter
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
@@ -23,10 +23,10 @@ from tests.payments.contradictions import steps as steps
 from tests.payments.payment_steps import PaymentSteps, a_report
 
 
-async def _lines(steps: PaymentSteps) -> list[Line]:
+async def _lines(steps: PaymentSteps) -> list[WalletLine]:
     """The statement, oldest first."""
     async with steps.database.snapshot() as connection:
-        _, lines = await statement.page(connection, steps.merchant_id, Filter(), page=1, limit=100)
+        _, lines = await statement.page(connection, steps.merchant_id, WalletLineFilter(), page=1, limit=100)
     return lines[::-1]
 
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments import correction_moves
-from malipo.payments.correction_moves import Change, Correction
+from malipo.payments.correction_moves import Correction, CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
-from malipo.payments.transaction import Reason, Status, Transaction, Type
+from malipo.payments.transaction import CorrectionReason, Status, Transaction, Type
 from tests.payments.test_transaction import a_transaction
 
 FINAL = [status for status in Status if status.is_final]
@@ -64,7 +64,7 @@ def without_fees(moves: str) -> str:
     )
 
 
-def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> Change:
+def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> CorrectionChange:
     before = correction_moves.begin(transaction)
     return correction_moves.contradict(transaction, before, is_paid=not before.is_paid, source=act)
 
@@ -81,7 +81,7 @@ def test_the_float_follows_the_networks_report_and_what_the_wallet_must_give_is_
         if fee:
             assert correction_moves.due(transaction, change.correction) == int(due)
             assert change.correction.owed == max(-int(due), 0)
-        assert change.reason is (Reason.DEBT_RECORDED if is_debt else None), "a debt is told at once"
+        assert change.reason is (CorrectionReason.DEBT_RECORDED if is_debt else None), "a debt is told at once"
         assert correction_moves.is_open(transaction, change.correction)
 
 
@@ -114,7 +114,7 @@ def test_the_grids_leave_no_cell_out() -> None:
     )
 
 
-def _balances(transaction: Transaction, changes: list[Change]) -> dict[Account, int]:
+def _balances(transaction: Transaction, changes: list[CorrectionChange]) -> dict[Account, int]:
     """Everything that a payment has moved, from its beginning."""
     opened = a_transaction(transaction.type, Status.PENDING, transaction.fee)
     moves = [move for posting in (posting_of(opened), posting_of(transaction)) if posting for move in posting.moves]
@@ -146,14 +146,14 @@ def test_a_debt_is_taken_in_parts_and_the_rest_can_be_waived() -> None:
 
     waived = correction_moves.decide(payout, change.correction, is_paid=True, available=FULL, is_waived=True)
     assert in_words(waived.moves) == "losses > suspense 430, suspense > fees 30", "what was taken stays taken"
-    assert (waived.reason, waived.amount, waived.correction.owed) == (Reason.DEBT_WAIVED, 430, 0)
+    assert (waived.reason, waived.amount, waived.correction.owed) == (CorrectionReason.DEBT_WAIVED, 430, 0)
 
     given_back = correction_moves.decide(payout, change.correction, is_paid=False, available=0)
     assert in_words(given_back.moves) == "suspense > wallet 600, losses > suspense 1030, suspense > fees 30"
     assert told == [
-        (Reason.DEBT_RECORDED, 1030),
-        (Reason.DEBT_COLLECTED, 400),
-        (Reason.DEBT_COLLECTED, 200),
+        (CorrectionReason.DEBT_RECORDED, 1030),
+        (CorrectionReason.DEBT_COLLECTED, 400),
+        (CorrectionReason.DEBT_COLLECTED, 200),
         (None, 0),
     ]
 
@@ -168,7 +168,7 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
         assert not correction_moves.is_open(transaction, back.correction)
         assert back.correction.owed == 0
         assert _balances(transaction, [heard, back]) == _balances(transaction, [])
-        assert (back.reason is Reason.DEBT_WITHDRAWN) == (heard.reason is Reason.DEBT_RECORDED)
+        assert (back.reason is CorrectionReason.DEBT_WITHDRAWN) == (heard.reason is CorrectionReason.DEBT_RECORDED)
 
 
 def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
@@ -211,7 +211,7 @@ def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_i
 ) -> None:
     transaction = a_transaction(type_, status, fee)
     state, wallet = correction_moves.begin(transaction), 0
-    changes: list[Change] = []
+    changes: list[CorrectionChange] = []
     for what, available in steps:
         if what == "hear":
             change = correction_moves.contradict(
@@ -234,7 +234,7 @@ def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_i
         assert state.owed == 0
 
 
-def _assert_consistent(transaction: Transaction, before: Correction, change: Change) -> None:
+def _assert_consistent(transaction: Transaction, before: Correction, change: CorrectionChange) -> None:
     assert change.correction.ordinal == before.ordinal + 1
     assert sum(move.change_of(Account.WALLET) for move in change.moves) == change.credited
     assert sum(move.change_of(Account.LOSSES) for move in change.moves) == change.borne
@@ -248,7 +248,7 @@ def test_what_the_house_lends_for_an_adopted_payout_is_owed() -> None:
     lent = correction_moves.lend(700)
     assert in_words(lent.moves) == "suspense > wallet 700"
     assert (lent.credited, lent.correction.credited, lent.correction.owed) == (700, 700, 700)
-    assert (lent.step, lent.reason, lent.amount) == (Step.RESOLUTION, Reason.DEBT_RECORDED, 700)
+    assert (lent.step, lent.reason, lent.amount) == (Step.RESOLUTION, CorrectionReason.DEBT_RECORDED, 700)
     assert (lent.correction.is_paid, lent.correction.is_fee_paid, lent.correction.ordinal) == (True, True, 1)
 
 
@@ -259,8 +259,8 @@ def test_a_notice_is_numbered_and_says_the_outcome_as_it_is_reported_now(is_paid
     silent = replace(contradicted(transaction), reason=None)
     assert correction_moves.with_notice(silent, now) is silent
 
-    told = correction_moves.with_notice(replace(silent, reason=Reason.CREDITED, amount=5), now).correction
+    told = correction_moves.with_notice(replace(silent, reason=CorrectionReason.CREDITED, amount=5), now).correction
     assert told.told == silent.correction.told + 1
     assert told.latest is not None
     assert told.latest.outcome is (Status.COMPLETED if is_paid else Status.FAILED)
-    assert (told.latest.amount, told.latest.reason, told.latest.corrected_at) == (5, Reason.CREDITED, now)
+    assert (told.latest.amount, told.latest.reason, told.latest.corrected_at) == (5, CorrectionReason.CREDITED, now)

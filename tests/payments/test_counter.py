@@ -7,7 +7,7 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.counts import counter
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import Elsewhere, a_worker, until
 from tests.payments.test_listing import Shop, agree
@@ -39,4 +39,4 @@ async def test_a_worker_counts_without_being_told(
     assert await marks() == set()
     async with a_worker(Elsewhere(database_url, service.settings)):
         await until(are_counted, seconds=90, what="the counting")
-    await agree(database, shop, Filter())
+    await agree(database, shop, TransactionFilter())

@@ -13,7 +13,7 @@ from malipo.errors import Forbidden
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, PayoutLimits, Permission
 from malipo.payments.cancel import Cancellation
-from malipo.payments.initiate import Initiated, InsufficientBalance, Order
+from malipo.payments.initiate import InitiatedPayment, InsufficientBalance, PaymentRequest
 from malipo.payments.limits.key_limits import DailySums, DayUsedUp, PayoutTooLarge
 from malipo.payments.store import creators
 from malipo.payments.transaction import Type
@@ -44,12 +44,12 @@ async def limits_of(
     return PayoutLimits(key.id, each, daily)
 
 
-def payout(merchant: Merchant, amount: int, limits: PayoutLimits, *, key: str | None = None) -> Order:
+def payout(merchant: Merchant, amount: int, limits: PayoutLimits, *, key: str | None = None) -> PaymentRequest:
     made = order(merchant.id, Type.DISBURSEMENT, amount, key=key)
     return replace(made, payout_limits=limits)
 
 
-async def outcome(service: Service, asked: Order) -> str:
+async def outcome(service: Service, asked: PaymentRequest) -> str:
     try:
         return "replayed" if (await service.payments.initiate(asked)).is_replay else "created"
     except (Forbidden, InsufficientBalance) as refusal:
@@ -92,7 +92,7 @@ async def test_an_order_that_is_tried_again_after_a_lost_commit_counts_once(
     for again in (False, True):
         async with database.begin() as tx:
             (answer,) = await act(tx, [asked], again=again)
-        assert isinstance(answer, Initiated)
+        assert isinstance(answer, InitiatedPayment)
     assert await outcome(service, payout(merchant, 1000, limits)) == "created"
     assert await outcome(service, payout(merchant, 1000, limits)) == "key_daily_limit"
 

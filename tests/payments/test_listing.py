@@ -20,9 +20,9 @@ from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.payments.counts import counter
 from malipo.payments.listing import keyset_pagination, offset_pagination, transaction_list
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
 from tests.api.conftest import place
@@ -80,7 +80,7 @@ class Shop:
             if self.chance.random() < 0.6:
                 cause = self.chance.choice(causes)
                 code, reason = ("DECLINED", "no") if cause is Cause.REFUSED else (None, None)
-                change = Change(
+                change = StatusChange(
                     merchant_id=each.merchant_id,
                     transaction_id=each.id,
                     cause=cause,
@@ -109,13 +109,15 @@ async def count(database: Database) -> None:
         await counter.count(tx, least=1)
 
 
-async def ask(database: Database, merchant: Merchant, wanted: Filter, page: int, limit: int) -> tuple[int, list[str]]:
+async def ask(
+    database: Database, merchant: Merchant, wanted: TransactionFilter, page: int, limit: int
+) -> tuple[int, list[str]]:
     async with database.snapshot() as connection:
         total, found = await transaction_list.page(connection, merchant.id, wanted, page=page, limit=limit)
     return total, [each.id for each in found]
 
 
-async def agree(database: Database, shop: Shop, wanted: Filter, *, limit: int = 7) -> None:
+async def agree(database: Database, shop: Shop, wanted: TransactionFilter, *, limit: int = 7) -> None:
     """The total and every page, far ones and the one after the last included."""
     made = shop.made_with(wanted.idempotency_key)
     every = shop.fitting(lambda each: each.id in made and fits(wanted, each))
@@ -127,7 +129,7 @@ async def agree(database: Database, shop: Shop, wanted: Filter, *, limit: int = 
             assert (total, found) == (len(every), expected[(page - 1) * limit : page * limit]), (wanted, page)
 
 
-def fits(wanted: Filter, each: Transaction) -> bool:
+def fits(wanted: TransactionFilter, each: Transaction) -> bool:
     term, texts = wanted.term, (each.reference, each.phone, each.name, each.order_reference or "")
     return (
         (not wanted.statuses or each.status in wanted.statuses)
@@ -140,7 +142,7 @@ def fits(wanted: Filter, each: Transaction) -> bool:
     )
 
 
-def some_filter(shop: Shop) -> Filter:
+def some_filter(shop: Shop) -> TransactionFilter:
     chance = shop.chance
 
     def maybe(*values: object) -> Any:
@@ -149,7 +151,7 @@ def some_filter(shop: Shop) -> Filter:
     moments = sorted(each.created_at for each in chance.choices([*shop.payments.values()], k=2))
     one = chance.choice([*shop.payments.values()])
     cut = slice(*sorted(chance.choices(range(21), k=2)))
-    return Filter(
+    return TransactionFilter(
         statuses=tuple(chance.sample([*Status], chance.choice((0, 0, 1, 2, 3)))),
         type=maybe(*Type),
         channel=maybe(*Channel),
@@ -182,7 +184,7 @@ async def test_whatever_is_counted_the_list_says_the_same(
             await number(database, most=shop.chance.choice((5, 10_000)))
         if shop.chance.random() < 0.6:
             await count(database)
-        await agree(database, shop, Filter())
+        await agree(database, shop, TransactionFilter())
         for _ in range(12):
             await agree(database, shop, some_filter(shop))
 
@@ -196,9 +198,9 @@ async def test_others_payments_are_in_no_total(database: Database, shop: Shop) -
         if is_counted:
             await number(database)
             await count(database)
-        assert await ask(database, shop.merchant, Filter(), 1, 5) == (20, shop.fitting(lambda _: True)[:5])
-        assert await ask(database, other, Filter(), 1, 5) == (0, [])
-        assert await ask(database, other, Filter(search="255"), 1, 5) == (0, [])
+        assert await ask(database, shop.merchant, TransactionFilter(), 1, 5) == (20, shop.fitting(lambda _: True)[:5])
+        assert await ask(database, other, TransactionFilter(), 1, 5) == (0, [])
+        assert await ask(database, other, TransactionFilter(search="255"), 1, 5) == (0, [])
 
 
 async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) -> None:
@@ -209,8 +211,8 @@ async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) 
 
     await asyncio.gather(*(count(database) for _ in range(8)))
 
-    await agree(database, shop, Filter())
-    await agree(database, shop, Filter(statuses=(Status.COMPLETED,)))
+    await agree(database, shop, TransactionFilter())
+    await agree(database, shop, TransactionFilter(statuses=(Status.COMPLETED,)))
     async with database.read() as connection:
         assert await connection.fetchval("SELECT count(*) FROM search_index") == sum(
             each.status.is_final for each in shop.payments.values()
@@ -228,8 +230,8 @@ async def test_a_payment_that_is_queried_again_is_counted_once(database: Databas
         for each in shop.payments.values():
             await dispatches.follow_up(tx, [(each, follow_up(None, "airtel_money"), 0)])
 
-    await agree(database, shop, Filter())
-    await agree(database, shop, Filter(search="255"))
+    await agree(database, shop, TransactionFilter())
+    await agree(database, shop, TransactionFilter(search="255"))
 
 
 async def test_a_few_are_left_until_there_are_more(database: Database, shop: Shop) -> None:
@@ -246,7 +248,7 @@ async def test_a_few_are_left_until_there_are_more(database: Database, shop: Sho
         assert await counter.count(tx)
     async with database.begin() as tx:
         assert not await counter.count(tx)
-    await agree(database, shop, Filter())
+    await agree(database, shop, TransactionFilter())
 
 
 @pytest.mark.parametrize("near", [3, 2000])
@@ -262,14 +264,14 @@ async def test_pages_by_key_say_the_same_there_and_back(
     await count(database)
     await shop.sell(20)
     for search in ("juma", "754", "255", "-", "no such thing", next(iter(shop.payments.values())).reference[-5:]):
-        wanted = Filter(search=search)
+        wanted = TransactionFilter(search=search)
         expected = shop.fitting(lambda each: fits(wanted, each))  # noqa: B023
         assert await turned(database, shop, wanted) == expected
         pieces = keyset_pagination.stream(shop.service.queries.read, shop.merchant.id, wanted, size=10)
         assert [each.id async for piece in pieces for each in piece] == expected
 
 
-async def turned(database: Database, shop: Shop, wanted: Filter) -> list[str]:
+async def turned(database: Database, shop: Shop, wanted: TransactionFilter) -> list[str]:
     """From the newest page to the oldest; and on the way back the same pages are there."""
     seen: list[list[str]] = []
     before: str | None = None
@@ -303,7 +305,7 @@ async def test_a_short_term_is_compared_with_few_payments_and_the_next_page_goes
             shop.merchant.id,
             keyset_pagination.MOST_FOR_SHORT_TERM,
         )
-        wanted = Filter(search=oldest.reference[:2])
+        wanted = TransactionFilter(search=oldest.reference[:2])
         page = await keyset_pagination.page(tx, shop.merchant.id, wanted, limit=5)
         assert (page.transactions, page.is_cut) == ([], True)
         page = await keyset_pagination.page(tx, shop.merchant.id, wanted, before=page.older, limit=5)

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from malipo.payments.search.ngrams import LEAST, Clue, clues_of, ngrams_of
+from malipo.payments.search.ngrams import LEAST, NgramCondition, clues_of, ngrams_of
 from malipo.payments.transaction import folded
 
 MERCHANT = "mer_01k9z0000000000000000000ab"
 
 
-def has(ngrams: list[int], clue: Clue) -> bool:
+def has(ngrams: list[int], clue: NgramCondition) -> bool:
     return (any if clue.is_any else all)(ngram in ngrams for ngram in clue.ngrams)
 
 

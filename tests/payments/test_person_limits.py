@@ -10,7 +10,7 @@ from malipo.accounts.reauthentication import ConfirmationRequired
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation
-from malipo.payments.initiate import Initiated, InsufficientBalance, Order
+from malipo.payments.initiate import InitiatedPayment, InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import PersonLimit, PersonSums, limit_of
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
@@ -27,13 +27,13 @@ def limit(merchant: Merchant, most: int, *, person: str = PERSON, minutes: int =
     return limit_of(merchant.id, person, confirmed_at=now - timedelta(minutes=minutes), most=most, now=now)
 
 
-def payout(amount: int, limits: PersonLimit, *, key: str | None = None) -> Order:
+def payout(amount: int, limits: PersonLimit, *, key: str | None = None) -> PaymentRequest:
     made = order(limits.merchant_id, Type.DISBURSEMENT, amount, key=key)
     assert made.draft is not None
     return replace(made, payout_limits=limits, draft=replace(made.draft, created_by=limits.person))
 
 
-async def outcome(service: Service, asked: Order) -> str:
+async def outcome(service: Service, asked: PaymentRequest) -> str:
     try:
         return "replayed" if (await service.payments.initiate(asked)).is_replay else "created"
     except (ConfirmationRequired, InsufficientBalance) as refusal:
@@ -73,7 +73,7 @@ async def test_an_order_that_is_tried_again_after_a_lost_commit_is_made_and_coun
     for again in (False, True):
         async with database.begin() as tx:
             (answer,) = await service.payments._initiate._act(tx, [asked], again=again)
-        assert isinstance(answer, Initiated)
+        assert isinstance(answer, InitiatedPayment)
     assert await outcome(service, payout(1000, limits)) == "confirmation_required"
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.networks.connector import Channel
-from malipo.payments.status_writer import Change, after_change
+from malipo.payments.status_writer import StatusChange, after_change
 from malipo.payments.transaction import TRANSITIONS, Cause, Refund, Status, Transaction, Type, next_status
 
 # What each cause does in each status. "-" means that nothing happens.
@@ -115,8 +115,8 @@ def test_a_status_is_never_dated_before_the_one_before_it_however_far_a_host_is_
     assert times == sorted(times)
 
 
-def change_of(transaction: Transaction, cause: Cause) -> Change:
-    return Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=cause)
+def change_of(transaction: Transaction, cause: Cause) -> StatusChange:
+    return StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=cause)
 
 
 @pytest.mark.parametrize("status", Status)

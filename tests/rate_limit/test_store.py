@@ -6,13 +6,13 @@ from malipo import clock
 from malipo.db import Conn, Database
 from malipo.merchants.api_keys import hash_of
 from malipo.merchants.store import api_keys
-from malipo.merchants.store.api_keys import Found
+from malipo.merchants.store.api_keys import FoundKey
 from malipo.rate_limit import store
 from malipo.rate_limit.sliding_window import RateClass, Window
 from tests.conftest import Merchant, make_merchant
 
 
-async def _read(connection: Conn, merchant: Merchant, rate_class: RateClass = RateClass.CREATE) -> Found:
+async def _read(connection: Conn, merchant: Merchant, rate_class: RateClass = RateClass.CREATE) -> FoundKey:
     want = (hash_of(merchant.key.encode()), rate_class)
     return (await api_keys.find_by_hashes(connection, [want]))[want]
 

@@ -11,11 +11,11 @@ import pytest
 from malipo.app.assemble import Service, assemble
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.audit_log.store import Entry
+from malipo.audit_log.store import AuditLogEntry
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.recipients.daily_limit import LookupsUsedUp
-from malipo.recipients.look_up import Line, LookupUnavailable, NameCheck, RecipientNames
+from malipo.recipients.look_up import LookupUnavailable, NameCheck, Payee, RecipientNames
 from malipo.recipients.name_comparison import Comparison
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, make_merchant
@@ -64,8 +64,8 @@ def _settings(server: ScriptedServer, **changes: Any) -> Settings:
     return Settings(**NO_LIMITS | airtel_money_spec.settings(server.port) | changes)
 
 
-def _line(n: int = 0, *, name: str = "") -> Line:
-    return Line(AIRTEL, f"+2556840000{n:02}", name)
+def _line(n: int = 0, *, name: str = "") -> Payee:
+    return Payee(AIRTEL, f"+2556840000{n:02}", name)
 
 
 def _told(request: Request) -> Reply:
@@ -73,7 +73,7 @@ def _told(request: Request) -> Reply:
     return http("200 OK", json.dumps({"data": data, "status": {"success": True, "response_code": "DP02200000001"}}))
 
 
-def _answer(server: ScriptedServer, lines: list[Line], reply: Any = _told) -> None:
+def _answer(server: ScriptedServer, lines: list[Payee], reply: Any = _told) -> None:
     for line in lines:
         server.always(f"GET /standard/v1/users/{line.phone[4:]}", reply)
 
@@ -82,7 +82,7 @@ def _asked(server: ScriptedServer) -> int:
     return sum(line.startswith("GET /standard/v1/users/") for line in server.lines)
 
 
-async def _entries(database: Database, merchant: Merchant) -> list[Entry]:
+async def _entries(database: Database, merchant: Merchant) -> list[AuditLogEntry]:
     async with database.read() as connection:
         found = await audit_log.find(connection, merchant_id=merchant.id, limit=100)
     return [each for each in found if each.action.endswith(".looked_up")]
@@ -104,7 +104,7 @@ async def test_a_channel_whose_names_nobody_tells_is_neither_counted_nor_noted(
     service: Service, merchant: Merchant, database: Database
 ) -> None:
     with pytest.raises(LookupUnavailable):
-        await names_of(service).look_up(merchant.id, Line(Channel.MPESA, "+255754000001"), actor=ASHA)
+        await names_of(service).look_up(merchant.id, Payee(Channel.MPESA, "+255754000001"), actor=ASHA)
     assert await _entries(database, merchant) == []
 
 
@@ -146,7 +146,7 @@ async def test_of_many_at_once_no_more_than_the_limit_are_told(
     lines = [_line(n) for n in range(30)]
     _answer(server, lines)
 
-    async def one(line: Line) -> bool:
+    async def one(line: Payee) -> bool:
         try:
             return (await names_of(service).look_up(merchant.id, line, actor=ASHA)).name == NAME
         except LookupsUsedUp:
@@ -196,7 +196,7 @@ async def test_the_lines_of_a_batch_are_told_in_their_order_and_each_number_is_a
     _answer(server, [_line(1), _line(2)])
     lines = [
         _line(2, name="A. Mushi"),
-        Line(Channel.HALOPESA, "+255621000001", "Neema"),
+        Payee(Channel.HALOPESA, "+255621000001", "Neema"),
         _line(1, name="Asha Mushi"),
         _line(2, name="Juma"),
     ]
@@ -245,7 +245,7 @@ async def test_a_batch_does_not_wait_for_a_network_that_hangs(
 
 async def test_without_lines_nothing_is_noted(service: Service, merchant: Merchant, database: Database) -> None:
     assert await names_of(service).look_up_many(merchant.id, [], actor=ASHA) == []
-    assert await names_of(service).look_up_many(merchant.id, [Line(Channel.MPESA, "+255754000001")], actor=ASHA) == [
+    assert await names_of(service).look_up_many(merchant.id, [Payee(Channel.MPESA, "+255754000001")], actor=ASHA) == [
         NameCheck()
     ]
     assert await _entries(database, merchant) == []

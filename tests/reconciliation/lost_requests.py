@@ -10,7 +10,7 @@ from malipo.payments import network_keys
 from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve as approve_case
 from malipo.payments.cases.resolve import propose as propose_case
-from malipo.payments.initiate import Initiated
+from malipo.payments.initiate import InitiatedPayment
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.restore.store import installation
@@ -57,7 +57,7 @@ class Lost:
     async def propose(self, found: ReconciliationException, **terms: str) -> None:
         await self.desk.propose(found, Action.ADOPT, {"merchant": self.merchant_id} | terms)
 
-    async def repeat(self, **changes: Any) -> Initiated:
+    async def repeat(self, **changes: Any) -> InitiatedPayment:
         """The merchant sends the lost request again."""
         amount = changes.pop("amount", self.amount)
         asked = order(self.merchant_id, self.type, amount, key=changes.pop("key", self.key))

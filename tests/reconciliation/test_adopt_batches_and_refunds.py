@@ -9,7 +9,7 @@ from malipo import clock
 from malipo.errors import Conflict, Invalid
 from malipo.networks.connector import Verdict
 from malipo.payments import network_keys
-from malipo.payments.batches.approve import Approval, Approved
+from malipo.payments.batches.approve import Approval, ApprovedBatch
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.cases.resolution import ResolvedOutcome
@@ -65,7 +65,7 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
 
 async def _approve_once(batches: BatchSteps, batch: Batch) -> Batch:
     approved = await batches.service.batches._approve(Approval(batches.merchant_id, batch.id, JUMA))
-    assert isinstance(approved, Approved)
+    assert isinstance(approved, ApprovedBatch)
     return approved.batch
 
 

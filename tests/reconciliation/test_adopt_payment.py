@@ -10,7 +10,7 @@ from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases.resolution import Finding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import Initiated
+from malipo.payments.initiate import InitiatedPayment
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 from malipo.reconciliation.matching.exception import Action, ExceptionState
@@ -345,7 +345,7 @@ async def test_an_approval_and_a_repeat_at_the_same_moment_make_one_payment(lost
         [found] = [each for each in await lost.statements.open_exceptions() if each.receipt == entry.receipt]
         await lost.propose(found)
         approved, repeated = await asyncio.gather(lost.desk.approve(found), lost.repeat(), return_exceptions=True)
-        assert isinstance(repeated, Initiated), "the merchant always gets a payment"
+        assert isinstance(repeated, InitiatedPayment), "the merchant always gets a payment"
         assert repeated.is_replay != isinstance(approved, Conflict), "whoever comes second finds the first"
         assert await lost.payments() == number + 1
     await lost.statements.check_ledger()

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from malipo import clock, ids
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
-from malipo.ledger.house_bookings import HouseBooking, Kind, ends_of
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind, ends_of
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
 from malipo.reconciliation.matching.store import charges
@@ -93,7 +93,7 @@ async def book_transfer(statements: Statements, change: int) -> HouseBooking:
     source, target = ends_of(change, Account.BANK)
     booking = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, now),
-        kind=Kind.BANK_TRANSFER,
+        kind=HouseBookingKind.BANK_TRANSFER,
         channel="MPESA",
         source=source,
         target=target,

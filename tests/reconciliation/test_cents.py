@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.errors import Invalid
 from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings
-from malipo.ledger.house_bookings import Kind
+from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.payments.transaction import Type
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp
 from malipo.reconciliation.matching.exception import Action
@@ -135,7 +135,9 @@ async def test_the_check_finds_cents_that_were_not_booked(statements: Statements
     await statements.take(Entry("F0", Decimal("-7.00"), clock.now(), "Transaction fee"))
     await statements.take(Entry("F1", Decimal("-59.40"), clock.now(), "Transaction fee"))
     async with statements.database.begin() as tx:
-        await tx.execute("UPDATE house_bookings SET cents = -60 WHERE kind = $1 AND cents <> 0", Kind.NETWORK_FEE)
+        await tx.execute(
+            "UPDATE house_bookings SET cents = -60 WHERE kind = $1 AND cents <> 0", HouseBookingKind.NETWORK_FEE
+        )
     async with statements.database.snapshot() as connection:
         at_once = await ledger_check.check(connection)
         in_pieces = await database_facts.check_in_pieces(connection, rows=1)

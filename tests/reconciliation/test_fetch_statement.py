@@ -25,7 +25,9 @@ from tests.conftest import NOBODY
 from tests.simulator.processes import Process
 from tests.simulator.processes import start as start_simulator
 
-TODAY = clock.day_of(clock.now())
+
+def today() -> date:
+    return clock.day_of(clock.now())  # Not of the time when tests are collected: midnight may come before they run.
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +86,12 @@ async def test_airtels_summary_and_its_file_are_the_same_lines(
         await pay(networks, "airtel_money", "+255784000001", Type.COLLECTION)
         await sim(simulator, "PATCH", "/api/control", {"channels": {"AIRTEL_MONEY": {"summaryTimes": times}}})
         account = account_of(networks, Channel.AIRTEL_MONEY)
-        fetched = await fetch_file(account, TODAY, tmp_path)
+        fetched = await fetch_file(account, today(), tmp_path)
     done = await imported(database, fetched, account.channel, account.profile.name)
     assert (done.file.is_whole, done.file.new_count >= 3, done.file.opening) == (False, True, None)
-    (tmp_path / "portal.csv").write_text(str(await sim(simulator, "GET", f"/api/statements/AIRTEL_MONEY?day={TODAY}")))
+    (tmp_path / "portal.csv").write_text(
+        str(await sim(simulator, "GET", f"/api/statements/AIRTEL_MONEY?day={today()}"))
+    )
     before = await lines(database)
     portal = await imported(database, tmp_path / "portal.csv", Channel.AIRTEL_MONEY, "airtel-money")
     # Only what the API does not have is new: the fees.
@@ -101,7 +105,7 @@ async def test_clickpesas_lines_have_our_references(simulator: Process, database
         account = account_of(networks, Channel.HALOPESA)
         # HaloPesa has an account of its own besides, for collections.
         assert (account.connector, account.channel, account.account) == ("clickpesa", Channel.HALOPESA, "clickpesa")
-        fetched = await fetch_file(account, TODAY, tmp_path)
+        fetched = await fetch_file(account, today(), tmp_path)
     await imported(database, fetched, account.channel, account.profile.name, account.account)
     found = await lines(database)
     assert sorted(amount for _, amount, _ in found) == [-1000, 1000]
@@ -113,7 +117,7 @@ async def test_a_fetch_that_fails_imports_nothing(simulator: Process, tmp_path: 
         await sim(simulator, "PATCH", "/api/control", {"channels": {"AIRTEL_MONEY": {"queryError": "ESB000001"}}})
         try:
             with pytest.raises(CannotFetch):
-                await fetch_file(account_of(networks, Channel.AIRTEL_MONEY), TODAY, tmp_path)
+                await fetch_file(account_of(networks, Channel.AIRTEL_MONEY), today(), tmp_path)
         finally:
             await sim(simulator, "PATCH", "/api/control", {"channels": {"AIRTEL_MONEY": {"queryError": None}}})
 

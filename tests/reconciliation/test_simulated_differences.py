@@ -13,7 +13,7 @@ from malipo.payments.transaction import Transaction
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp, import_statement
 from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import Statement, statement_of, with_balances
 from malipo_simulator.statements.differences import Difference, with_differences
@@ -51,12 +51,12 @@ def simulated(payments: list[Transaction]) -> Statement:
     """The network's statement of the day, from its own book."""
     state = State()
     for number, payment in enumerate(payments):
-        at = payment.created_at.timestamp()
+        at = payments[0].created_at.timestamp()  # all on one day, also at midnight
         transaction = Simulated(
             id=f"t{number}",
             gateway=GatewayName.MPESA,
             channel=GatewayName.MPESA,
-            kind=Kind.COLLECTION if payment.type is Type.COLLECTION else Kind.DISBURSEMENT,
+            kind=PaymentKind.COLLECTION if payment.type is Type.COLLECTION else PaymentKind.DISBURSEMENT,
             phone=payment.phone,
             amount=payment.amount,
             reference=payment.network_key,

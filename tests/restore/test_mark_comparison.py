@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from malipo.restore.high_water_mark import Counted
+from malipo.restore.high_water_mark import SendCount
 from malipo.restore.mark_comparison import DatabaseState, Newcomer, Worker, judge_newcomer, why_exchanged, why_restored
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -32,41 +32,41 @@ def _standing(a: int = 40, b: int = 60, *, epoch: int = 1, **changes: Any) -> Da
     ("marks", "is_restored", "why"),
     [
         ({}, False, "no mark says nothing"),
-        ({A: Counted(1, 100, 40)}, False, "the same"),
-        ({A: Counted(1, 90, 35)}, False, "the host was away"),
-        ({A: Counted(1, 101, 40)}, True, "a batch of another worker is lost"),
-        ({A: Counted(1, 95, 41)}, True, "its own batch is lost, and others have counted on"),
-        ({A: Counted(1, 90, 35), B: Counted(1, 95, 61)}, True, "another worker of the same host misses one"),
-        ({"wrk_c": Counted(1, 50, 1)}, True, "the worker itself is not known any more"),
-        ({"wrk_c": Counted(1, 50, 0)}, False, "a worker that never sent anything may be unknown"),
-        ({A: Counted(7, 0, 0)}, True, "an epoch is lost"),
-        ({A: Counted(1, 100, 40, looks=20)}, False, "as many looks"),
-        ({A: Counted(1, 100, 40, looks=21)}, True, "nothing was sent since, and a look is lost"),
-        ({"wrk_c": Counted(1, 50, 0, looks=1)}, True, "a worker that has looked is known"),
+        ({A: SendCount(1, 100, 40)}, False, "the same"),
+        ({A: SendCount(1, 90, 35)}, False, "the host was away"),
+        ({A: SendCount(1, 101, 40)}, True, "a batch of another worker is lost"),
+        ({A: SendCount(1, 95, 41)}, True, "its own batch is lost, and others have counted on"),
+        ({A: SendCount(1, 90, 35), B: SendCount(1, 95, 61)}, True, "another worker of the same host misses one"),
+        ({"wrk_c": SendCount(1, 50, 1)}, True, "the worker itself is not known any more"),
+        ({"wrk_c": SendCount(1, 50, 0)}, False, "a worker that never sent anything may be unknown"),
+        ({A: SendCount(7, 0, 0)}, True, "an epoch is lost"),
+        ({A: SendCount(1, 100, 40, looks=20)}, False, "as many looks"),
+        ({A: SendCount(1, 100, 40, looks=21)}, True, "nothing was sent since, and a look is lost"),
+        ({"wrk_c": SendCount(1, 50, 0, looks=1)}, True, "a worker that has looked is known"),
     ],
 )
 def test_a_database_is_compared_with_every_mark_of_the_host(
-    marks: dict[str, Counted], is_restored: bool, why: str
+    marks: dict[str, SendCount], is_restored: bool, why: str
 ) -> None:
     assert (why_restored(marks, _standing()) is not None) is is_restored, why
 
 
 def test_a_mark_of_an_earlier_epoch_is_explained_by_the_fence_since() -> None:
-    assert why_restored({A: Counted(1, 900, 900)}, _standing(epoch=1_800_000_000)) is None
+    assert why_restored({A: SendCount(1, 900, 900)}, _standing(epoch=1_800_000_000)) is None
 
 
 @pytest.mark.parametrize(
     ("after", "is_exchanged"),
     [
-        (Counted(1, 101, 41), False),
-        (Counted(1, 150, 41), False),
-        (Counted(1, 100, 41), True),
-        (Counted(1, 101, 40), True),
-        (Counted(1, 60, 20), True),
+        (SendCount(1, 101, 41), False),
+        (SendCount(1, 150, 41), False),
+        (SendCount(1, 100, 41), True),
+        (SendCount(1, 101, 40), True),
+        (SendCount(1, 60, 20), True),
     ],
 )
-def test_whoever_counts_another_batch_comes_to_more(after: Counted, is_exchanged: bool) -> None:
-    assert (why_exchanged(Counted(1, 100, 40), after) is not None) is is_exchanged
+def test_whoever_counts_another_batch_comes_to_more(after: SendCount, is_exchanged: bool) -> None:
+    assert (why_exchanged(SendCount(1, 100, 40), after) is not None) is is_exchanged
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Type
-from malipo.restore.high_water_mark import Counted
+from malipo.restore.high_water_mark import SendCount
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.store.installation import begin_epoch
 from tests.conftest import Merchant
@@ -194,14 +194,14 @@ async def test_what_is_claimed_is_counted_once_for_a_batch_and_not_for_its_payme
     await steps.open_many(Type.COLLECTION, 20)
     taken = await steps.claim(worker_id=host.detector.worker_id)
     assert taken.batch is not None
-    assert (len(taken.to_send), taken.batch.counted) == (20, Counted(1, 1, 1))
+    assert (len(taken.to_send), taken.batch.counted) == (20, SendCount(1, 1, 1))
     again = await steps.claim(worker_id=host.detector.worker_id)
     assert again.to_send == []
     await steps.hear(taken.to_send[0], Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken.to_send[0])
     second = (await steps.claim(worker_id=host.detector.worker_id)).batch
     assert second is not None
-    assert second.counted == Counted(1, 2, 2)
+    assert second.counted == SendCount(1, 2, 2)
 
 
 async def test_a_worker_that_the_backup_calls_alive_vouches_for_nothing(steps: PaymentSteps, tmp_path: Path) -> None:

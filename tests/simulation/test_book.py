@@ -1,6 +1,6 @@
 """The networks' book: what moved for a payment, also where operators have matched a line with another one like it."""
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.control import Control
 from malipo_simulator.network import Network
 from malipo_simulator.transaction import Decided, GatewayName, Taken, Transaction
@@ -19,7 +19,7 @@ def network_of(*payouts: tuple[str, int]) -> Network:
             id=f"prompt-{key}",
             gateway=GatewayName.MPESA,
             channel="MPESA",
-            kind=Kind.DISBURSEMENT,
+            kind=PaymentKind.DISBURSEMENT,
             phone=PHONE,
             amount=amount,
             reference=key,

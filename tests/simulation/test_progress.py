@@ -7,7 +7,7 @@ import pytest
 from simulation import options, progress
 from simulation.progress import OtherRun, Progress
 from simulation.run import Result
-from simulation.safeguards import SAFEGUARDS, Row
+from simulation.safeguards import SAFEGUARDS, SafeguardResult
 
 OPTIONS = {"payments": "8"}
 SAFEGUARD = SAFEGUARDS["claim-marked"]
@@ -74,14 +74,14 @@ def test_a_run_without_a_file_is_kept_nowhere(tmp_path: Path) -> None:
 def test_no_seed_is_begun_after_the_first_that_notices_and_none_before_it_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "progress"
     given = options.parse(["--safeguards", "--seed", "7"])
-    row = Row(given, begun(path), SAFEGUARD, 5)
+    row = SafeguardResult(given, begun(path), SAFEGUARD, 5)
     plans = row.plans()
     assert [next(plans).seed for _ in range(3)] == [7, 8, 9]
     row.add(Result(9, findings=["paid-twice: x", "lost: y", "lost: z"]))
     assert list(plans) == []
     # The run was stopped before 8 had ended. It may have noticed, too.
     row.add(Result(7))
-    again = Row(given, begun(path), SAFEGUARD, 5)
+    again = SafeguardResult(given, begun(path), SAFEGUARD, 5)
     assert [each.seed for each in again.plans()] == [8]
     again.add(Result(8))
     assert again.line() == "| claim-marked | 9 | 5 | lost, paid-twice | 0 |"
@@ -89,7 +89,7 @@ def test_no_seed_is_begun_after_the_first_that_notices_and_none_before_it_is_lef
 
 def test_all_seeds_are_counted_on_demand(tmp_path: Path) -> None:
     given = options.parse(["--safeguards", "--seed", "7", "--count-all"])
-    row = Row(given, begun(tmp_path / "progress"), SAFEGUARD, 3)
+    row = SafeguardResult(given, begun(tmp_path / "progress"), SAFEGUARD, 3)
     for plan, findings in zip(row.plans(), (["lost: x"], [], ["lost: y", "broke: z"]), strict=True):
         row.add(Result(plan.seed, findings=findings))
     assert row.line() == "| claim-marked | 2 | 3 | lost 2, broke 1; the first is 7 | 0 |"

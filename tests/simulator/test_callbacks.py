@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from malipo_simulator.request_log import Entry, RequestLog, mask
+from malipo_simulator.request_log import RequestLog, RequestLogEntry, mask
 from tests.simulator.airtel import Airtel
 from tests.simulator.conftest import SPEED
 from tests.simulator.mpesa import Mpesa
@@ -209,7 +209,7 @@ async def test_what_was_seen_can_be_picked_by_channel_and_phone(sim: Sim, mpesa:
 def test_what_was_seen_is_bounded() -> None:
     seen = RequestLog()
     for number in range(2_500):
-        seen.add(Entry(number, "MPESA", "in", "GET", "/", {}, b"x" * 100_000))
+        seen.add(RequestLogEntry(number, "MPESA", "in", "GET", "/", {}, b"x" * 100_000))
     found = list(seen.newest())
     assert [entry.at for entry in found] == list(range(2_499, 499, -1))
     assert len(found[0].body) == 8_192

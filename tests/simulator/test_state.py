@@ -2,14 +2,14 @@
 
 import pytest
 
-from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import STARTING_BALANCE, State
 from malipo_simulator.transaction import Decided, GatewayName, PromptState, Taken, Told, Transaction
 
 PHONE = "+255754123110"
 
 
-def transaction(kind: Kind = Kind.COLLECTION) -> Transaction:
+def transaction(kind: PaymentKind = PaymentKind.COLLECTION) -> Transaction:
     return Transaction(
         id="one",
         gateway=GatewayName.MPESA,
@@ -25,7 +25,7 @@ def transaction(kind: Kind = Kind.COLLECTION) -> Transaction:
         taken_at=1.0,
         due_at=3.0,
         callbacks=1,
-        prompt=PromptState.WAITING if kind is Kind.COLLECTION else None,
+        prompt=PromptState.WAITING if kind is PaymentKind.COLLECTION else None,
     )
 
 
@@ -40,8 +40,8 @@ def test_what_is_decided_anew_is_to_be_told_anew() -> None:
     assert memory.by_id["one"].prompt is PromptState.APPROVED
 
 
-@pytest.mark.parametrize(("kind", "change"), [(Kind.COLLECTION, -1000), (Kind.DISBURSEMENT, 1000)])
-def test_only_success_moves_money(kind: Kind, change: int) -> None:
+@pytest.mark.parametrize(("kind", "change"), [(PaymentKind.COLLECTION, -1000), (PaymentKind.DISBURSEMENT, 1000)])
+def test_only_success_moves_money(kind: PaymentKind, change: int) -> None:
     memory = State()
     memory.apply(Taken(transaction(kind)))
     memory.apply(Decided("one", Outcome.FAILED, 3.0))
@@ -66,7 +66,7 @@ def test_money_moves_once() -> None:
 )
 def test_what_goes_back_is_a_movement_of_its_own(kind: str, there: str, back: str) -> None:
     memory = State()
-    memory.apply(Taken(transaction(Kind(kind))))
+    memory.apply(Taken(transaction(PaymentKind(kind))))
     memory.apply(Decided("one", Outcome.SUCCESS, 3.0))
     memory.apply(Decided("one", Outcome.REVERSED, 7.0))
     assert [(each.kind, each.amount, each.is_reversal) for each in memory.book] == [

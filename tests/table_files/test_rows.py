@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 from openpyxl import Workbook
 
-from malipo.table_files.limits import PAYOUTS, STATEMENT, Limits
+from malipo.table_files.limits import PAYOUTS, STATEMENT, ReadingLimits
 from malipo.table_files.rows import Cell, LimitMet, NotATable, rows_of
 from malipo.words.say import say
 from tests.table_files import hostile_workbooks
@@ -72,7 +72,7 @@ MANY = b"a,b,c\n" * 400_000
     ids=lambda each: each if isinstance(each, str) and " " not in each else "",
 )
 def test_the_limit_that_was_met_is_named(
-    tmp_path: Path, content: Callable[[], bytes], limits: Limits, limit: str, words: str
+    tmp_path: Path, content: Callable[[], bytes], limits: ReadingLimits, limit: str, words: str
 ) -> None:
     path = written(tmp_path, content())
     with pytest.raises(LimitMet) as refused:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from malipo.webhooks.delivery_state import Attempt, Delivery, State
+from malipo.webhooks.delivery_state import Attempt, Delivery, DeliveryState
 
 NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
 KEY = ("wh_1", "evt_1")
@@ -21,7 +21,9 @@ def _attempt(status: int | None, claim_id: str = OURS) -> Attempt:
     return Attempt(KEY, claim_id, "att_1", NOW, 1500, status, (), b"", error)
 
 
-def _delivery(state: State = State.PENDING, attempt_count: int = 0, claim_id: str | None = OURS) -> Delivery:
+def _delivery(
+    state: DeliveryState = DeliveryState.PENDING, attempt_count: int = 0, claim_id: str | None = OURS
+) -> Delivery:
     return Delivery(KEY, state, attempt_count, NOW - timedelta(hours=1), claim_id)
 
 
@@ -49,8 +51,8 @@ def test_a_status_of_an_answer_that_broke_off_is_no_success() -> None:
     [
         (0, {"attempt_count": 1, "due_at": NOW + TOOK + timedelta(seconds=30)}),
         (1, {"attempt_count": 2, "due_at": NOW + TOOK + timedelta(seconds=300)}),
-        (2, {"attempt_count": 3, "state": State.EXHAUSTED}),
-        (9, {"attempt_count": 10, "state": State.EXHAUSTED}),
+        (2, {"attempt_count": 3, "state": DeliveryState.EXHAUSTED}),
+        (9, {"attempt_count": 10, "state": DeliveryState.EXHAUSTED}),
     ],
 )
 def test_a_failure_is_tried_again_after_it_ended_until_the_delays_are_used_up(
@@ -65,28 +67,28 @@ def test_a_receiver_that_is_gone_is_not_tried_again() -> None:
     before = _delivery()
 
     assert before.after(_attempt(410), RETRIES) == replace(
-        before, state=State.EXHAUSTED, attempt_count=1, claim_id=None
+        before, state=DeliveryState.EXHAUSTED, attempt_count=1, claim_id=None
     )
 
 
 @pytest.mark.parametrize("claim_id", [OURS, THEIRS, None], ids=["ours", "somebody else's", "nobody's"])
-@pytest.mark.parametrize("state", [State.PENDING, State.EXHAUSTED])
-def test_a_success_counts_whoever_has_it_now(state: State, claim_id: str | None) -> None:
+@pytest.mark.parametrize("state", [DeliveryState.PENDING, DeliveryState.EXHAUSTED])
+def test_a_success_counts_whoever_has_it_now(state: DeliveryState, claim_id: str | None) -> None:
     before = _delivery(state, 2, claim_id)
 
     assert before.after(_attempt(204), RETRIES) == replace(
-        before, state=State.DELIVERED, attempt_count=3, claim_id=None
+        before, state=DeliveryState.DELIVERED, attempt_count=3, claim_id=None
     )
 
 
 @pytest.mark.parametrize("status", [500, 410, None])
 def test_a_failure_of_a_claim_that_has_ended_changes_nothing(status: int | None) -> None:
-    for before in (_delivery(claim_id=THEIRS), _delivery(claim_id=None), _delivery(State.EXHAUSTED, 3, None)):
+    for before in (_delivery(claim_id=THEIRS), _delivery(claim_id=None), _delivery(DeliveryState.EXHAUSTED, 3, None)):
         assert before.after(_attempt(status), RETRIES) == before
 
 
 @pytest.mark.parametrize("status", [200, 500, 410, None])
 def test_what_is_delivered_stays_so(status: int | None) -> None:
-    before = _delivery(State.DELIVERED, 1, None)
+    before = _delivery(DeliveryState.DELIVERED, 1, None)
 
     assert before.after(_attempt(status), RETRIES) == before

@@ -24,7 +24,7 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 PENDING, CANCELLED = Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED
 
 
-def _fact(id_: str, merchant_id: str, event: Event) -> OutboxEvent:
+def _event(id_: str, merchant_id: str, event: Event) -> OutboxEvent:
     return OutboxEvent(id_, merchant_id, "txn_1", event, "{}", NOW)
 
 
@@ -33,10 +33,15 @@ def _endpoint(id_: str, merchant_id: str, *events: str) -> Endpoint:
 
 
 def test_each_fact_goes_to_each_endpoint_of_its_merchant_that_wants_it_in_the_facts_order() -> None:
-    facts = [_fact("1", "a", PENDING), _fact("2", "b", PENDING), _fact("3", "a", CANCELLED), _fact("4", "c", PENDING)]
+    events = [
+        _event("1", "a", PENDING),
+        _event("2", "b", PENDING),
+        _event("3", "a", CANCELLED),
+        _event("4", "c", PENDING),
+    ]
     listening = [_endpoint("all", "a", *Event), _endpoint("ends", "a", CANCELLED), _endpoint("b", "b", PENDING)]
 
-    found = [(fact.id, endpoint.id) for fact, endpoint in pairs(facts, listening)]
+    found = [(event.id, endpoint.id) for event, endpoint in pairs(events, listening)]
 
     assert found == [("1", "all"), ("2", "b"), ("3", "all"), ("3", "ends")]
 
@@ -44,7 +49,7 @@ def test_each_fact_goes_to_each_endpoint_of_its_merchant_that_wants_it_in_the_fa
 @pytest.mark.parametrize("event", Event)
 def test_an_asterisk_wants_every_event_there_is(event: Event) -> None:
     listening = [_endpoint("every", "a", "*"), _endpoint("stranger", "b", "*")]
-    assert [endpoint.id for _, endpoint in pairs([_fact("1", "a", event)], listening)] == ["every"]
+    assert [endpoint.id for _, endpoint in pairs([_event("1", "a", event)], listening)] == ["every"]
 
 
 @pytest.fixture
@@ -85,7 +90,7 @@ async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
 
     done = await _fan_out(stack)
 
-    assert (done.facts, list(done.taken), set(done.left)) == (2, [], {all_.id, ends.id})
+    assert (done.events, list(done.taken), set(done.left)) == (2, [], {all_.id, ends.id})
     told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
     assert told == [
         (1, "payment.pending", all_.id),
@@ -145,7 +150,7 @@ async def test_events_that_nobody_listens_to_have_their_places_too(stack: Webhoo
     merchant = await stack.merchant()
     await stack.open(merchant, 5)
 
-    assert [(await _fan_out(stack, most=2)).facts for _ in range(4)] == [2, 2, 1, 0]
+    assert [(await _fan_out(stack, most=2)).events for _ in range(4)] == [2, 2, 1, 0]
     numbers = await stack.rows("SELECT feed_number FROM events ORDER BY feed_number")
     assert [row["feed_number"] for row in numbers] == [1, 2, 3, 4, 5]
     assert await _deliveries(stack) == []
@@ -167,7 +172,7 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(stack: Webhook
     assert await stack.rows("SELECT FROM feeds") == []
     assert await _deliveries(stack) == []
 
-    assert (await _fan_out(stack)).facts == 1
+    assert (await _fan_out(stack)).events == 1
     assert [row["feed_number"] for row in await _deliveries(stack)] == [1]
 
 

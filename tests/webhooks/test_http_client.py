@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from malipo.webhooks.http_client import Answered, Unanswered, WebhookClient
+from malipo.webhooks.http_client import NoResponse, ReceiverResponse, WebhookClient
 from tests.conftest import free_port
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.webhooks.dns_server import NameServer
@@ -33,7 +33,7 @@ async def until_nothing_is_poured(server: ScriptedServer) -> None:
 async def test_two_hundred_and_something_is_success(post: WebhookClient, server: ScriptedServer, line: str) -> None:
     server.expect(HOOK, http(line))
     answer = await send(post, server.port)
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, ReceiverResponse)
     assert (answer.status, answer.is_success) == (int(line[:3]), True)
     assert answer.seconds > 0
 
@@ -47,7 +47,7 @@ async def test_any_other_status_is_an_answer_and_no_success(
     final = http("500 Oh") if line == "199 Odd" else Reply()  # which is no answer yet
     server.expect(HOOK, Reply(http(line).sent + final.sent))
     answer = await send(post, server.port)
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, ReceiverResponse)
     assert (answer.status, answer.is_success) == (500 if final.sent else int(line[:3]), False)
     assert len(server.heard) == 1
 
@@ -70,14 +70,14 @@ async def test_an_answer_is_kept_in_part(post: WebhookClient, server: ScriptedSe
     many = [f"X-{each}: {each}" for each in range(60)]
     server.expect(HOOK, http("200 OK", b"x" * 3000, *many))
     answer = await send(post, server.port)
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, ReceiverResponse)
     assert answer.body == b"x" * 2048
     assert answer.headers[:3] == [("Content-Type", "application/json"), ("Content-Length", "3000"), ("X-0", "0")]
     assert len(answer.headers) == 50
 
     server.expect(HOOK, http("200 OK", "", *[f"X-{each}: {'x' * 1000}" for each in range(5)]))
     answer = await send(post, server.port)
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, ReceiverResponse)
     assert [name for name, _ in answer.headers] == ["Content-Type", "Content-Length", "X-0", "X-1", "X-2", "X-3"]
 
 
@@ -87,7 +87,7 @@ async def test_any_bytes_of_a_header_become_text_that_can_be_stored(
     odd = bytes(each for each in range(0x80, 0x100))
     server.expect(HOOK, Reply(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: \xed\xa0\x80 " + odd + b"\r\n\r\n"))
     answer = await send(post, server.port)
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, ReceiverResponse)
     assert answer.headers[1] == ("X", "\xed\xa0\x80 " + odd.decode("latin-1"))
     assert msgspec.json.decode(msgspec.json.encode(answer.headers), type=list[tuple[str, str]]) == answer.headers
 
@@ -96,7 +96,7 @@ async def test_a_packed_answer_stays_packed(post: WebhookClient, server: Scripte
     bomb = gzip.compress(b"x" * 1_000_000)
     server.expect(HOOK, http("200 OK", bomb, "Content-Encoding: gzip"))
     answer = await send(post, server.port)
-    assert isinstance(answer, Answered)
+    assert isinstance(answer, ReceiverResponse)
     assert answer.body == bomb[:2048]
 
 
@@ -171,7 +171,7 @@ async def test_what_cannot_be_understood_is_none(
     post: WebhookClient, server: ScriptedServer, said: Reply, reason: str
 ) -> None:
     server.expect(HOOK, said)
-    assert await send(post, server.port) == Unanswered(reason)
+    assert await send(post, server.port) == NoResponse(reason)
     assert len(server.heard) == 1, "on a fresh line it is sent once"
     await until_nothing_is_poured(server)
 
@@ -194,8 +194,8 @@ async def test_what_takes_too_long_is_none(names: NameServer, server: ScriptedSe
         urls = [f"http://127.0.0.1:{server.port}/{name.replace(' ', '-')}" for name in slow]
         urls.append("http://silent.example.com/")
         *answers, last = await asyncio.gather(*(post(url, headers=SENT, body=BODY) for url in urls))
-    assert last == Unanswered("no connection within 1 s")
-    assert dict(zip(slow, answers, strict=True)) == {name: Unanswered(reason) for name, (_, reason) in slow.items()}
+    assert last == NoResponse("no connection within 1 s")
+    assert dict(zip(slow, answers, strict=True)) == {name: NoResponse(reason) for name, (_, reason) in slow.items()}
 
 
 async def test_no_bytes_at_all_break_it(post: WebhookClient, server: ScriptedServer) -> None:
@@ -204,12 +204,12 @@ async def test_no_bytes_at_all_break_it(post: WebhookClient, server: ScriptedSer
     for _ in range(60):
         said = chance.choice(start) + chance.randbytes(chance.randrange(200))
         server.expect(HOOK, Reply(said, After.CLOSE))
-        assert isinstance(await send(post, server.port), Answered | Unanswered)
+        assert isinstance(await send(post, server.port), ReceiverResponse | NoResponse)
 
 
 async def test_a_closed_port_is_said_to_refuse(post: WebhookClient) -> None:
-    assert await send(post, free_port()) == Unanswered("connection refused")
-    assert await send(post, free_port(), "localhost") == Unanswered("connection refused")
+    assert await send(post, free_port()) == NoResponse("connection refused")
+    assert await send(post, free_port(), "localhost") == NoResponse("connection refused")
 
 
 @pytest.mark.parametrize("line", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])

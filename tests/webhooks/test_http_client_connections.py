@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from malipo.webhooks.http_client import Unanswered, WebhookClient
+from malipo.webhooks.http_client import NoResponse, WebhookClient
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.webhooks.dns_server import NameServer
 from tests.webhooks.webhook_posts import HALF, HOOK, connections, posting, send, status
@@ -51,7 +51,7 @@ async def test_the_second_try_goes_by_a_fresh_line_and_is_the_last(post: Webhook
     await asyncio.gather(*sending)
 
     server.expect(HOOK, Reply(after=After.CLOSE), Reply(after=After.CLOSE))
-    assert await send(post, server.port) == Unanswered("the connection was closed without an answer")
+    assert await send(post, server.port) == NoResponse("the connection was closed without an answer")
     assert connections(server)[3] in (1, 2, 3), "first by one of the three lines"
     assert connections(server)[4:] == [4]
 
@@ -64,7 +64,7 @@ async def test_after_one_byte_of_an_answer_there_is_no_second_try(
     # A reset may overtake what was said before it, so that is given time to arrive.
     server.expect(HOOK, http("200 OK"), Reply(said, after, pause_seconds=0.1))
     assert await status(post, server.port) == 200
-    assert isinstance(await send(post, server.port), Unanswered)
+    assert isinstance(await send(post, server.port), NoResponse)
     assert connections(server) == [1, 1]
 
 
@@ -74,7 +74,7 @@ async def test_both_tries_share_one_time_limit(server: ScriptedServer) -> None:
     async with posting(timeout_seconds=0.6) as post:
         assert await status(post, server.port) == 200
         answer = await send(post, server.port)
-        assert isinstance(answer, Unanswered)
+        assert isinstance(answer, NoResponse)
         assert answer.reason.endswith(" within 0.6 s")
 
 
@@ -127,7 +127,7 @@ async def test_closing_answers_everyone_who_waits(names: NameServer, server: Scr
         while not names.asked:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
         await post.close()
-        stopped = Unanswered("malipo was stopped before an answer came")
+        stopped = NoResponse("malipo was stopped before an answer came")
         assert await asyncio.gather(*waiting) == [stopped] * 3
         assert await send(post, server.port) == stopped
 

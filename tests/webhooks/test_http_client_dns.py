@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.webhooks.http_client import Unanswered
+from malipo.webhooks.http_client import NoResponse
 from tests.conftest import free_port
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.dns_server import NameServer
@@ -66,10 +66,10 @@ async def test_a_name_that_leads_nowhere_is_said_to(names: NameServer) -> None:
     names.says("empty.example.com", [])
     async with posting(nameservers=[names.address]) as post:
         for host in ("missing.example.com", "empty.example.com"):
-            assert await send(post, 80, host) == Unanswered("the name does not resolve")
+            assert await send(post, 80, host) == NoResponse("the name does not resolve")
     async with posting(nameservers=[f"127.0.0.1:{free_port()}"]) as post:
         answer = await send(post, 80, "shop.example.com")
-        assert isinstance(answer, Unanswered)
+        assert isinstance(answer, NoResponse)
         assert answer.reason.startswith("the name does not resolve: could not contact ")
 
 

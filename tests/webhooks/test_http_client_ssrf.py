@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.webhooks.http_client import Unanswered
+from malipo.webhooks.http_client import NoResponse
 from tests.conftest import free_port
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.webhooks.certificates import authority
@@ -24,7 +24,7 @@ async def test_a_name_that_leads_inside_is_not_followed(names: NameServer, found
     async with Trap.opened("127.0.0.1", "::1") as trap:
         async with posting(allow_private=False, nameservers=[names.address]) as post:
             answer = await send(post, trap.port, "shop.example.com", "https")
-            assert isinstance(answer, Unanswered)
+            assert isinstance(answer, NoResponse)
             assert answer.reason.startswith("the address ")
             assert answer.reason.endswith(", and webhooks go to public addresses only")
             assert await trap.visitors() == 0
@@ -56,7 +56,7 @@ async def test_of_many_addresses_only_the_public_one_is_connected_to(names: Name
 
         server.leave()
         answer = await send(post, server.port, "shop.example.com", "https")
-        assert isinstance(answer, Unanswered)
+        assert isinstance(answer, NoResponse)
         assert answer.reason == "connection refused" or answer.reason.startswith("the address ")
         assert await trap.visitors() == 0
 
@@ -68,7 +68,7 @@ async def test_a_name_that_moves_inside_after_it_was_checked_is_not_followed(nam
         posting(allow_private=False, why_not=at_home, nameservers=[names.address]) as post,
     ):
         assert await post.problem_with(f"https://shop.example.com:{trap.port}/hook") is None
-        assert await send(post, trap.port, "shop.example.com", "https") == Unanswered(
+        assert await send(post, trap.port, "shop.example.com", "https") == NoResponse(
             "the address 127.0.0.2 is loopback, and webhooks go to public addresses only"
         )
         assert await trap.visitors() == 0
@@ -90,7 +90,7 @@ async def test_a_second_try_looks_at_the_address_again(names: NameServer) -> Non
         server.expect(HOOK, http("200 OK"), Reply(after=After.CLOSE))
         assert (await send(post, server.port, "shop.example.com", "https")).is_success
         allowed[0] = False
-        assert await send(post, server.port, "shop.example.com", "https") == Unanswered(
+        assert await send(post, server.port, "shop.example.com", "https") == NoResponse(
             "the address 127.0.0.1 is private, and webhooks go to public addresses only"
         )
         assert connections(server) == [1, 1]
@@ -115,7 +115,7 @@ async def test_a_remembered_name_is_decided_on_each_time_it_is_connected_to(name
 async def test_an_address_without_a_name_is_decided_on_too(host: str) -> None:
     async with posting(allow_private=False, why_not=lambda _: "ours") as post:
         answer = await send(post, 443, host, "https")
-        assert answer == Unanswered(f"the address {host.strip('[]')} is ours, and webhooks go to public addresses only")
+        assert answer == NoResponse(f"the address {host.strip('[]')} is ours, and webhooks go to public addresses only")
 
 
 async def test_a_name_of_many_addresses_is_not_tried_for_ever(names: NameServer) -> None:
@@ -124,7 +124,7 @@ async def test_a_name_of_many_addresses_is_not_tried_for_ever(names: NameServer)
     async with posting(
         allow_private=False, why_not=lambda each: tried.add(str(each)), nameservers=[names.address]
     ) as post:
-        assert await send(post, free_port(), "shop.example.com", "https") == Unanswered("connection refused")
+        assert await send(post, free_port(), "shop.example.com", "https") == NoResponse("connection refused")
         assert len(tried) == 8
 
 
@@ -139,12 +139,12 @@ async def test_a_url_that_is_not_allowed_any_more_is_not_posted_to(names: NameSe
         posting(allow_private=False, why_not=at_home, nameservers=[names.address]) as post,
     ):
         answer = await post(url.format(trap.port), headers=SENT, body=BODY)
-        assert isinstance(answer, Unanswered)
+        assert isinstance(answer, NoResponse)
         assert answer.reason.startswith("url must ")
         assert await trap.visitors() == 0
 
 
 async def test_a_port_that_is_not_allowed_any_more_is_not_posted_to() -> None:
     async with Trap.opened("127.0.0.1") as trap, posting(ports=(443,)) as post:
-        assert await send(post, trap.port) == Unanswered(f"url must use port 443; it uses {trap.port}.")
+        assert await send(post, trap.port) == NoResponse(f"url must use port 443; it uses {trap.port}.")
         assert await trap.visitors() == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from malipo.webhooks.http_client import Unanswered, WebhookClient
+from malipo.webhooks.http_client import NoResponse, WebhookClient
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.certificates import authority
 from tests.webhooks.dns_server import NameServer
@@ -55,7 +55,7 @@ async def test_a_trusted_certificate_is_asked_for_by_name_and_accepted() -> None
 async def test_a_wrong_certificate_is_refused_before_a_word_is_said(tls: Callable[[], Any], why: str) -> None:
     async with shop(tls()) as (server, send_to_shop):
         answer = await send_to_shop()
-        assert isinstance(answer, Unanswered)
+        assert isinstance(answer, NoResponse)
         assert answer.reason.startswith(f"the certificate is not trusted: {why}")
         assert server.heard == []
 
@@ -69,7 +69,7 @@ async def test_a_server_without_tls_is_said_to_have_none(post: WebhookClient) ->
     server = await asyncio.start_server(say_hello, "127.0.0.1", 0)
     answer = await send(post, server.sockets[0].getsockname()[1], scheme="https")
     server.close()
-    assert isinstance(answer, Unanswered)
+    assert isinstance(answer, NoResponse)
     assert answer.reason.startswith("no TLS connection: ")
 
 
@@ -108,7 +108,7 @@ async def test_an_old_tls_is_refused(post: WebhookClient) -> None:
     server = await asyncio.start_server(choose_tls_1_1, "127.0.0.1", 0)
     answer = await send(post, server.sockets[0].getsockname()[1], scheme="https")
     server.close()
-    assert isinstance(answer, Unanswered)
+    assert isinstance(answer, NoResponse)
     assert answer.reason.startswith("no TLS connection: ")
     assert 0x0303 in offered
     assert min(offered) == 0x0303, "nothing older than TLS 1.2 is offered"

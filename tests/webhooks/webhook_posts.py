@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from malipo.webhooks.http_client import Answered, Unanswered, WebhookClient
+from malipo.webhooks.http_client import NoResponse, ReceiverResponse, WebhookClient
 from malipo.webhooks.ssrf import why_not
 from tests.networks.scripted_server import ScriptedServer
 from tests.webhooks.dns_server import NameServer
@@ -54,13 +54,15 @@ async def post() -> AsyncIterator[WebhookClient]:
         yield post
 
 
-async def send(post: WebhookClient, port: int, host: str = "127.0.0.1", scheme: str = "http") -> Answered | Unanswered:
+async def send(
+    post: WebhookClient, port: int, host: str = "127.0.0.1", scheme: str = "http"
+) -> ReceiverResponse | NoResponse:
     return await post(f"{scheme}://{host}:{port}/hook", headers=SENT, body=BODY)
 
 
 async def status(post: WebhookClient, port: int) -> int:
     answer = await send(post, port)
-    assert isinstance(answer, Answered), answer
+    assert isinstance(answer, ReceiverResponse), answer
     return answer.status
 
 

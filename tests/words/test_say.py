@@ -12,8 +12,8 @@ from string import Formatter
 import malipo
 from malipo.cli.hints import HINTS, say_with_hint
 from malipo.dashboard import form_errors
-from malipo.dashboard.language import Words
-from malipo.errors import Code, Conflict, Missing, Problem
+from malipo.dashboard.language import Translator
+from malipo.errors import Code, Conflict, Missing, Problem, Refusal
 from malipo.http.accept_language import Language
 from malipo.network_statements.cell_values import CellProblem
 from malipo.network_statements.read_statement import ColumnName
@@ -25,6 +25,10 @@ from tests.api.published_contract import CONTRACT
 from tests.dashboard.catalogues import kept
 
 _ROOMS = Path(malipo.__file__).parent
+_DOORS = {"api", "cli", "dashboard", "http_server", "worker", "words"}
+# What a network's API sends wrongly is for the log and the terminal. The limit's name is no sentence. Pages submit for
+# approval instead of saying that it is required.
+_TOLD = {"CannotFetch", "LimitMet", "ApprovalRequired"}
 _NO_VALUES = {"code", "details", "problems", "limit"}
 # Values that another place adds: the name of a column, and what a file has that is in the way.
 _ADDED = {CellProblem: {"column"}, DoubtRefusal: {"name", "other", "other_id", "where"}}
@@ -59,6 +63,34 @@ def texts_in(path: Path) -> set[str]:
     return {each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)}
 
 
+def refusals(of: type[Refusal] = Refusal) -> Iterator[type[Refusal]]:
+    yield of
+    for each in of.__subclasses__():
+        yield from refusals(each)
+
+
+def sentences_below_the_doors() -> Iterator[tuple[str, str]]:
+    """Each class of refusal that is made with a sentence, there or in its own constructor, and its error code."""
+    by_name = {each.__name__: each for each in refusals()}
+    for path in sorted(_ROOMS.rglob("*.py")):
+        if path.relative_to(_ROOMS).parts[0] in _DOORS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and node.name in by_name:
+                calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+                made = [each for each in calls if ast.unparse(each.func) == "super().__init__"]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in by_name:
+                made = [node]
+            else:
+                continue
+            name = node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.func)
+            for call in made:
+                if any(isinstance(each, ast.Constant | ast.JoinedStr) for each in call.args[:1]):
+                    own = [each.value for each in call.keywords if each.arg == "code"]
+                    if all(isinstance(each, ast.Constant) for each in own):
+                        yield name, next((str(ast.literal_eval(each)) for each in own), by_name[name].code)
+
+
 def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:
     assert sorted(codes()) == sorted(SENTENCES)
 
@@ -81,6 +113,13 @@ def test_no_sentence_stands_twice() -> None:
         if path.parent.name != "words" and path.name != "stored_problems.py":
             written.update(texts_in(path) & set(sentences))
     assert [sentence for sentence, times in written.items() if times > 1] == []
+
+
+def test_a_refusal_below_the_doors_that_has_a_sentence_has_an_error_code_of_the_contract() -> None:
+    codes()
+    api_codes = {each["const"] for each in CONTRACT["components"]["schemas"]["ErrorCode"]["oneOf"]}
+    told = [(name, code) for name, code in sentences_below_the_doors() if code not in api_codes and name not in _TOLD]
+    assert told == []
 
 
 def test_every_sentence_is_in_kiswahili() -> None:
@@ -111,7 +150,7 @@ def test_the_terminal_has_a_hint_only_where_there_is_a_sentence() -> None:
 def test_a_refusal_is_said_in_the_language_of_the_door() -> None:
     refusal = Missing(code=MatchRefusal.NO_PAYMENT, name="PAY-1")
     assert say(refusal) == "There is no payment 'PAY-1'."
-    assert say(refusal, Words(Language.KISWAHILI)) == "Hakuna malipo 'PAY-1'."
+    assert say(refusal, Translator(Language.KISWAHILI)) == "Hakuna malipo 'PAY-1'."
 
 
 def test_the_terminal_adds_the_command_that_helps() -> None:
@@ -123,7 +162,7 @@ def test_a_problem_in_a_problem_is_said_in_the_same_language() -> None:
     cell = Problem(CellProblem.NO_AMOUNT, column=Problem(ColumnName.BALANCE), cell="'x'")
     line = Problem(LineProblem.ROW, row="9", why=cell)
     assert say(line) == "Row 9: The balance is 'x', which is not an amount."
-    assert say(line, Words(Language.KISWAHILI)) == "Mstari wa 9: Salio ni 'x', ambacho si kiasi cha pesa."
+    assert say(line, Translator(Language.KISWAHILI)) == "Mstari wa 9: Salio ni 'x', ambacho si kiasi cha pesa."
 
 
 def test_what_the_api_answers_is_its_own_sentence() -> None:

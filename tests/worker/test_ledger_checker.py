@@ -10,12 +10,12 @@ from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.db.schema import SchemaMonitor
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
-from malipo.payments.check.check_in_pieces import Subject
+from malipo.payments.check.check_in_pieces import CheckSubject
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from malipo.worker.ledger_checker import LedgerChecker
@@ -64,7 +64,7 @@ async def test_a_check_reads_every_subject_and_is_kept(database: Database, setti
 
     done = await last(database)
     assert done is not None
-    assert (done.finding_count, done.findings, done.piece_count) == (0, [], len(Subject))
+    assert (done.finding_count, done.findings, done.piece_count) == (0, [], len(CheckSubject))
     assert await gauge(database, settings, "ledger_check_clean_timestamp_seconds") == pytest.approx(
         done.finished_at.timestamp() if done.finished_at else 0
     )
@@ -122,7 +122,7 @@ async def test_two_workers_make_one_check(database: Database, settings: Settings
 
     async with database.read() as connection:
         rows = await connection.fetch("SELECT piece_count FROM ledger_checks")
-    assert [row["piece_count"] for row in rows] == [len(Subject)]
+    assert [row["piece_count"] for row in rows] == [len(CheckSubject)]
 
 
 async def test_another_worker_continues_where_a_killed_one_stood(
@@ -137,11 +137,11 @@ async def test_another_worker_continues_where_a_killed_one_stood(
 
     done = await last(database)
     assert done is not None
-    assert done.piece_count == len(Subject), "no piece was made twice"
+    assert done.piece_count == len(CheckSubject), "no piece was made twice"
 
 
 async def test_a_worker_that_lost_its_claim_records_nothing(database: Database, payment: str) -> None:
-    found = [Finding("wallet", "mer_1", 1, 2)]
+    found = [LedgerFinding("wallet", "mer_1", 1, 2)]
     async with database.begin() as tx:
         slow = await checks.claim(tx, "chk_1", "clm_slow", every_seconds=3600, again_seconds=600, lease_seconds=-1)
         quick = await checks.claim(tx, "chk_2", "clm_quick", every_seconds=3600, again_seconds=600, lease_seconds=60)
@@ -160,7 +160,7 @@ async def test_a_place_of_another_version_begins_anew(database: Database, settin
     await run_whole(checker)
     done = await last(database)
     assert done is not None
-    assert done.piece_count == 1 + len(Subject)
+    assert done.piece_count == 1 + len(CheckSubject)
 
 
 async def test_a_worker_process_finds_a_wrong_row_and_says_so(

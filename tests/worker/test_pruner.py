@@ -40,8 +40,8 @@ async def stack(database_url: str, manual_clock: ManualClock) -> AsyncIterator[W
 
 async def _fan_out(stack: WebhookStack) -> None:
     """Everything gets its place, and nothing is sent."""
-    facts = 1
-    while facts:
+    events = 1
+    while events:
         async with stack.database.begin() as tx:
             done = await fan_out(
                 tx,
@@ -51,7 +51,7 @@ async def _fan_out(stack: WebhookStack) -> None:
                 may_take=lambda _: False,
                 now=stack.clock(),
             )
-        facts = done.facts
+        events = done.events
 
 
 async def _try_each(stack: WebhookStack) -> None:

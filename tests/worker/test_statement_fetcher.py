@@ -24,9 +24,6 @@ from malipo.worker.statement_fetcher import StatementFetcher
 from tests.simulator.processes import Process
 from tests.simulator.processes import start as start_simulator
 
-# Tomorrow at nine in the morning: what is done now is of the day before.
-TOMORROW = datetime.combine(clock.day_of(clock.now()) + timedelta(days=1), datetime.min.time(), clock.ZONE)
-
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Process]:
@@ -41,7 +38,9 @@ async def served(
 ) -> AsyncIterator[Service]:
     variables = simulator_setup.environment(simulator.url, await simulator_setup.credentials(simulator.url))
     settings = read_settings(variables | {"MALIPO_STATEMENT_FETCH": fetch, "MALIPO_STATE_DIR": "none"})
-    service = assemble(settings, database, clock=lambda: TOMORROW + timedelta(hours=hour))
+    # Tomorrow at nine in the morning: what is done now is of the day before.
+    tomorrow = datetime.combine(clock.day_of(clock.now()) + timedelta(days=1), datetime.min.time(), clock.ZONE)
+    service = assemble(settings, database, clock=lambda: tomorrow + timedelta(hours=hour))
     try:
         yield service
     finally:

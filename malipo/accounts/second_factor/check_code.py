@@ -43,7 +43,7 @@ class _Limit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedCode:
     """A code of the app, or a recovery code. If there are both, the recovery code counts."""
 
     code: str = ""
@@ -73,7 +73,7 @@ class TooManyCodes(TooMany):
     code = "too_many_codes"
 
 
-class Codes:
+class CodeChecker:
     def __init__(self, database: Database, encryption: Encryption, *, is_command_line: bool = False) -> None:
         self._database = database
         self._encryption = encryption
@@ -86,7 +86,7 @@ class Codes:
             return await second_factors.find(connection, account_id) is not None
 
     async def check_if_enrolled(
-        self, owner: AccountOwner, typed: Typed, *, now: datetime, browser: Browser = _A_PROGRAM
+        self, owner: AccountOwner, typed: TypedCode, *, now: datetime, browser: Browser = _A_PROGRAM
     ) -> None:
         """Of somebody who confirms that it is them: without a second factor the password was enough."""
         if not await self.is_enrolled(owner.id):
@@ -95,7 +95,9 @@ class Codes:
             raise CodeRequired
         await self.check(owner, typed, now=now, browser=browser)
 
-    async def check(self, owner: AccountOwner, typed: Typed, *, now: datetime, browser: Browser = _A_PROGRAM) -> None:
+    async def check(
+        self, owner: AccountOwner, typed: TypedCode, *, now: datetime, browser: Browser = _A_PROGRAM
+    ) -> None:
         """Use the code up, or refuse it."""
         own, *shared = await self._limits(owner, typed, browser)
         try:
@@ -111,7 +113,7 @@ class Codes:
         await self._note_failure(owner, typed, is_throttled=False, now=now)
         raise WrongCode
 
-    async def _note_failure(self, owner: AccountOwner, typed: Typed, *, is_throttled: bool, now: datetime) -> None:
+    async def _note_failure(self, owner: AccountOwner, typed: TypedCode, *, is_throttled: bool, now: datetime) -> None:
         await self._failed.note(
             owner.id,
             owner.actor,
@@ -122,7 +124,7 @@ class Codes:
             kind="recovery code" if typed.recovery_code else "code",
         )
 
-    async def _limits(self, owner: AccountOwner, typed: Typed, browser: Browser) -> list[_Limit]:
+    async def _limits(self, owner: AccountOwner, typed: TypedCode, browser: Browser) -> list[_Limit]:
         """The first is that of this place alone."""
         place = f"address {counted_address(owner.actor.address)}"
         if typed.recovery_code:
@@ -151,7 +153,7 @@ class Codes:
             seconds = max(-int((now - free_at).total_seconds() // 1), 1)
             raise TooManyCodes(f"Too many wrong codes. Try again in {seconds} seconds.", retry_after_seconds=seconds)
 
-    async def _use(self, tx: Tx, owner: AccountOwner, typed: Typed, now: datetime) -> bool:
+    async def _use(self, tx: Tx, owner: AccountOwner, typed: TypedCode, now: datetime) -> bool:
         if typed.recovery_code:
             return await self._use_recovery_code(tx, owner, typed.recovery_code, now)
         found = await second_factors.find(tx, owner.id)

@@ -15,28 +15,25 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.encryption import CannotDecrypt, Encryption
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Code, Conflict, Invalid
+
+
+class SecondFactorRefusal(Code):
+    EXISTS = "second_factor_exists"
+    MISSING = "second_factor_missing"
+    PAGE_TOO_OLD = "enrolment_invalid"
 
 
 class AlreadyEnrolled(Conflict):
-    code = "second_factor_exists"
-
-    def __init__(self) -> None:
-        super().__init__("There is a second factor already. Remove it first.")
+    code = SecondFactorRefusal.EXISTS
 
 
 class NotEnrolled(Conflict):
-    code = "second_factor_missing"
-
-    def __init__(self) -> None:
-        super().__init__("There is no second factor.")
+    code = SecondFactorRefusal.MISSING
 
 
 class EnrolmentNotGood(Invalid):
-    code = "enrolment_invalid"
-
-    def __init__(self) -> None:
-        super().__init__("This page is too old. Begin again, with a new QR code.")
+    code = SecondFactorRefusal.PAGE_TOO_OLD
 
 
 def carried(encryption: Encryption, account_id: str, secret: str) -> str:

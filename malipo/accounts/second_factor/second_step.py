@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.reauthentication import WITHOUT_CODE
-from malipo.accounts.second_factor.check_code import Codes, Typed, WrongCode
+from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode, WrongCode
 from malipo.accounts.store import browsers, second_factors
 from malipo.accounts.tokens import hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.db import Conn, Database, Tx
-from malipo.errors import Unauthorized
+from malipo.errors import Code, Unauthorized
 
 SomeAccount = TypeVar("SomeAccount")
 
@@ -23,7 +23,7 @@ class SecondStep(Generic[SomeAccount]):
     def __init__(
         self,
         database: Database,
-        codes: Codes,
+        codes: CodeChecker,
         find: Callable[[Conn, str], Awaitable[SomeAccount | None]],
         lock_hash: Callable[[Tx, str], Awaitable[str | None]],
     ) -> None:
@@ -48,7 +48,7 @@ class SecondStep(Generic[SomeAccount]):
     async def finish(
         self,
         token: str,
-        typed: Typed,
+        typed: TypedCode,
         owner_of: Callable[[SomeAccount], AccountOwner],
         insert_session: Callable[[Tx, SomeAccount], Awaitable[str]],
         *,
@@ -98,12 +98,13 @@ LIFE = timedelta(minutes=10)
 _MOST_CODES = 5
 
 
-class PendingLoginOver(Unauthorized):
-    code = "login_over"
-    scheme = "Bearer"
+class SecondStepRefusal(Code):
+    OVER = "login_over"
 
-    def __init__(self) -> None:
-        super().__init__("There were too many wrong codes, or it took too long. Log in again.")
+
+class PendingLoginOver(Unauthorized):
+    code = SecondStepRefusal.OVER
+    scheme = "Bearer"
 
 
 async def begin(tx: Tx, account_id: str, *, now: datetime) -> str:

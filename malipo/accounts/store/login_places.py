@@ -15,7 +15,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ViewingSession:
     """The session that sees messages and answers them, and the browser that it is used in."""
 
     session_id: str
@@ -71,7 +71,7 @@ async def insert_alert(
     )
 
 
-async def find_unread(connection: Conn, account_id: str, asking: Asking, *, since: datetime) -> list[Alert]:
+async def find_unread(connection: Conn, account_id: str, asking: ViewingSession, *, since: datetime) -> list[Alert]:
     """The latest first, without those that the session must not see."""
     rows = await connection.fetch(
         f"""
@@ -87,7 +87,7 @@ async def find_unread(connection: Conn, account_id: str, asking: Asking, *, sinc
     return [Alert(*row.values()) for row in rows]
 
 
-async def read_alert(tx: Tx, account_id: str, session_id: str, asking: Asking, *, now: datetime) -> bool:
+async def read_alert(tx: Tx, account_id: str, session_id: str, asking: ViewingSession, *, now: datetime) -> bool:
     done = await tx.execute(
         f"""
         UPDATE new_place_alerts a SET read_at = $5

@@ -6,18 +6,18 @@ from importlib import resources
 from malipo.api import openapi
 from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
 from malipo.api.docs.downloads import Archive
-from malipo.api.docs.pages import Installation, Page
+from malipo.api.docs.pages import DocsInstallation, DocsPage
 from malipo.rate_limit.sliding_window import RateClass
 
 
-def guide(name: str, installation: Installation) -> str | None:
+def guide(name: str, installation: DocsInstallation) -> str | None:
     """The page at this address; None if there is none. Nothing is kept of addresses that are none."""
     page = pages.by_name().get(name)
     return None if page is None else _guide(page, installation)
 
 
 @cache
-def _guide(page: Page, installation: Installation) -> str:
+def _guide(page: DocsPage, installation: DocsInstallation) -> str:
     in_order = list(pages.by_name().values())
     place = in_order.index(page)
     return render.page(
@@ -32,12 +32,12 @@ def _guide(page: Page, installation: Installation) -> str:
 
 
 @cache
-def show_reference(most: int, limits: tuple[tuple[RateClass, int], ...], installation: Installation) -> str:
+def show_reference(most: int, limits: tuple[tuple[RateClass, int], ...], installation: DocsInstallation) -> str:
     return reference.page(openapi.served(most), dict(limits), installation)
 
 
 @cache
-def try_it(most: int, installation: Installation) -> str:
+def try_it(most: int, installation: DocsInstallation) -> str:
     return reference.try_it(openapi.served(most), installation)
 
 

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from malipo.api.docs import pages, sources
 from malipo.api.docs.markdown import coloured
-from malipo.api.docs.pages import Page
+from malipo.api.docs.pages import DocsPage
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -44,7 +44,7 @@ _TASK = re.compile(r"(<li>\s*(?:<p>)?)\[[ x]\] ")
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class GuideHeading:
     level: int
     id: str
     text: str
@@ -54,35 +54,35 @@ class Heading:
 class Section:
     """What stands under one heading, as words to search."""
 
-    heading: Heading
+    heading: GuideHeading
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    page: Page
+    page: DocsPage
     title: str
     html: Markup
-    headings: tuple[Heading, ...]
+    headings: tuple[GuideHeading, ...]
     sections: tuple[Section, ...]
     images: tuple[str, ...]
 
 
 @cache
-def guide(page: Page, *, is_simulated: bool = False) -> Guide:
+def guide(page: DocsPage, *, is_simulated: bool = False) -> Guide:
     """Read when somebody first asks for it."""
     text = (sources.folder("docs") / page.file).resolve().read_text("utf-8")
     text = _IF_SIMULATED.sub(r"\1" if is_simulated else "", text)
     tokens = _without_operators(_parser().parse(text))
     images: list[str] = []
-    headings: list[Heading] = []
+    headings: list[GuideHeading] = []
     for token, inline in zip(tokens, [*tokens[1:], None], strict=True):
         if token.type == "heading_open" and inline is not None:
             name = anchor(inline.content)
             before = sum(
                 each.text == _words(inline) for each in headings
             )  # A second one is numbered, as GitHub does it.
-            heading = Heading(int(token.tag[1]), f"{name}-{before}" if before else name, _words(inline))
+            heading = GuideHeading(int(token.tag[1]), f"{name}-{before}" if before else name, _words(inline))
             token.attrSet("id", heading.id)
             headings.append(heading)
         _adapt(token, page, images)
@@ -150,7 +150,7 @@ def _without_operators(tokens: Sequence["Token"]) -> list["Token"]:
     return kept
 
 
-def _adapt(token: "Token", page: Page, images: list[str]) -> None:
+def _adapt(token: "Token", page: DocsPage, images: list[str]) -> None:
     """Links and pictures as the site has them. What the site does not have is named, and not linked."""
     is_elsewhere = False
     for child in token.children or ():
@@ -169,7 +169,7 @@ def _adapt(token: "Token", page: Page, images: list[str]) -> None:
         token.content = token.content.replace('src="images/', 'loading="lazy" src="/docs/images/')
 
 
-def address(target: str, page: Page) -> str | None:
+def address(target: str, page: DocsPage) -> str | None:
     """Where a link of a page leads on the site; None if the site has no such page."""
     if target.startswith(("https://", "http://", "#", "/")):
         return target
@@ -227,7 +227,7 @@ def _words(token: "Token") -> str:
 
 def _sections(tokens: Sequence["Token"]) -> Iterator[Section]:
     """For the search. A table's rows and samples count as text too."""
-    heading: Heading | None = None
+    heading: GuideHeading | None = None
     pieces: list[str] = []
     is_heading = False
     for token in tokens:
@@ -237,7 +237,7 @@ def _sections(tokens: Sequence["Token"]) -> Iterator[Section]:
             heading, pieces, is_heading = None, [], True
             level, name = int(token.tag[1]), str(token.attrGet("id"))
         elif is_heading and token.type == "inline":
-            heading, is_heading = Heading(level, name, _words(token)), False
+            heading, is_heading = GuideHeading(level, name, _words(token)), False
         elif token.type == "inline":
             pieces.append(_words(token) if token.children else str(escape(token.content)))
         elif token.type == "fence":

@@ -32,14 +32,14 @@ EXAMPLE_URL = "https://pay.example.com"
 EXAMPLE_SIMULATOR_URL = "http://127.0.0.1:8081"
 
 
-class Installation(msgspec.Struct, frozen=True):
+class DocsInstallation(msgspec.Struct, frozen=True):
     """What the pages say about the service that serves them."""
 
     is_simulated: bool
     may_try: bool
 
 
-class Page(msgspec.Struct, frozen=True):
+class DocsPage(msgspec.Struct, frozen=True):
     name: str  # its address below /docs; the home page has none
     file: str  # below docs/
     title: str  # in the navigation
@@ -54,7 +54,7 @@ class Page(msgspec.Struct, frozen=True):
 
 class Group(msgspec.Struct, frozen=True):
     title: str
-    pages: tuple[Page, ...]
+    pages: tuple[DocsPage, ...]
 
 
 @cache
@@ -64,10 +64,10 @@ def groups() -> tuple[Group, ...]:
 
 
 @cache
-def by_name() -> dict[str, Page]:
+def by_name() -> dict[str, DocsPage]:
     return {page.name: page for group in groups() for page in group.pages}
 
 
 @cache
-def by_file() -> dict[str, Page]:
+def by_file() -> dict[str, DocsPage]:
     return {page.file: page for page in by_name().values()}

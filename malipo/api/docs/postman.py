@@ -33,7 +33,7 @@ def collection_file(contract: Schema) -> Item:
 
     Its `baseUrl` is empty: see `at`.
     """
-    reader = _Reader(contract)
+    reader = _CollectionWriter(contract)
     folders = ((tag, list(reader.items(tag["name"]))) for tag in contract["tags"])
     return {
         "info": {
@@ -65,7 +65,7 @@ def _variable(key: str, value: str, description: str) -> Item:
     return {"key": key, "value": value, "type": "string", "description": description}
 
 
-class _Reader:
+class _CollectionWriter:
     def __init__(self, contract: Schema) -> None:
         self._contract = contract
         self._schemas = Schemas(contract)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from malipo.api.docs import markdown, render
-from malipo.api.docs.pages import EXAMPLE_URL, Installation
-from malipo.api.docs.schemas import Field, Schema, Schemas
+from malipo.api.docs.pages import EXAMPLE_URL, DocsInstallation
+from malipo.api.docs.schemas import Schema, SchemaField, Schemas
 from malipo.merchants.roles import RIGHTS, Right, Role
 from malipo.rate_limit.sliding_window import RateClass
 
@@ -33,13 +33,13 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DocumentedResponse:
     status: str
     words: str
     codes: tuple[str, ...]
     headers: tuple[str, ...]
     examples: tuple[Example, ...]
-    fields: tuple[Field, ...]
+    fields: tuple[SchemaField, ...]
 
     @property
     def is_good(self) -> bool:
@@ -56,10 +56,10 @@ class Operation:
     access: str
     needs: tuple[str, ...]
     limit: int
-    parameters: Mapping[str, Sequence[Field]]
-    body: Sequence[Field]
+    parameters: Mapping[str, Sequence[SchemaField]]
+    body: Sequence[SchemaField]
     curls: Sequence[Example]
-    answers: Sequence[Answer]
+    answers: Sequence[DocumentedResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class TriedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class WebhookDocs:
     """What merchants receive: headers and fields, which all events share, and the body of each."""
 
-    headers: Sequence[Field]
-    fields: Sequence[Field]
+    headers: Sequence[SchemaField]
+    fields: Sequence[SchemaField]
     examples: Sequence[Example]
 
 
@@ -97,9 +97,9 @@ class Code:
     words: str
 
 
-def page(contract: Schema, limits: Mapping[RateClass, int], installation: Installation) -> str:
+def page(contract: Schema, limits: Mapping[RateClass, int], installation: DocsInstallation) -> str:
     """The whole page. Its examples use EXAMPLE_URL."""
-    reader = _Reader(contract, limits)
+    reader = _ContractReader(contract, limits)
     lead, topics = markdown.topics(contract["info"]["description"])
     return render.page(
         "reference.html",
@@ -115,14 +115,14 @@ def page(contract: Schema, limits: Mapping[RateClass, int], installation: Instal
     )
 
 
-def try_it(contract: Schema, installation: Installation) -> str:
+def try_it(contract: Schema, installation: DocsInstallation) -> str:
     """The page from which requests with an API key are sent."""
-    reader = _Reader(contract, dict.fromkeys(RateClass, 0))
+    reader = _ContractReader(contract, dict.fromkeys(RateClass, 0))
     areas = [(tag["name"], reader.tried(tag)) for tag in contract["tags"]]
     return render.page("try.html", installation, here="/docs/try", areas=[each for each in areas if each[1]])
 
 
-class _Reader:
+class _ContractReader:
     def __init__(self, contract: Schema, limits: Mapping[RateClass, int]) -> None:
         self._contract = contract
         self._schemas = Schemas(contract)
@@ -156,10 +156,10 @@ class _Reader:
                     )
         return found
 
-    def sent(self) -> Sent:
+    def sent(self) -> WebhookDocs:
         operations = [methods["post"] for methods in self._contract["webhooks"].values()]
         bodies = [each["requestBody"]["content"]["application/json"] for each in operations]
-        return Sent(
+        return WebhookDocs(
             [self._parameter(self._schemas.resolved(each)) for each in operations[0]["parameters"]],
             list(self._schemas.fields(bodies[0]["schema"]["properties"]["transaction"], "transaction.")),
             [
@@ -214,13 +214,13 @@ class _Reader:
             ],
         )
 
-    def _parameter(self, parameter: Schema) -> Field:
+    def _parameter(self, parameter: Schema) -> SchemaField:
         schema = self._schemas.resolved(parameter["schema"]) | {"description": parameter["description"]}
         return self._schemas.field(parameter["name"], schema, is_required=parameter.get("required", False))
 
-    def _answer(self, status: str, response: Schema) -> Answer:
+    def _answer(self, status: str, response: Schema) -> DocumentedResponse:
         media = response["content"].get("application/json", {})
-        return Answer(
+        return DocumentedResponse(
             status,
             response["description"],
             _codes(response),

@@ -6,7 +6,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from malipo.api.docs import markdown, pages
-from malipo.api.docs.pages import Installation
+from malipo.api.docs.pages import DocsInstallation
 
 
 @cache
@@ -18,6 +18,6 @@ def _templates() -> Environment:
     return made
 
 
-def page(template: str, installation: Installation, *, here: str, language: str = "en", **values: Any) -> str:
+def page(template: str, installation: DocsInstallation, *, here: str, language: str = "en", **values: Any) -> str:
     frame = {"groups": pages.groups(), "installation": installation, "here": here, "language": language}
     return _templates().get_template(template).render(frame | values)

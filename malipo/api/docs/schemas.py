@@ -8,7 +8,7 @@ Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class SchemaField:
     path: str  # the objects that it is in, with a dot after each
     name: str
     type: str
@@ -36,7 +36,7 @@ class Schemas:
         others = [each for each in value.get("anyOf", ()) if each.get("type") != "null"]
         return self.resolved(others[0]) | beside if len(others) == 1 else beside
 
-    def fields(self, schema: Schema, path: str = "") -> Iterator[Field]:
+    def fields(self, schema: Schema, path: str = "") -> Iterator[SchemaField]:
         """The fields of an object, each followed by the fields inside it."""
         schema = self.resolved(schema)
         if "anyOf" in schema:
@@ -47,10 +47,10 @@ class Schemas:
             yield from self.fields(inner, f"{path}{name}.")
             yield from self.fields(inner.get("items", {}), f"{path}{name}[].")
 
-    def field(self, name: str, schema: Schema, *, is_required: bool, path: str = "") -> Field:
+    def field(self, name: str, schema: Schema, *, is_required: bool, path: str = "") -> SchemaField:
         schema = self.resolved(schema)
         choices = schema.get("enum") or self.resolved(schema.get("items", {})).get("enum") or ()
-        return Field(
+        return SchemaField(
             path,
             name,
             self._type(schema),

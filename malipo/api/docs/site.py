@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, Installation
+from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, DocsInstallation
 from malipo.api.parts import ApiParts
 from malipo.api.urls import base_url, simulator_url
 from malipo.rate_limit.sliding_window import RateClass
@@ -116,8 +116,8 @@ async def _made(make: Callable[[], Any]) -> Any:
     return await asyncio.to_thread(make)
 
 
-def _installation(parts: ApiParts) -> Installation:
-    return Installation(is_simulated=parts.settings.simulated, may_try=parts.settings.docs_try_it)
+def _installation(parts: ApiParts) -> DocsInstallation:
+    return DocsInstallation(is_simulated=parts.settings.simulated, may_try=parts.settings.docs_try_it)
 
 
 def _most(parts: ApiParts) -> int:

@@ -15,12 +15,12 @@ from malipo import clock
 from malipo.api.errors import answer_to
 from malipo.api.http import timeouts
 from malipo.api.http.connection_limits import ConnectionLimits
-from malipo.api.http.writer import Cycle, Outgoing, bytes_of
+from malipo.api.http.writer import Cycle, OutgoingResponses, bytes_of
 from malipo.errors import Unavailable
 from malipo.http.request_ids import new_request_id
 
 
-class Connection(HttpToolsProtocol):
+class ClientConnection(HttpToolsProtocol):
     cycle: Cycle
     _is_in_head = True
     _not_begun: Cycle | None = None  # its body is not here
@@ -36,7 +36,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._outgoing = Outgoing.of(self.loop)
+        self._outgoing = OutgoingResponses.of(self.loop)
         self._limits = ConnectionLimits.of(self.server_state)
         if (refusal := self._limits.admit(self)) is not None:
             self._is_broken = True

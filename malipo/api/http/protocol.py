@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import httptools
 
 from malipo.api.errors import response
-from malipo.api.http.connection import Connection
+from malipo.api.http.connection import ClientConnection
 from malipo.api.http.connection_limits import MOST_UNREAD_BYTES
 from malipo.api.http.request_head import is_canonical, is_host_clear
 from malipo.api.http.writer import Cycle
@@ -46,7 +46,7 @@ class NotAccepted(Exception):  # noqa: N818 - it becomes a 400.
     """It is HTTP, but could be understood in two ways."""
 
 
-class Protocol(Connection):
+class Protocol(ClientConnection):
     _body_bytes = 0
     _length: int | None = None  # of the body, if it was announced
     _hosts = 0

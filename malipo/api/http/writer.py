@@ -15,20 +15,20 @@ from malipo.errors import BodyTooSlow
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-class Outgoing:
+class OutgoingResponses:
     """Responses of one iteration of the event loop are written together, at its end.
 
     A client is then woken once for several; if it were woken for each, each would cost more to send.
     """
 
-    _of_loop: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, "Outgoing"]] = WeakKeyDictionary()
+    _of_loop: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, "OutgoingResponses"]] = WeakKeyDictionary()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = ref(loop)
         self._answers: list[tuple[asyncio.Transport, bytes]] = []
 
     @classmethod
-    def of(cls, loop: asyncio.AbstractEventLoop) -> "Outgoing":
+    def of(cls, loop: asyncio.AbstractEventLoop) -> "OutgoingResponses":
         return cls._of_loop.setdefault(loop, cls(loop))
 
     def add(self, transport: asyncio.Transport, answer: bytes) -> None:
@@ -52,7 +52,7 @@ def bytes_of(answer: Response) -> bytes:
 class Cycle(RequestResponseCycle):
     """One request and its response. A short response is one write; uvicorn would write its head separately."""
 
-    outgoing: Outgoing
+    outgoing: OutgoingResponses
     is_late = False  # Its body was not here in time.
     _start: dict[str, Any] | None = None  # what is held back until the body comes
 

@@ -9,7 +9,7 @@ import hmac
 
 from malipo import clock, ids
 from malipo.cli.developer.feed_client import Event
-from malipo.webhooks.http_client import Answered, Unanswered, WebhookClient
+from malipo.webhooks.http_client import NoResponse, ReceiverResponse, WebhookClient
 from malipo.webhooks.signature import headers_of
 
 # Between two attempts of the same event; the last repeats.
@@ -29,7 +29,7 @@ class Forward:
         self._secret = secret
         self._word = word
 
-    async def __call__(self, event: Event) -> Answered | Unanswered:
+    async def __call__(self, event: Event) -> ReceiverResponse | NoResponse:
         now, body = clock.now(), event.body
         headers = headers_of(
             word=self._word,

@@ -14,7 +14,7 @@ import msgspec
 
 from malipo import money
 from malipo.cli.developer.feed_client import Event
-from malipo.webhooks.http_client import Answered, Unanswered
+from malipo.webhooks.http_client import NoResponse, ReceiverResponse
 
 _GREEN, _RED, _DIM, _BOLD = "32", "31", "2", "1"
 _MOST_OF_AN_ANSWER = 100
@@ -65,7 +65,7 @@ class Output:
         self.open()
         self._say(f"{self._time(now)}  {self._in(_DIM, sentence)}")
 
-    def tried(self, event: Event, outcome: Answered | Unanswered, *, then: str, now: datetime) -> None:
+    def tried(self, event: Event, outcome: ReceiverResponse | NoResponse, *, then: str, now: datetime) -> None:
         """A try, what came of it, and what follows."""
         self.open()
         told = _told(event)
@@ -99,8 +99,8 @@ def _told(event: Event) -> _Told:
         return _Told()
 
 
-def _in_words(outcome: Answered | Unanswered) -> str:
-    if isinstance(outcome, Unanswered):
+def _in_words(outcome: ReceiverResponse | NoResponse) -> str:
+    if isinstance(outcome, NoResponse):
         return outcome.reason
     if outcome.is_success:
         return f"{outcome.status}{_phrase(outcome.status)} {outcome.seconds * 1000:.0f} ms"

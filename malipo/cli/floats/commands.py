@@ -20,7 +20,7 @@ from malipo.errors import Invalid
 from malipo.floats import store
 from malipo.floats.note_readings import note_seen
 from malipo.floats.position import Position
-from malipo.ledger.transfers import Kind, Transfer
+from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.networks.connector import Channel
 from malipo.settings import Settings
 
@@ -126,7 +126,7 @@ def _read(arguments: argparse.Namespace, settings: Settings) -> int:
 # malipo floats transfer, pending, approve and reject: transfers between a network and the bank.
 
 
-_WORDS = {Kind.TO_BANK: "to the bank", Kind.FROM_BANK: "from the bank"}
+_WORDS = {TransferKind.TO_BANK: "to the bank", TransferKind.FROM_BANK: "from the bank"}
 
 
 def add_subcommands(acts: Any, add_account: Callable[[Any], None]) -> None:
@@ -143,14 +143,14 @@ def add_subcommands(acts: Any, add_account: Callable[[Any], None]) -> None:
         "--to-bank",
         dest="kind",
         action="store_const",
-        const=Kind.TO_BANK,
+        const=TransferKind.TO_BANK,
         help="the network paid the amount out to the bank",
     )
     way.add_argument(
         "--from-bank",
         dest="kind",
         action="store_const",
-        const=Kind.FROM_BANK,
+        const=TransferKind.FROM_BANK,
         help="the bank paid the amount in at the network",
     )
     transfer.add_argument("--reference", required=True, help="the bank's reference; one reference is booked only once")
@@ -192,7 +192,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "reference": each.bank_reference,
                     "channel": each.channel,
                     "account": each.account or None,
-                    "way": _WORDS[Kind(each.kind)],
+                    "way": _WORDS[TransferKind(each.kind)],
                     "amount": each.amount,
                     "proposed by": each.requested_by,
                     "proposed at": each.requested_at,
@@ -223,7 +223,7 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision,
         "proposedBy": proposal.requested_by,
         "isBooked": is_approval,
     }
-    what = f"{proposal.bank_reference}, {money.display(proposal.amount)} {_WORDS[Kind(proposal.kind)]}"
+    what = f"{proposal.bank_reference}, {money.display(proposal.amount)} {_WORDS[TransferKind(proposal.kind)]}"
     return tell(arguments, shown, f"{word_of(is_approval)}: {what}.")
 
 

@@ -6,7 +6,7 @@ from malipo import clock, ids
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.networks.connector import Channel
 
@@ -23,7 +23,7 @@ async def book_opening_floats(tx: Tx, *, now: datetime) -> None:
     bookings = [
         HouseBooking(
             id=ids.mint(house_bookings.ID_PREFIX, now),
-            kind=Kind.BANK_TRANSFER,
+            kind=HouseBookingKind.BANK_TRANSFER,
             channel=channel,
             account=account,
             source=source,

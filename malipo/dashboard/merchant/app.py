@@ -9,10 +9,10 @@ from starlette.routing import Route
 
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, site
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import vouch
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
+from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, MerchantPage
 from malipo.dashboard.merchant.second_factor import OWN
 from malipo.dashboard.site import Site
 from malipo.dashboard.trust_pages import find_alerts
@@ -20,13 +20,13 @@ from malipo.dashboard.trust_pages import find_alerts
 _LIVE = f"{MerchantRequest.root}/live"
 
 
-class Dashboard(Site[Page, MerchantRequest]):
+class Dashboard(Site[MerchantPage, MerchantRequest]):
     root = MerchantRequest.root
 
     def __init__(self, service: Service) -> None:
         super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", site.serve)])
 
-    def _new_request(self, request: Request, words: Words, address: str) -> MerchantRequest:
+    def _new_request(self, request: Request, words: Translator, address: str) -> MerchantRequest:
         return MerchantRequest(parts=self._parts, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: MerchantRequest) -> None:
@@ -40,7 +40,7 @@ class Dashboard(Site[Page, MerchantRequest]):
         if browser_request.session is not None and browser_request.session.has_resets:
             await vouch.find_resets(browser_request)
 
-    async def _open(self, page: Page, browser_request: MerchantRequest) -> Response:
+    async def _open(self, page: MerchantPage, browser_request: MerchantRequest) -> Response:
         if page.right is None:
             return await page.handler(browser_request)
         if browser_request.session is None:

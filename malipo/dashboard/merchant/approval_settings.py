@@ -19,7 +19,7 @@ from malipo.merchants.change_approval_rules import NothingWaits, change_approval
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
 from malipo.merchants.store import approval_rules, people
-from malipo.merchants.store.approval_rules import ApprovalRules, Standing
+from malipo.merchants.store.approval_rules import ApprovalRules, CurrentRules
 from malipo.validation.fields import Fields, amount_of
 
 PATH = "/dashboard/settings/approval"
@@ -76,8 +76,8 @@ async def allow(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}#people", "approval-changed")
 
 
-class _Known(NamedTuple):
-    standing: Standing
+class _RulesAndPeople(NamedTuple):
+    standing: CurrentRules
     people: list[Person]
     resets: list[CredentialReset]
 
@@ -92,8 +92,8 @@ async def _page(
 ) -> Response:
     now = request.parts.clock()
 
-    async def find(connection: Conn) -> _Known:
-        return _Known(
+    async def find(connection: Conn) -> _RulesAndPeople:
+        return _RulesAndPeople(
             await approval_rules.find(connection, request.merchant_id, now=now),
             await people.find_all(connection, request.merchant_id),
             await vouching.find_open(connection, request.merchant_id, now=now),

@@ -8,9 +8,9 @@ from starlette.responses import Response
 from malipo import money
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import api_key_of, is_person
-from malipo.audit_log.store import Entry
+from malipo.audit_log.store import AuditLogEntry
 from malipo.dashboard import render
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import key_in
 from malipo.db import Conn
@@ -98,7 +98,7 @@ _WITHOUT_LINK = ("webhook.deleted",)
 async def show(request: MerchantRequest) -> Response:
     before = key_in(request)
 
-    async def find(connection: Conn) -> tuple[list[Entry], Mapping[str, tuple[str, str]]]:
+    async def find(connection: Conn) -> tuple[list[AuditLogEntry], Mapping[str, tuple[str, str]]]:
         found = await audit_log.find_of_merchant(
             connection, request.merchant_id, kinds=SENTENCES, before=before, limit=_PER_PAGE + 1
         )
@@ -115,7 +115,7 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-def _told(words: Words, deed: Entry, keys: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _told(words: Translator, deed: AuditLogEntry, keys: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     key = keys.get(api_key_of(deed.actor) or "")
     is_one_of_theirs = is_person(deed.actor) or key is not None
     return {
@@ -128,17 +128,17 @@ def _told(words: Words, deed: Entry, keys: Mapping[str, tuple[str, str]]) -> dic
     }
 
 
-def _who(words: Words, actor: str, key: tuple[str, str] | None) -> str:
+def _who(words: Translator, actor: str, key: tuple[str, str] | None) -> str:
     if key is not None:
         return words(_KEY, name=key[0], last4=key[1])
     return actor if is_person(actor) else words(WHO.get(actor, WHO["operator"]))
 
 
-def sentence_of(words: Words, deed: Entry) -> str:
+def sentence_of(words: Translator, deed: AuditLogEntry) -> str:
     return words(SENTENCES[deed.action]).format_map(values_of(words, deed))
 
 
-def values_of(words: Words, deed: Entry) -> Mapping[str, str]:
+def values_of(words: Translator, deed: AuditLogEntry) -> Mapping[str, str]:
     """What stands in its sentence. An entry with fewer details than that needs is shown all the same."""
     return _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
 
@@ -148,7 +148,7 @@ class _Values(dict[str, str]):
         return "?"
 
 
-def _shown(words: Words, name: str, value: Any) -> str:
+def _shown(words: Translator, name: str, value: Any) -> str:
     if name == "amount" and isinstance(value, int):
         return money.display(value)
     if name == "role":
@@ -156,6 +156,6 @@ def _shown(words: Words, name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _link(deed: Entry) -> str | None:
+def _link(deed: AuditLogEntry) -> str | None:
     details: Mapping[str, Any] = {} if deed.action in _WITHOUT_LINK else deed.details
     return next((path.format(details[name]) for name, path in _LINKS.items() if name in details), None)

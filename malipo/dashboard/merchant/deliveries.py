@@ -13,7 +13,7 @@ from malipo.dashboard.merchant.webhooks import PATH, get
 from malipo.dashboard.urls import id_in, key_in
 from malipo.errors import Conflict
 from malipo.webhooks import resend
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.manage_endpoints import EndpointOff
@@ -30,7 +30,7 @@ async def show(request: MerchantRequest) -> Response:
 
 async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Response:
     asked = request.http.query_params.get("state", "")
-    state = State(asked) if asked in State.__members__.values() else None
+    state = DeliveryState(asked) if asked in DeliveryState.__members__.values() else None
     endpoint, before = await get(request), key_in(request)
     found = await request.parts.queries.read_snapshot(
         lambda connection: delivery_history.page(

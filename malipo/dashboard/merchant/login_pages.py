@@ -5,8 +5,8 @@ from http import HTTPStatus
 from starlette.responses import Response
 
 from malipo.accounts.known_browsers import Browser
-from malipo.accounts.password_login import Begun
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.password_login import FirstStep
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.tokens import hash_of
 from malipo.dashboard import cookies, form_errors, render
 from malipo.dashboard.login_pages import LoginPages
@@ -27,7 +27,7 @@ class MerchantLoginPages(LoginPages[MerchantRequest]):
     pending = cookies.PENDING
     lost = _LOST
 
-    async def _begin(self, request: MerchantRequest, name: str, password: str, browser: Browser) -> Begun:
+    async def _begin(self, request: MerchantRequest, name: str, password: str, browser: Browser) -> FirstStep:
         parts, address = request.parts, request.address
         return await parts.accounts.login.begin(name, password, address=address, browser=browser, now=parts.clock())
 
@@ -35,7 +35,7 @@ class MerchantLoginPages(LoginPages[MerchantRequest]):
         return await request.parts.accounts.login.waits_for_code(token, now=request.parts.clock())
 
     async def _finish(
-        self, request: MerchantRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
+        self, request: MerchantRequest, token: str, typed: TypedCode, browser: Browser, *, is_trusted: bool
     ) -> str:
         parts, address = request.parts, request.address
         return await parts.accounts.login.finish(

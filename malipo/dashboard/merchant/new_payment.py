@@ -5,6 +5,7 @@ again are the same request, and make the same payment.
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
@@ -17,6 +18,7 @@ from malipo import money, randomness
 from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
+from malipo.dashboard.merchant.batches.upload import PATH as BATCHES
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
@@ -26,15 +28,15 @@ from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES, channel_of
 from malipo.networks.connector import Channel
-from malipo.payments import idempotency
+from malipo.payments import ask_again, idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, limit_of
 from malipo.payments.payment_request import order_of
-from malipo.payments.store import idempotency_keys, tariffs
+from malipo.payments.store import idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
-from malipo.recipients.look_up import Line, NameCheck
+from malipo.recipients.look_up import NameCheck, Payee
 from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of, phone_of
 
@@ -94,16 +96,52 @@ def too_little(request: MerchantRequest, quote: Quote) -> str:
     return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
 
 
+_ID = re.compile(r"txn_[0-9a-z]{26}")
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
 _TYPED = ("amount", "channel", "phone", "name", "description", "orderReference")
 
 
 async def show_collection(request: MerchantRequest) -> Response:
-    return await _form(request, Type.COLLECTION, {}, new_key())
+    return await _show(request, Type.COLLECTION)
 
 
 async def show_payout(request: MerchantRequest) -> Response:
-    return await _form(request, Type.DISBURSEMENT, {}, new_key())
+    return await _show(request, Type.DISBURSEMENT)
+
+
+async def _show(request: MerchantRequest, type_: Type) -> Response:
+    """An empty form; or the one of a payment that has failed, to be tried again."""
+    failed_id = request.http.query_params.get("again", "")
+    if not failed_id:
+        return await _form(request, type_, {}, new_key())
+    failed, attempt = await request.parts.queries.read_snapshot(
+        lambda connection: _find_failed(connection, request.merchant_id, failed_id, type_)
+    )
+    if failed is None or attempt is None:
+        return request.go(f"{PATH}/{failed_id}" if _ID.fullmatch(failed_id) else PATH, "not-again")
+    if attempt.made is not None:
+        return request.go(f"{PATH}/{attempt.made.id}", "made-again")
+    if attempt.submitted is not None:
+        return request.go(f"{BATCHES}/{attempt.submitted.id}", "made-again")
+    typed = {
+        "amount": f"{failed.amount:,}",
+        "channel": failed.channel,
+        "phone": render.phone(failed.phone),
+        "name": failed.name,
+        "description": failed.description,
+        "orderReference": failed.order_reference or "",
+    }
+    return await _form(request, type_, typed, attempt.key)
+
+
+async def _find_failed(
+    connection: Conn, merchant_id: str, failed_id: str, type_: Type
+) -> tuple[Transaction | None, ask_again.Attempt | None]:
+    """A payment that may be tried again, and the attempt; None for one that may not."""
+    failed = await transactions.get(connection, merchant_id, failed_id) if _ID.fullmatch(failed_id) else None
+    if failed is None or failed.type is not type_ or not await ask_again.may_ask(connection, failed):
+        return None, None
+    return failed, await ask_again.find_attempt(connection, failed)
 
 
 async def take_collection(request: MerchantRequest) -> Response:
@@ -117,12 +155,12 @@ async def take_payout(request: MerchantRequest) -> Response:
 async def show_recipient(request: MerchantRequest) -> Response:
     """Whose number it is, as a part of the form that the page fetches while one types."""
     form = await request.form()
-    fields = _fields({name: form.text(name) for name in _TYPED}, Type.DISBURSEMENT)
+    fields = _fields(_with_channel({name: form.text(name) for name in _TYPED}), Type.DISBURSEMENT)
     channel, phone = fields.choice("channel", Channel, is_required=True), fields.phone("recipientPhone")
     name = fields.text("recipientName", most=100)
     if channel is None or fields.problem is not None:
         return Response(status_code=204)
-    return await show(request, Line(channel, phone, name))
+    return await show(request, Payee(channel, phone, name))
 
 
 async def _take(request: MerchantRequest, type_: Type) -> Response:
@@ -134,15 +172,44 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
         step, key = "review", new_key()
     if step == "change":
         return await _form(request, type_, typed, key)
+    is_by_number = not typed["channel"]
+    typed = _with_channel(typed)
     fields = _fields(typed, type_)
     order = _order(request, fields, type_, key)
     if order.draft is None:
         return await _form(request, type_, typed, key, problems=_problems(request, fields, type_))
-    return await _decide(request, order, order.draft, typed, is_meant=step == "pay")
+    if step != "pay":
+        return await _decide(request, order, order.draft, typed, is_meant=False, is_by_number=is_by_number)
+    if (refused := await _why_not_again(request, key, type_)) is not None:
+        return refused
+    return await _decide(request, order, order.draft, typed, is_meant=True)
+
+
+def _with_channel(typed: dict[str, str]) -> dict[str, str]:
+    """Where no network is chosen: the one that has first given the number out, if that is known."""
+    suggested = channel_of(phone_of(typed["phone"])) if not typed["channel"] else None
+    return typed if suggested is None else typed | {"channel": suggested.value}
+
+
+async def _why_not_again(request: MerchantRequest, key: str, type_: Type) -> Response | None:
+    """What has failed may have been corrected since the form was shown."""
+    failed_id = ask_again.failed_in(key)
+    if failed_id is None:
+        return None
+    failed, _ = await request.parts.queries.read_snapshot(
+        lambda connection: _find_failed(connection, request.merchant_id, failed_id, type_)
+    )
+    return request.go(f"{PATH}/{failed_id}", "not-again") if failed is None else None
 
 
 async def _decide(
-    request: MerchantRequest, order: Order, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
+    request: MerchantRequest,
+    order: PaymentRequest,
+    draft: Transaction,
+    typed: Mapping[str, str],
+    *,
+    is_meant: bool,
+    is_by_number: bool = False,
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
     made, submitted, quote, limit = await request.parts.queries.read_snapshot(
@@ -157,7 +224,7 @@ async def _decide(
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(request, draft.type, typed, order.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
-        return await _confirm(request, draft, typed, order.key, quote)
+        return await _confirm(request, draft, typed, order.key, quote, is_by_number=is_by_number)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
@@ -192,7 +259,7 @@ async def _again(
 
 
 async def _look(
-    connection: Conn, order: Order, draft: Transaction, *, now: datetime
+    connection: Conn, order: PaymentRequest, draft: Transaction, *, now: datetime
 ) -> tuple[tuple[Transaction, bool] | None, str | None, Quote, PersonLimit | None]:
     """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
     approval; and what it would cost, and what this person may pay out alone."""
@@ -223,7 +290,13 @@ async def _form(
     made: Transaction | None = None,
     status: int = 200,
 ) -> Response:
-    wallet, _ = await request.parts.queries.read(lambda connection: wallets.get(connection, request.merchant_id))
+    failed_id = ask_again.failed_in(key)
+
+    async def find(connection: Conn) -> tuple[Wallet, Transaction | None]:
+        failed = None if failed_id is None else await transactions.get(connection, request.merchant_id, failed_id)
+        return (await wallets.get(connection, request.merchant_id))[0], failed
+
+    wallet, failed = await request.parts.queries.read_snapshot(find)
     page = render.page(
         request,
         "merchant/new_payment/form.html",
@@ -234,6 +307,8 @@ async def _form(
         problems=problems or {},
         made=made,
         wallet=wallet,
+        failed=failed,
+        prefixes={channel.value: [each[4:] for each in profile.prefixes] for channel, profile in PROFILES.items()},
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
         lookups=[channel for channel in Channel if request.parts.recipients.can_look_up(channel)],
     )
@@ -249,10 +324,11 @@ async def _confirm(
     *,
     problem: str | None = None,
     status: int = 200,
+    is_by_number: bool = False,
 ) -> Response:
     check = None
     if draft.type is Type.DISBURSEMENT:
-        check = await check_name(request, Line(draft.channel, draft.phone, draft.name or ""))
+        check = await check_name(request, Payee(draft.channel, draft.phone, draft.name or ""))
     page = render.page(
         request,
         "merchant/new_payment/confirm.html",
@@ -264,6 +340,7 @@ async def _confirm(
         quote=quote,
         network=PROFILES[draft.channel].name,
         usual=_usual_network(draft),
+        is_by_number=is_by_number,
         check=check,
         problem=problem,
     )
@@ -289,7 +366,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
     return Fields({name: value for name, value in values.items() if value != ""})
 
 
-def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> Order:
+def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
     parts = request.parts
     return order_of(
         fields,
@@ -321,7 +398,7 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
 _SECONDS = 2.0  # A page does not wait longer for a name.
 
 
-async def show(request: MerchantRequest, line: Line) -> Response:
+async def show(request: MerchantRequest, line: Payee) -> Response:
     check = await check_name(request, line)
     return render.page(
         request,
@@ -332,7 +409,7 @@ async def show(request: MerchantRequest, line: Line) -> Response:
     )
 
 
-async def check_name(request: MerchantRequest, line: Line) -> NameCheck:
+async def check_name(request: MerchantRequest, line: Payee) -> NameCheck:
     """An unknown name, whatever goes wrong. What the same person saw a moment ago is not counted again."""
     recalled = request.parts.recipients.recall(request.merchant_id, line, actor=request.actor)
     if recalled is not None:

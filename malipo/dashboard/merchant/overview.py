@@ -16,8 +16,8 @@ from starlette.responses import Response
 from malipo import money
 from malipo.clock import ZONE
 from malipo.dashboard import charts, render
-from malipo.dashboard.charts import Column, Labels, Point
-from malipo.dashboard.language import Words
+from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url
 from malipo.db import Conn
@@ -26,13 +26,13 @@ from malipo.ledger.store import wallets
 from malipo.merchants.api_keys import StoredKey
 from malipo.merchants.store import api_keys
 from malipo.networks import circuit_store as networks
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
 from malipo.payments.listing import keyset_pagination, transaction_list
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_history, endpoints
@@ -96,7 +96,7 @@ def percent(tenths: int | None) -> str:
     return f"{tenths // 10}.{tenths % 10}%" if tenths % 10 else f"{tenths // 10}%"
 
 
-def duration(words: Words, seconds: float) -> str:
+def duration(words: Translator, seconds: float) -> str:
     """To the second below an hour, to the minute above it."""
     whole = round(seconds)
     if whole < 60:
@@ -115,7 +115,7 @@ _EXPIRY = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class OverviewData:
     """The data of the page, from one snapshot."""
 
     totals: Totals
@@ -125,7 +125,7 @@ class Seen:
     given_up: Mapping[str, int]
     slow: Sequence[tuple[str, datetime]]
     keys: Sequence[StoredKey]
-    down: Mapping[str, Down]
+    down: Mapping[str, Outage]
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -164,13 +164,13 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> Seen:
+async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> OverviewData:
     last = now.astimezone(ZONE).date()
     wallet, _ = await wallets.get(connection, merchant_id)
-    return Seen(
+    return OverviewData(
         totals=await daily_totals.find(connection, merchant_id, first=first, last=last),
         wallet=wallet,
-        latest=(await keyset_pagination.page(connection, merchant_id, Filter(), limit=_LATEST)).transactions,
+        latest=(await keyset_pagination.page(connection, merchant_id, TransactionFilter(), limit=_LATEST)).transactions,
         endpoints=await endpoints.find_all(connection, merchant_id),
         given_up=await delivery_history.count_exhausted(
             connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
@@ -197,7 +197,7 @@ class Attention:
         return any(getattr(self, name) for name in self.__slots__)
 
 
-def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attention:
+def attention(seen: OverviewData, routes: Mapping[Route, str], now: datetime) -> Attention:
     """Pure. A key that expired long ago is not shown any more."""
     hosts = {each.id: urlsplit(each.url).netloc for each in seen.endpoints}
     ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
@@ -214,7 +214,7 @@ def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attenti
     )
 
 
-def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> list[tuple[Channel, datetime]]:
+def _channels_down(down: Mapping[str, Outage], routes: Mapping[Route, str]) -> list[tuple[Channel, datetime]]:
     since: dict[Channel, datetime] = {}
     for (channel, _), name in routes.items():
         if name in down:
@@ -222,9 +222,9 @@ def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> lis
     return sorted(since.items())
 
 
-def _columns(words: Words, by_day: ByDay) -> Markup:
+def _columns(words: Translator, by_day: ByDay) -> Markup:
     (collected, paid), (first, *_, last) = whole_of(by_day), by_day
-    labels = Labels(
+    labels = ChartLabels(
         "money",
         words("Money in and out, day by day"),
         words(
@@ -238,18 +238,18 @@ def _columns(words: Words, by_day: ByDay) -> Markup:
     return charts.columns(labels, [_column(words, day, came, went) for day, (came, went) in by_day.items()])
 
 
-def _column(words: Words, day: date, came: Total, went: Total) -> Column:
+def _column(words: Translator, day: date, came: Total, went: Total) -> ChartColumn:
     tip = words(
         "{day}: {came} in, {went} out",
         day=_day_name(words, day),
         came=money.display(came.amount),
         went=money.display(went.amount),
     )
-    return Column(_short_day(words, day), came.amount, went.amount, tip)
+    return ChartColumn(_short_day(words, day), came.amount, went.amount, tip)
 
 
-def _line(words: Words, by_day: ByDay) -> Markup:
-    labels = Labels(
+def _line(words: Translator, by_day: ByDay) -> Markup:
+    labels = ChartLabels(
         "success",
         words("Success rate, day by day"),
         words(
@@ -275,11 +275,11 @@ def _is_over(key: StoredKey, now: datetime) -> bool:
     return key.expires_at is not None and key.expires_at <= now
 
 
-def _day_name(words: Words, day: date) -> str:
+def _day_name(words: Translator, day: date) -> str:
     return str(format_date(day, "d MMM y", locale=words.language))
 
 
-def _short_day(words: Words, day: date) -> str:
+def _short_day(words: Translator, day: date) -> str:
     return str(format_date(day, "d MMM", locale=words.language))
 
 

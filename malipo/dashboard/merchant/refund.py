@@ -29,13 +29,13 @@ from malipo.merchants.people import Person
 from malipo.payments import idempotency
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
-from malipo.payments.store.refunds import Refunded
+from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
 from malipo.restore.state import Closed
 from malipo.validation.fields import Fields, amount_of
@@ -43,10 +43,10 @@ from malipo.validation.fields import Fields, amount_of
 _TYPED = ("amount", "reason")
 
 
-class Known(NamedTuple):
+class RefundFacts(NamedTuple):
     """What is known of a collection, and what a refund of it would cost."""
 
-    refunded: Refunded
+    refunded: RefundedCollection
     wallet: Wallet
     bands: list[Band]
     allowance: Allowance
@@ -96,8 +96,8 @@ async def take(request: MerchantRequest) -> Response:
 
 async def _decide(
     request: MerchantRequest,
-    known: Known,
-    order: Order,
+    known: RefundFacts,
+    order: PaymentRequest,
     draft: Transaction,
     typed: Mapping[str, str],
     *,
@@ -147,12 +147,12 @@ async def _decide(
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
 
 
-def _said(request: MerchantRequest, refusal: Invalid, known: Known) -> str:
+def _said(request: MerchantRequest, refusal: Invalid, known: RefundFacts) -> str:
     left = refundable.left_of(known.collection, known.refunded.refunds)
     return form_errors.sentence(request.words, refusal.code, {"most": left})
 
 
-async def _look(request: MerchantRequest, *, key: str | None) -> Known:
+async def _look(request: MerchantRequest, *, key: str | None) -> RefundFacts:
     name, now = name_in(request), request.parts.clock()
     known = await request.parts.queries.read_snapshot(
         lambda connection: _find(connection, request.person, name, key=key, now=now)
@@ -161,7 +161,7 @@ async def _look(request: MerchantRequest, *, key: str | None) -> Known:
     return known
 
 
-async def _find(connection: Conn, person: Person, name: str, *, key: str | None, now: datetime) -> Known:
+async def _find(connection: Conn, person: Person, name: str, *, key: str | None, now: datetime) -> RefundFacts:
     merchant_id = person.merchant_id
     named = await transactions.get(connection, merchant_id, name)
     if named is None:
@@ -175,14 +175,14 @@ async def _find(connection: Conn, person: Person, name: str, *, key: str | None,
     made = None if used is None else (used[0].request_hash, used[1].id)
     allowance = await single_payout.find_allowance(connection, merchant_id, person.email, now=now)
     submitted = await single_payout.find_submitted(connection, merchant_id, key) if key else None
-    return Known(found, wallet, list(bands), allowance, made, submitted)
+    return RefundFacts(found, wallet, list(bands), allowance, made, submitted)
 
 
 def _values(typed: Mapping[str, str]) -> dict[str, int | str]:
     return {"amount": amount_of(typed["amount"]), "reason": typed["reason"]}
 
 
-def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> Order:
+def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> PaymentRequest:
     parts = request.parts
     return refund_order_of(
         fields,
@@ -198,7 +198,7 @@ def _order(request: MerchantRequest, fields: Fields, collection: Transaction, ke
 
 def _form(
     request: MerchantRequest,
-    known: Known,
+    known: RefundFacts,
     typed: Mapping[str, str],
     key: str,
     *,
@@ -220,7 +220,7 @@ def _form(
 
 def _confirm(
     request: MerchantRequest,
-    known: Known,
+    known: RefundFacts,
     draft: Transaction,
     key: str,
     quote: Quote,

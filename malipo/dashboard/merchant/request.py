@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.reauthentication import Proof
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.accounts.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log.actor import Actor
@@ -18,7 +18,7 @@ from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.second_factor import owner_of
-from malipo.merchants.store.sessions import Session
+from malipo.merchants.store.sessions import MerchantSession
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class MerchantRequest(BrowserRequest):
     root: ClassVar[str] = "/dashboard"
     browser_cookie: ClassVar[SessionCookie] = cookies.BROWSER
 
-    session: Session | None = None
+    session: MerchantSession | None = None
     resets: list[CredentialReset] = field(
         default_factory=list
     )  # that nobody has vouched for: owners see them everywhere
@@ -61,7 +61,7 @@ class MerchantRequest(BrowserRequest):
     def must_enrol(self) -> bool:
         return self._live_session.must_enrol
 
-    async def confirm(self, password: str, typed: Typed) -> None:
+    async def confirm(self, password: str, typed: TypedCode) -> None:
         parts, session = self.parts, self._live_session
         await parts.accounts.login.confirm(
             session, Proof(password, typed), address=self.address, browser=self.browser, now=parts.clock()
@@ -71,7 +71,7 @@ class MerchantRequest(BrowserRequest):
         await self.parts.accounts.sessions.note_use(self._live_session, now=self.parts.clock())
 
     @property
-    def _live_session(self) -> Session:
+    def _live_session(self) -> MerchantSession:
         assert self.session is not None, "only pages for people who are logged in ask for it"
         return self.session
 

@@ -16,7 +16,7 @@ from malipo.merchants import second_factor
 from malipo.merchants.vouching import NotVouchedFor
 
 
-class OwnSecondFactor(SecondFactorPages[MerchantRequest]):
+class MerchantSecondFactorPages(SecondFactorPages[MerchantRequest]):
     path = "/dashboard/settings/second-factor"
     back = "/dashboard/settings"
 
@@ -25,7 +25,7 @@ class OwnSecondFactor(SecondFactorPages[MerchantRequest]):
         await second_factor.changed(tx, request.person, request.session.id, now=now)
 
 
-OWN = OwnSecondFactor()
+OWN = MerchantSecondFactorPages()
 
 
 async def reset(request: MerchantRequest) -> Response:

@@ -8,13 +8,13 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.merchants.store import sessions
-from malipo.merchants.store.sessions import LiveSession
+from malipo.merchants.store.sessions import LiveMerchantSession
 
 _MOST_SHOWN = 50
 _PATH = "/dashboard/settings#sessions"
 
 
-async def find(request: MerchantRequest) -> tuple[list[LiveSession], int]:
+async def find(request: MerchantRequest) -> tuple[list[LiveMerchantSession], int]:
     """The one that asks first, then the latest; and how many more there are."""
     assert request.session is not None
     person_id, this, now = request.person.id, request.session.id, request.parts.clock()

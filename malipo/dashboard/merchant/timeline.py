@@ -22,11 +22,11 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, DeliveryAttempt
+from malipo.payments.store.timeline import BookedMove, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 
 
-class Kind(StrEnum):
+class TimelineKind(StrEnum):
     STATUS = "status"
     NETWORK = "network"
     MONEY = "money"
@@ -41,9 +41,9 @@ class Tone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TimelineEntry:
     at: datetime
-    kind: Kind
+    kind: TimelineKind
     tone: Tone
     words: str
     values: Mapping[str, str]
@@ -191,16 +191,16 @@ _GIVEN_UP = "Your server {host} did not take {event}. We have given up; it can b
 
 # Of what happens in the same moment, the cause comes first: we send, the network answers, it ends, money moves,
 # and the merchant's servers are told.
-_RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
+_RANKS = {TimelineKind.NETWORK: 1, TimelineKind.STATUS: 2, TimelineKind.MONEY: 3, TimelineKind.WEBHOOK: 4}
 
 
 def timeline(
     transaction: Transaction,
     heard: Sequence[StoredAnswer],
-    booked: Sequence[Booked],
+    booked: Sequence[BookedMove],
     told: Sequence[DeliveryAttempt],
     refunds: Sequence[Transaction] = (),
-) -> list[Entry]:
+) -> list[TimelineEntry]:
     """The oldest first."""
     network = PROFILES[transaction.channel].name
     entries = chain(
@@ -224,18 +224,18 @@ def sentences() -> set[str]:
     return {words for _, words in said} | others | {failure_reason_of(code) for code in FailureCode}
 
 
-def _rank(entry: Entry, transaction: Transaction) -> int:
+def _rank(entry: TimelineEntry, transaction: Transaction) -> int:
     is_end = entry.at == transaction.ended_at
-    return 0 if entry.kind is Kind.STATUS and not is_end else _RANKS[entry.kind]
+    return 0 if entry.kind is TimelineKind.STATUS and not is_end else _RANKS[entry.kind]
 
 
-def _statuses(transaction: Transaction, network: str) -> Iterator[Entry]:
+def _statuses(transaction: Transaction, network: str) -> Iterator[TimelineEntry]:
     for status, at in transaction.status_log():
         tone, words = STATUSES[transaction.type, status] if transaction.refund_of is None else REFUND_STATUSES[status]
         is_failure = status is Status.FAILED
-        yield Entry(
+        yield TimelineEntry(
             at,
-            Kind.STATUS,
+            TimelineKind.STATUS,
             tone,
             words,
             {"network": network},
@@ -244,22 +244,24 @@ def _statuses(transaction: Transaction, network: str) -> Iterator[Entry]:
         )
 
 
-def _refunds(refunds: Sequence[Transaction]) -> Iterator[Entry]:
+def _refunds(refunds: Sequence[Transaction]) -> Iterator[TimelineEntry]:
     for refund in refunds:
         values = {"amount": money.display(refund.amount)}
-        yield Entry(refund.created_at, Kind.MONEY, *REFUNDS[Status.PENDING], values)
+        yield TimelineEntry(refund.created_at, TimelineKind.MONEY, *REFUNDS[Status.PENDING], values)
         if refund.ended_at is not None:
-            yield Entry(refund.ended_at, Kind.MONEY, *REFUNDS[refund.status], values)
+            yield TimelineEntry(refund.ended_at, TimelineKind.MONEY, *REFUNDS[refund.status], values)
 
 
-def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[Entry]:
+def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[TimelineEntry]:
     for each in heard:
         tone, words = HEARD[each.source, Verdict(each.verdict)]
         small_print = " · ".join(part for part in (each.connector, each.code, each.detail) if part)
-        yield Entry(each.received_at, Kind.NETWORK, tone, words, {"network": network}, small_print=small_print)
+        yield TimelineEntry(
+            each.received_at, TimelineKind.NETWORK, tone, words, {"network": network}, small_print=small_print
+        )
 
 
-def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) -> Iterator[Entry]:
+def _booked(transaction: Transaction, booked: Sequence[BookedMove], network: str) -> Iterator[TimelineEntry]:
     """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
     standing = correction_moves.begin(transaction)
     for _, step in groupby(booked, key=lambda each: (each.created_at, each.step)):
@@ -271,7 +273,7 @@ def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) ->
             yield _moved(transaction, each, network, standing, due)
         if moves[0].step is Step.RESOLUTION and due < 0:
             owed = {"amount": money.display(-due), "network": network}
-            yield Entry(moves[0].created_at, Kind.MONEY, Tone.BAD, _STILL_OWED, owed)
+            yield TimelineEntry(moves[0].created_at, TimelineKind.MONEY, Tone.BAD, _STILL_OWED, owed)
 
 
 def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
@@ -289,28 +291,30 @@ def _after(transaction: Transaction, standing: Correction, move: Move) -> Correc
     return standing
 
 
-def _moved(transaction: Transaction, each: Booked, network: str, standing: Correction, due: int) -> Entry:
+def _moved(transaction: Transaction, each: BookedMove, network: str, standing: Correction, due: int) -> TimelineEntry:
     amount = each.move.amount
     if each.step is Step.CONTRADICTION and Account.FLOAT in (each.move.source, each.move.target):
         tone, words = LATER[transaction.type, standing.is_paid, due != 0]
         amount = abs(due)
     else:
         tone, words = BOOKED[each.step, each.move.source, each.move.target]
-    entry = Entry(each.created_at, Kind.MONEY, tone, words, {"amount": money.display(amount), "network": network})
+    entry = TimelineEntry(
+        each.created_at, TimelineKind.MONEY, tone, words, {"amount": money.display(amount), "network": network}
+    )
     if each.balance_after is None:
         return entry
     return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
 
 
-def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
+def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
     for each in told:
         if each.attempted_at is None:
             continue
         is_taken = each.error is None and each.http_status is not None and 200 <= each.http_status < 300
         answer = each.error or f"HTTP {each.http_status}"
-        yield Entry(
+        yield TimelineEntry(
             each.attempted_at,
-            Kind.WEBHOOK,
+            TimelineKind.WEBHOOK,
             Tone.GOOD if is_taken else Tone.BAD,
             _TAKEN if is_taken else _NOT_TAKEN,
             _receiver(each),
@@ -318,30 +322,32 @@ def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
         )
 
 
-def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
+def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
     """What is still to come of each delivery, or that nothing is."""
     for each in {(each.endpoint_id, each.event_id): each for each in told}.values():
         if each.state == "PENDING":
-            yield Entry(each.due_at, Kind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))
+            yield TimelineEntry(each.due_at, TimelineKind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))
         elif each.state == "EXHAUSTED":
-            yield Entry(each.attempted_at or each.due_at, Kind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each))
+            yield TimelineEntry(
+                each.attempted_at or each.due_at, TimelineKind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each)
+            )
 
 
 def _receiver(told: DeliveryAttempt) -> dict[str, str]:
     return {"host": urlsplit(told.url).netloc, "event": told.event}
 
 
-def _folded(entries: Sequence[Entry]) -> list[Entry]:
+def _folded(entries: Sequence[TimelineEntry]) -> list[TimelineEntry]:
     """The same answer several times in a row is one entry, with how often and until when."""
-    folded: list[Entry] = []
+    folded: list[TimelineEntry] = []
     for entry in entries:
         last = folded[-1] if folded else None
-        if last is not None and entry.kind is Kind.NETWORK and _says(last) == _says(entry):
+        if last is not None and entry.kind is TimelineKind.NETWORK and _says(last) == _says(entry):
             folded[-1] = replace(last, times=last.times + 1, until=entry.at)
         else:
             folded.append(entry)
     return folded
 
 
-def _says(entry: Entry) -> tuple[Kind, str, str]:
+def _says(entry: TimelineEntry) -> tuple[TimelineKind, str, str]:
     return entry.kind, entry.words, entry.small_print

@@ -7,20 +7,22 @@ from starlette.responses import Response
 
 from malipo import money
 from malipo.dashboard import render
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.timeline import Entry, timeline
+from malipo.dashboard.merchant.timeline import TimelineEntry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.http.request_ids import note_transaction
 from malipo.networks.channels import PROFILES
+from malipo.payments import ask_again
+from malipo.payments.ask_again import Attempt
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
 from malipo.payments.store import creators, network_answers, refunds, transactions
 from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
-from malipo.payments.store.refunds import Refunded
-from malipo.payments.transaction import CorrectionNotice, NoSuchTransaction, Reason, Status, Transaction
+from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.transaction import CorrectionNotice, CorrectionReason, NoSuchTransaction, Status, Transaction
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."
@@ -28,11 +30,14 @@ _PAID = "{network} now says that it was paid."
 _UNPAID = "{network} now says that it was not paid, or given back."
 # What came of the latest correction.
 _CORRECTED = {
-    Reason.CREDITED: ("good", "{amount} was added to your wallet."),
-    Reason.DEBT_RECORDED: ("bad", "{amount} is owed: it is held in your wallet until operators have looked at it."),
-    Reason.DEBT_COLLECTED: ("bad", "{amount} that was owed was taken from your wallet."),
-    Reason.DEBT_WAIVED: ("good", "{amount} that was owed need not be given back."),
-    Reason.DEBT_WITHDRAWN: ("good", "So {amount} is no longer owed."),
+    CorrectionReason.CREDITED: ("good", "{amount} was added to your wallet."),
+    CorrectionReason.DEBT_RECORDED: (
+        "bad",
+        "{amount} is owed: it is held in your wallet until operators have looked at it.",
+    ),
+    CorrectionReason.DEBT_COLLECTED: ("bad", "{amount} that was owed was taken from your wallet."),
+    CorrectionReason.DEBT_WAIVED: ("good", "{amount} that was owed need not be given back."),
+    CorrectionReason.DEBT_WITHDRAWN: ("good", "So {amount} is no longer owed."),
 }
 SENTENCES = (_SENT, _ENDED, _PAID, _UNPAID, *(words for _, words in _CORRECTED.values()))
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -68,7 +73,7 @@ async def cancel(request: MerchantRequest) -> Response:
 
 async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
     name = name_in(request)
-    refunded, entries, creator = await request.parts.queries.read_snapshot(
+    refunded, entries, creator, attempt = await request.parts.queries.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
     transaction = refunded.collection
@@ -83,6 +88,7 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
         transaction=transaction,
         entries=entries[::-1],
         creator=creator,
+        attempt=attempt,
         network=network,
         problem=too_late if is_too_late else None,
         refunded_amount=sum(each.amount for each in refunded.refunds if each.is_paid),
@@ -92,8 +98,10 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
     )
 
 
-async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Refunded, list[Entry], Creator | None]:
-    """The payment with its refunds, if it has any; its timeline; and who created it."""
+async def _everything(
+    connection: Conn, merchant_id: str, name: str
+) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, Attempt | None]:
+    """The payment with its refunds, if it has any; its timeline; who created it; and how it may be tried again."""
     transaction = await _get(connection, merchant_id, name)
     refunded = (await refunds.find(connection, [(merchant_id, transaction.id)]))[merchant_id, transaction.id]
     entries = timeline(
@@ -104,7 +112,9 @@ async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Re
         await transactions.find_by_ids(connection, merchant_id, [each.id for each in refunded.refunds]),
     )
     creator = await creators.find(connection, merchant_id, transaction.id)
-    return refunded._replace(collection=transaction), entries, creator
+    may_ask = await ask_again.may_ask(connection, transaction)
+    attempt = await ask_again.find_attempt(connection, transaction) if may_ask else None
+    return refunded._replace(collection=transaction), entries, creator, attempt
 
 
 async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
@@ -114,7 +124,7 @@ async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
     return transaction
 
 
-def _corrected(words: Words, told: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
+def _corrected(words: Translator, told: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
     """The latest correction: how it looks, and in words."""
     if told is None:
         return None

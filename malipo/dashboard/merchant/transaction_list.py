@@ -13,8 +13,8 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.networks.channels import PROFILES
 from malipo.payments.listing import filters, keyset_pagination
-from malipo.payments.listing.filters import Filter, filter_in
-from malipo.payments.listing.keyset_pagination import Page, most_looked_through
+from malipo.payments.listing.filters import TransactionFilter, filter_in
+from malipo.payments.listing.keyset_pagination import TransactionPage, most_looked_through
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
@@ -34,15 +34,15 @@ _NUMBER = re.compile(r"\+?[0-9]{2,15}")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TransactionListQuery:
     """The filters: as they were typed, as the store takes them, and what is wrong with them."""
 
     typed: Mapping[str, str]
-    wanted: Filter
+    wanted: TransactionFilter
     fields: Fields
 
 
-def asked_in(query: Mapping[str, str]) -> Asked:
+def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     days = {name: _local(typed[name], is_end=name == "to") for name in ("from", "to") if name in typed}
     is_refund = KINDS.get(typed.get("type", ""))
@@ -50,7 +50,7 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     fields = Fields(typed | days | kind)
     wanted = replace(filter_in(fields, search_of=_number_in), is_refund=is_refund)
     fields.check_range(wanted.first, wanted.last)
-    return Asked(typed, wanted, fields)
+    return TransactionListQuery(typed, wanted, fields)
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -58,7 +58,7 @@ async def show(request: MerchantRequest) -> Response:
     asked = asked_in(query)
     is_right = asked.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
-    page = await _page(request, asked, before, after) if is_right else Page([])
+    page = await _page(request, asked, before, after) if is_right else TransactionPage([])
     refunded = await _refunded(request, page)
     return render.page(
         request,
@@ -76,9 +76,11 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _page(request: MerchantRequest, asked: Asked, before: str | None, after: str | None) -> Page:
+async def _page(
+    request: MerchantRequest, asked: TransactionListQuery, before: str | None, after: str | None
+) -> TransactionPage:
     wanted = asked.wanted
-    if wanted.search not in (None, asked.typed.get("search")) and wanted == Filter(search=wanted.search):
+    if wanted.search not in (None, asked.typed.get("search")) and wanted == TransactionFilter(search=wanted.search):
         # It looks like a phone number. As it was typed, such as 2026-1042, it can be an order reference as well.
         page = await _page_of_order(request, asked.typed["search"], before)
         if page.transactions:
@@ -90,18 +92,18 @@ async def _page(request: MerchantRequest, asked: Asked, before: str | None, afte
             lambda connection: transactions.get(connection, request.merchant_id, name)
         )
         if found is not None:
-            return Page([found])
+            return TransactionPage([found])
     return await request.parts.queries.read_snapshot(
         lambda connection: keyset_pagination.page(
             connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
         ),
-        is_search=wanted != Filter(),
+        is_search=wanted != TransactionFilter(),
         # The newest page is kept live: it would be told of a change, and fetched before a standby has it.
         may_lag=wanted.search is not None or before is not None,
     )
 
 
-async def _refunded(request: MerchantRequest, page: Page) -> dict[str, int]:
+async def _refunded(request: MerchantRequest, page: TransactionPage) -> dict[str, int]:
     """How much of each of these collections the customer has back."""
     collections = [each.id for each in page.transactions if each.type is Type.COLLECTION]
     if not collections:
@@ -113,18 +115,18 @@ async def _refunded(request: MerchantRequest, page: Page) -> dict[str, int]:
     return {id_: amount for id_, amount in sums.items() if amount}
 
 
-async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> Page:
-    wanted = Filter(order_reference=order_reference, before=before)
+async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> TransactionPage:
+    wanted = TransactionFilter(order_reference=order_reference, before=before)
     _, found = await request.parts.queries.read_snapshot(
         lambda connection: filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
         is_search=True,
     )
     shown = found[:_PER_PAGE]
-    return Page(shown, older=shown[-1].id if len(found) > _PER_PAGE else None)
+    return TransactionPage(shown, older=shown[-1].id if len(found) > _PER_PAGE else None)
 
 
-def _whole_name(wanted: Filter) -> str | None:
-    if wanted.search is None or wanted != Filter(search=wanted.search):
+def _whole_name(wanted: TransactionFilter) -> str | None:
+    if wanted.search is None or wanted != TransactionFilter(search=wanted.search):
         return None
     if _ID.fullmatch(wanted.search):
         return wanted.search
@@ -132,7 +134,7 @@ def _whole_name(wanted: Filter) -> str | None:
     return reference if _WHOLE_REFERENCE.fullmatch(reference) else None
 
 
-def _link(asked: Asked, **key: str) -> str:
+def _link(asked: TransactionListQuery, **key: str) -> str:
     return f"{PATH}?{urlencode(dict(asked.typed) | key)}"
 
 

@@ -16,7 +16,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
-from malipo.ledger.statement import Filter, Line, csv_of
+from malipo.ledger.statement import WalletLine, WalletLineFilter, csv_of
 from malipo.ledger.store import statement, wallets
 from malipo.validation.fields import Fields
 
@@ -28,7 +28,7 @@ _MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WalletQuery:
     """The chosen days: as they were typed, as days of Dar es Salaam, and what is wrong with them."""
 
     typed: Mapping[str, str]
@@ -37,8 +37,8 @@ class Asked:
     fields: Fields
 
     @property
-    def wanted(self) -> Filter:
-        return Filter(
+    def wanted(self) -> WalletLineFilter:
+        return WalletLineFilter(
             first=datetime.combine(self.first, time.min, ZONE) if self.first else None,
             last=datetime.combine(self.last, time.max, ZONE) if self.last else None,
         )
@@ -48,13 +48,13 @@ class Asked:
         return f"{path}?{urlencode(values)}" if values else path
 
 
-def asked_in(query: Mapping[str, str]) -> Asked:
+def asked_in(query: Mapping[str, str]) -> WalletQuery:
     typed = {name: value for name in ("from", "to") if (value := query.get(name, "").strip())}
     fields = Fields(typed)
     first, last = (_day(fields, name) for name in ("from", "to"))
     if first is not None and last is not None and first > last:
         fields.wrong("to", "range_invalid", "from is after to.")
-    return Asked(typed, first, last, fields)
+    return WalletQuery(typed, first, last, fields)
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -83,8 +83,8 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def _page(
-    connection: Conn, merchant_id: str, wanted: Filter | None, before: int | None
-) -> tuple[Wallet, datetime, list[Line]]:
+    connection: Conn, merchant_id: str, wanted: WalletLineFilter | None, before: int | None
+) -> tuple[Wallet, datetime, list[WalletLine]]:
     """One line more than a page has tells that there is an older page."""
     wallet, updated_at = await wallets.get(connection, merchant_id)
     if wanted is None:
@@ -93,7 +93,7 @@ async def _page(
     return wallet, updated_at, lines
 
 
-def _newer(asked: Asked, wallet: Wallet, before: int | None) -> str | None:
+def _newer(asked: WalletQuery, wallet: Wallet, before: int | None) -> str | None:
     """The page above begins a page's length higher up, since no number is left out."""
     if before is None:
         return None
@@ -111,10 +111,10 @@ async def download(request: MerchantRequest) -> Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PrintedStatement:
     """A statement as a bank prints it: oldest first, from one balance to another. Pure."""
 
-    lines: Sequence[Line]
+    lines: Sequence[WalletLine]
     opening: int
     is_cut: bool = False  # there are more lines than fit
 
@@ -139,7 +139,7 @@ async def show_paper(request: MerchantRequest) -> Response:
     today = now.astimezone(ZONE).date()
     last = asked.last or max(today, asked.first or today)
     first = asked.first or last.replace(day=1)
-    days = Asked({"from": first.isoformat(), "to": last.isoformat()}, first, last, asked.fields)
+    days = WalletQuery({"from": first.isoformat(), "to": last.isoformat()}, first, last, asked.fields)
     sheet = await request.parts.queries.read_snapshot(
         lambda connection: _sheet(connection, request.merchant_id, days.wanted), may_lag=True
     )
@@ -159,15 +159,15 @@ async def show_paper(request: MerchantRequest) -> Response:
     )
 
 
-async def _sheet(connection: Conn, merchant_id: str, wanted: Filter) -> Sheet:
+async def _sheet(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> PrintedStatement:
     lines = await statement.before(connection, merchant_id, wanted, limit=MOST_ON_PAPER + 1)
     if len(lines) > MOST_ON_PAPER:
-        return Sheet((), 0, is_cut=True)
+        return PrintedStatement((), 0, is_cut=True)
     if lines:
-        return Sheet(lines[::-1], lines[-1].balance - lines[-1].change)
+        return PrintedStatement(lines[::-1], lines[-1].balance - lines[-1].change)
     assert wanted.first is not None
-    earlier = await statement.before(connection, merchant_id, Filter(last=wanted.first - _MOMENT), limit=1)
-    return Sheet((), earlier[0].balance if earlier else 0)
+    earlier = await statement.before(connection, merchant_id, WalletLineFilter(last=wanted.first - _MOMENT), limit=1)
+    return PrintedStatement((), earlier[0].balance if earlier else 0)
 
 
 def _day(fields: Fields, name: str) -> date | None:

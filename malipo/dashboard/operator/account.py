@@ -19,7 +19,7 @@ PATH = "/operator/account"
 _MOST_SHOWN = 50
 
 
-class OwnSecondFactor(SecondFactorPages[OperatorRequest]):
+class OperatorSecondFactorPages(SecondFactorPages[OperatorRequest]):
     path = f"{PATH}/second-factor"
     back = PATH
 
@@ -28,7 +28,7 @@ class OwnSecondFactor(SecondFactorPages[OperatorRequest]):
         await second_factor.changed(tx, request.session.operator, request.session.id, now=now)
 
 
-OWN = OwnSecondFactor()
+OWN = OperatorSecondFactorPages()
 
 
 async def show(request: OperatorRequest) -> Response:

@@ -5,23 +5,23 @@ from starlette.responses import Response
 
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, reauthentication_pages, redirects
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.account import OWN
 from malipo.dashboard.operator.request import OperatorRequest
-from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
+from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, OperatorPage
 from malipo.dashboard.site import Site
 from malipo.dashboard.trust_pages import find_alerts
 from malipo.operators import vouching
 from malipo.restore.store import installation
 
 
-class OperatorDashboard(Site[Page, OperatorRequest]):
+class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
     root = OperatorRequest.root
 
     def __init__(self, service: Service) -> None:
         super().__init__(service, PAGES)
 
-    def _new_request(self, request: Request, words: Words, address: str) -> OperatorRequest:
+    def _new_request(self, request: Request, words: Translator, address: str) -> OperatorRequest:
         return OperatorRequest(parts=self._parts, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: OperatorRequest) -> None:
@@ -42,7 +42,7 @@ class OperatorDashboard(Site[Page, OperatorRequest]):
             if browser_request.session.has_alerts:
                 browser_request.alerts = await find_alerts(browser_request)
 
-    async def _open(self, page: Page, browser_request: OperatorRequest) -> Response:
+    async def _open(self, page: OperatorPage, browser_request: OperatorRequest) -> Response:
         if browser_request.session is None and not page.is_for_everybody:
             return redirects.to_log_in(self.root, browser_request.http)
         if not page.is_for_everybody:

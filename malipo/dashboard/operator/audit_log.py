@@ -11,10 +11,10 @@ from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
 from malipo.audit_log import store
-from malipo.audit_log.store import MOST_LOOKED_THROUGH, Entry, Filter, Page
+from malipo.audit_log.store import MOST_LOOKED_THROUGH, AuditLogEntry, AuditLogFilter, AuditLogPage
 from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import audit_log as merchants_log
 from malipo.dashboard.merchant.audit_log import values_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -50,7 +50,7 @@ class Asked:
 
 
 class Row(NamedTuple):
-    entry: Entry
+    entry: AuditLogEntry
     sentence: str
     merchant: str | None
     details: list[tuple[str, str]]
@@ -72,10 +72,10 @@ async def show(request: OperatorRequest) -> Response:
     is_right = asked.fields.problem is None
     before = key_in(request)
 
-    async def find(connection: Conn) -> tuple[Page, Mapping[str, str]]:
+    async def find(connection: Conn) -> tuple[AuditLogPage, Mapping[str, str]]:
         names = await _names(connection)
         if not is_right:
-            return Page([]), names
+            return AuditLogPage([]), names
         return await store.find_page(connection, _wanted(asked, names), before=before, limit=_PER_PAGE), names
 
     page, names = await request.parts.queries.read_snapshot(find, is_search=bool(asked.typed))
@@ -106,12 +106,12 @@ async def download(request: OperatorRequest) -> Response:
     return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=headers)
 
 
-async def _csv(request: OperatorRequest, wanted: Filter) -> AsyncIterator[str]:
+async def _csv(request: OperatorRequest, wanted: AuditLogFilter) -> AsyncIterator[str]:
     """Piece by piece, however many entries there are."""
     yield csv_lines([COLUMNS])
     before: str | None = None
     while True:
-        page: Page = await request.parts.queries.read_part(
+        page: AuditLogPage = await request.parts.queries.read_part(
             lambda connection: store.find_page(connection, wanted, before=before, limit=_PIECE)  # noqa: B023
         )
         yield csv_lines(row_of(each) for each in page.entries)
@@ -120,7 +120,7 @@ async def _csv(request: OperatorRequest, wanted: Filter) -> AsyncIterator[str]:
         before = page.older
 
 
-def row_of(entry: Entry) -> tuple[str, ...]:
+def row_of(entry: AuditLogEntry) -> tuple[str, ...]:
     """An entry under COLUMNS."""
     local = entry.created_at.astimezone(ZONE)
     return (
@@ -141,9 +141,9 @@ async def _names(connection: Conn) -> Mapping[str, str]:
     return {each.id: each.name for each in await merchants.find_all(connection)}
 
 
-def _wanted(asked: Asked, names: Mapping[str, str]) -> Filter:
+def _wanted(asked: Asked, names: Mapping[str, str]) -> AuditLogFilter:
     merchant = asked.typed.get("merchant")
-    return Filter(
+    return AuditLogFilter(
         action=asked.typed.get("action"),
         actor=asked.typed.get("actor"),
         merchant_ids=None if merchant is None else _merchants_of(merchant, names),
@@ -159,7 +159,7 @@ def _merchants_of(typed: str, names: Mapping[str, str]) -> list[str]:
     return [id_ for id_, name in names.items() if typed.casefold() in name.casefold()]
 
 
-def _row(words: Words, entry: Entry, names: Mapping[str, str]) -> Row:
+def _row(words: Translator, entry: AuditLogEntry, names: Mapping[str, str]) -> Row:
     merchant = None if entry.merchant_id is None else names.get(entry.merchant_id, "")
     details = [(name, shown) for name, value in entry.details.items() if (shown := _shown(name, value))]
     return Row(entry, sentence_of(words, entry), merchant, details)
@@ -259,7 +259,7 @@ SENTENCES = {
 ACTIONS = {**merchants_log.SENTENCES, **SENTENCES}
 
 
-def sentence_of(words: Words, entry: Entry) -> str:
+def sentence_of(words: Translator, entry: AuditLogEntry) -> str:
     """An action without a sentence is shown by its name."""
     sentence = ACTIONS.get(entry.action)
     return entry.action if sentence is None else words(sentence).format_map(values_of(words, entry))

@@ -14,7 +14,7 @@ from malipo.dashboard import render
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Database, Tx
 from malipo.ledger import check as ledger_check
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.ledger.store import checks
 from malipo.payments.check import transactions as transactions_check
 
@@ -43,7 +43,7 @@ async def check(request: OperatorRequest) -> Response:
     return _page(request, balances=balances, findings=findings, at=began, seconds=(ended - began).total_seconds())
 
 
-async def _recompute(database: Database) -> tuple[dict[str, int], list[Finding]]:
+async def _recompute(database: Database) -> tuple[dict[str, int], list[LedgerFinding]]:
     # One snapshot for all of it, so that payments that arrive meanwhile do not look like differences.
     async with database.snapshot() as connection:
         await ledger_check.prepare(connection)

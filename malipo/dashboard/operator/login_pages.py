@@ -1,8 +1,8 @@
 """Log-in and log-out of operators."""
 
 from malipo.accounts.known_browsers import Browser
-from malipo.accounts.password_login import Begun
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.password_login import FirstStep
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.dashboard import cookies
 from malipo.dashboard.login_pages import LoginPages
 from malipo.dashboard.operator.request import OperatorRequest
@@ -19,7 +19,7 @@ class OperatorLoginPages(LoginPages[OperatorRequest]):
     pending = cookies.OPERATOR_PENDING
     lost = SENTENCES["lost"]
 
-    async def _begin(self, request: OperatorRequest, name: str, password: str, browser: Browser) -> Begun:
+    async def _begin(self, request: OperatorRequest, name: str, password: str, browser: Browser) -> FirstStep:
         parts, address = request.parts, request.address
         return await parts.accounts.operators.begin(name, password, address=address, browser=browser, now=parts.clock())
 
@@ -27,7 +27,7 @@ class OperatorLoginPages(LoginPages[OperatorRequest]):
         return await request.parts.accounts.operators.waits_for_code(token, now=request.parts.clock())
 
     async def _finish(
-        self, request: OperatorRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
+        self, request: OperatorRequest, token: str, typed: TypedCode, browser: Browser, *, is_trusted: bool
     ) -> str:
         parts, address = request.parts, request.address
         return await parts.accounts.operators.finish(

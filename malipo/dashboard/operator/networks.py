@@ -8,7 +8,7 @@ from starlette.responses import Response
 from malipo.dashboard import render
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.networks import circuit_store
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import Networks
 
@@ -17,7 +17,7 @@ class Row(NamedTuple):
     channel: Channel
     type: Type
     carrier: str | None
-    trouble: Down | None
+    trouble: Outage | None
     is_called_back: bool
 
 
@@ -26,7 +26,7 @@ async def show(request: OperatorRequest) -> Response:
     return render.page(request, "operator/networks.html", rows=rows_of(request.parts.networks, down))
 
 
-def rows_of(networks: Networks, down: Mapping[str, Down]) -> list[Row]:
+def rows_of(networks: Networks, down: Mapping[str, Outage]) -> list[Row]:
     """Each channel and type, in the order of the catalogue."""
     carriers = {(channel, type_): networks.routes.get((channel, type_)) for channel in Channel for type_ in Type}
     return [

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.reauthentication import Proof
-from malipo.accounts.second_factor.check_code import Typed
+from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
@@ -16,7 +16,7 @@ from malipo.dashboard.user_agents import device_of
 from malipo.operators import vouching
 from malipo.operators.login import actor_of
 from malipo.operators.second_factor import owner_of
-from malipo.operators.store import Session
+from malipo.operators.store import OperatorSession
 from malipo.operators.vouching import COOLING_TIME
 from malipo.restore.state import Installation
 
@@ -26,7 +26,7 @@ class OperatorRequest(BrowserRequest):
     root: ClassVar[str] = "/operator"
     browser_cookie: ClassVar[SessionCookie] = cookies.OPERATOR_BROWSER
 
-    session: Session | None = None
+    session: OperatorSession | None = None
     standing: Installation | None = None  # said on every page while nothing is sent
     resets: list[CredentialReset] = field(default_factory=list)  # that nobody has vouched for: said on every page
 
@@ -58,7 +58,7 @@ class OperatorRequest(BrowserRequest):
     def must_enrol(self) -> bool:
         return self.parts.settings.operator_second_factor == "required" and not self._live_session.has_second_factor
 
-    async def confirm(self, password: str, typed: Typed) -> None:
+    async def confirm(self, password: str, typed: TypedCode) -> None:
         parts, session = self.parts, self._live_session
         await parts.accounts.operators.confirm(
             session, Proof(password, typed), address=self.address, browser=self.browser, now=parts.clock()
@@ -68,7 +68,7 @@ class OperatorRequest(BrowserRequest):
         await self.parts.accounts.operators.note_use(self._live_session, now=self.parts.clock())
 
     @property
-    def _live_session(self) -> Session:
+    def _live_session(self) -> OperatorSession:
         assert self.session is not None, "only pages for operators who are logged in ask for it"
         return self.session
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from malipo import money
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.ledger.accounts import Wallet
 from malipo.payments import correction_moves
 from malipo.payments.cases.resolution import Effect, ResolvedOutcome, effect_of
@@ -66,7 +66,7 @@ def value_of(proposal: ProposedResolution) -> str:
     return WAIVED if proposal.is_waived else proposal.outcome
 
 
-def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[Choice]:
+def choices_of(words: Translator, case: Case, wallet: Wallet, network: str) -> list[Choice]:
     """What can be said of a payment that has ended; what its network says comes first."""
     before = case.correction or correction_moves.begin(case.transaction)
     outcomes = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED)
@@ -104,7 +104,7 @@ def _title(transaction: Transaction, before: Correction, value: str) -> str:
     return "given_back" if _is_debt(transaction) else "not_given"
 
 
-def _told(words: Words, transaction: Transaction, effect: Effect) -> Iterator[str]:
+def _told(words: Translator, transaction: Transaction, effect: Effect) -> Iterator[str]:
     for name, amount in _parts(transaction, effect):
         sentence = SENTENCES[name]
         yield words(sentence, amount=money.display(abs(amount)))

@@ -17,7 +17,9 @@ function attach(place, form) {
     under?.abort();
     const mine = (under = new AbortController());
     const number = values.get("phone").replace(/[\s().-]/g, "");
-    if (!NUMBER.test(number) || !channels.includes(values.get("channel"))) return place.replaceChildren();
+    // Without a chosen network the server takes that of the number.
+    const channel = values.get("channel");
+    if (!NUMBER.test(number) || (channel && !channels.includes(channel))) return place.replaceChildren();
     const found = await fetched(place.dataset.recipient, values, mine.signal);
     if (!mine.signal.aborted) place.replaceChildren(...found);
   };

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from malipo.db import Conn, Row, Tx
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 
 _MOST_FINDINGS = 100
 _KEPT_DAYS = 90
@@ -19,7 +19,7 @@ NEWER_COUNT = "(SELECT count(*) FROM json_array_elements(findings) AS f WHERE f 
 IS_CLEAN = f"(finding_count = 0 AND {NEWER_COUNT} = 0)"
 
 
-class Claim(NamedTuple):
+class CheckClaim(NamedTuple):
     """A check that a worker may continue; without a `next_piece`, from the beginning."""
 
     check_id: str
@@ -34,12 +34,12 @@ class LedgerCheck(NamedTuple):
     busy_seconds: float
     longest_seconds: float
     finding_count: int
-    findings: list[Finding]
+    findings: list[LedgerFinding]
 
 
 async def claim(
     tx: Tx, new_id: str, claim_id: str, *, every_seconds: float, again_seconds: float, lease_seconds: float
-) -> Claim | None:
+) -> CheckClaim | None:
     """The check that runs, if no living worker has it; a new one, if one is due; else none.
 
     A new one is due `every_seconds` after the end of the last one; `again_seconds` if that one has found something.
@@ -69,11 +69,11 @@ async def claim(
     )
     if row is None:
         return None
-    return Claim(row["id"], None if row["next_piece"] is None else msgspec.json.decode(row["next_piece"]))
+    return CheckClaim(row["id"], None if row["next_piece"] is None else msgspec.json.decode(row["next_piece"]))
 
 
 async def record_piece(
-    tx: Tx, check_id: str, claim_id: str, found: list[Finding], next_piece: list[Any] | None, *, seconds: float
+    tx: Tx, check_id: str, claim_id: str, found: list[LedgerFinding], next_piece: list[Any] | None, *, seconds: float
 ) -> LedgerCheck | None:
     """A piece is done; without a next one, so is the check. None if another worker has it by now."""
     row = await tx.fetchrow(
@@ -124,4 +124,4 @@ async def prune(tx: Tx) -> None:
 
 def _check_of(row: Row) -> LedgerCheck:
     stored = dict(row.items())
-    return LedgerCheck(**stored | {"findings": msgspec.json.decode(stored["findings"], type=list[Finding])})
+    return LedgerCheck(**stored | {"findings": msgspec.json.decode(stored["findings"], type=list[LedgerFinding])})

@@ -14,7 +14,7 @@ from malipo.counts.store import Rollup
 from malipo.db import Conn, Row
 from malipo.db.where_clause import Conditions
 from malipo.ledger.accounts import Account
-from malipo.ledger.statement import CATEGORIES, KINDS, ROUTES, TREE, Filter, Line
+from malipo.ledger.statement import CATEGORIES, KINDS, ROUTES, TREE, WalletLine, WalletLineFilter
 
 _PIECE = 1000
 _FIRST_PIECE = 50  # so that the first lines are sent soon
@@ -30,7 +30,9 @@ _LINES = """
 """
 
 
-async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int) -> tuple[int, list[Line]]:
+async def page(
+    connection: Conn, merchant_id: str, wanted: WalletLineFilter, *, page: int, limit: int
+) -> tuple[int, list[WalletLine]]:
     """How many lines match, and this page of them, newest first. The connection is a snapshot."""
     pieces = await _pieces(connection, merchant_id, wanted)
     total = sum(piece.count for piece in pieces)
@@ -61,7 +63,7 @@ async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int,
     return total, [_line(row) for row in rows]
 
 
-async def _pieces(connection: Conn, merchant_id: str, wanted: Filter) -> list[Piece]:
+async def _pieces(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> list[Piece]:
     """The ranges of lines that may match, the newest first, with the number of matches in each."""
     sure, unsure = await _spans(connection, merchant_id, wanted)
     pieces = [Piece(each, await _count(connection, merchant_id, wanted, each)) for each in unsure]
@@ -76,21 +78,21 @@ async def _pieces(connection: Conn, merchant_id: str, wanted: Filter) -> list[Pi
     return sorted(pieces, key=lambda piece: piece.range.first, reverse=True)
 
 
-async def _counted(connection: Conn, merchant_id: str, wanted: Filter, span: Range) -> list[Piece]:
+async def _counted(connection: Conn, merchant_id: str, wanted: WalletLineFilter, span: Range) -> list[Piece]:
     cover = TREE.cover(span.first, span.last)
     found = await rollups.find(connection, merchant_id, Rollup.STATEMENT, cover.rows, _categories(wanted))
     edges = [Piece(each, await _count(connection, merchant_id, wanted, each)) for each in cover.edges]
     return [*edges, *(piece for row in cover.rows for piece in pieces_of(TREE, row, found, ()))]
 
 
-async def _count(connection: Conn, merchant_id: str, wanted: Filter, span: Range) -> int:
+async def _count(connection: Conn, merchant_id: str, wanted: WalletLineFilter, span: Range) -> int:
     where = _where(merchant_id, wanted)
     where.add("m.statement_line >= {}", span.first)
     where.add("m.statement_line <= {}", span.last)
     return int(await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *where.values))
 
 
-async def _spans(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[list[Range], list[Range]]:
+async def _spans(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> tuple[list[Range], list[Range]]:
     """Ranges of lines that are certainly between the two times, and ranges near either end that may be."""
     low, high = [0, 0], [await _last(connection, merchant_id)] * 2
     if wanted.first is not None:
@@ -103,13 +105,13 @@ async def _spans(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[li
     return [Range(low[1] + 1, high[0])], [each for each in unsure if each.first <= each.last]
 
 
-def _categories(wanted: Filter) -> list[int]:
+def _categories(wanted: WalletLineFilter) -> list[int]:
     return [CATEGORIES[wanted.kind]] if wanted.kind else [*CATEGORIES.values()]
 
 
 async def before(
-    connection: Conn, merchant_id: str, wanted: Filter, *, number: int | None = None, limit: int
-) -> list[Line]:
+    connection: Conn, merchant_id: str, wanted: WalletLineFilter, *, number: int | None = None, limit: int
+) -> list[WalletLine]:
     """The newest lines below a number, newest first. No line is counted or skipped, so it is always quick."""
     where = _where(merchant_id, wanted)
     if wanted.first is not None:
@@ -144,8 +146,8 @@ async def _last_until(connection: Conn, merchant_id: str, moment: datetime) -> i
 
 
 async def stream(
-    read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]], merchant_id: str, wanted: Filter
-) -> AsyncIterator[list[Line]]:
+    read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]], merchant_id: str, wanted: WalletLineFilter
+) -> AsyncIterator[list[WalletLine]]:
     """Every line that matches, oldest first, in pieces."""
     after, last = await read(lambda connection: _ends(connection, merchant_id, wanted))
     size = _FIRST_PIECE
@@ -159,7 +161,7 @@ async def stream(
         after = rows[-1]["statement_line"]
 
 
-async def _ends(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[int, int]:
+async def _ends(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> tuple[int, int]:
     """After which line the statement begins, and with which it ends."""
     sure, unsure = await _spans(connection, merchant_id, wanted)
     spans = sure + unsure
@@ -170,7 +172,9 @@ async def _last(connection: Conn, merchant_id: str) -> int:
     return int(await connection.fetchval("SELECT statement_lines FROM wallets WHERE merchant_id = $1", merchant_id))
 
 
-async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int, last: int, size: int) -> list[Row]:
+async def _piece(
+    connection: Conn, merchant_id: str, wanted: WalletLineFilter, after: int, last: int, size: int
+) -> list[Row]:
     where = _where(merchant_id, wanted)
     count = len(where.values)
     return await connection.fetch(
@@ -184,7 +188,7 @@ async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int,
     )
 
 
-def _where(merchant_id: str, wanted: Filter) -> Conditions:
+def _where(merchant_id: str, wanted: WalletLineFilter) -> Conditions:
     where = Conditions("m.merchant_id = {} AND m.statement_line IS NOT NULL", merchant_id)
     where.add("m.created_at >= {}", wanted.first)
     where.add("m.created_at <= {}", wanted.last)
@@ -195,9 +199,9 @@ def _where(merchant_id: str, wanted: Filter) -> Conditions:
     return where
 
 
-def _line(row: Row) -> Line:
+def _line(row: Row) -> WalletLine:
     target = Account(row["target"])
-    return Line(
+    return WalletLine(
         number=row["statement_line"],
         kind=KINDS[Account(row["source"]), target],
         change=row["amount"] if target is Account.WALLET else -row["amount"],

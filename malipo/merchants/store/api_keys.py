@@ -46,7 +46,7 @@ Counted = tuple[bytes, RateClass]  # a key's hash, and the class whose window is
 Wanted = tuple[bytes, RateClass | None]
 
 
-class Found(NamedTuple):
+class FoundKey(NamedTuple):
     """A key with what its merchant is, the window of one class of its requests, and the time in milliseconds."""
 
     key: KnownKey
@@ -55,7 +55,7 @@ class Found(NamedTuple):
     now_ms: int
 
 
-async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[Wanted, Found]:
+async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[Wanted, FoundKey]:
     """The keys that have these hashes, each with the window of this class, if any."""
     rows = await connection.fetch(
         """
@@ -71,7 +71,9 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
         [hash_ for hash_, _ in wanted],
         [rate_class for _, rate_class in wanted],
     )
-    return {(row[0], row[1]): Found(_known(row), Window.unpacked(row[2] or b""), row[3] or 0, row[4]) for row in rows}
+    return {
+        (row[0], row[1]): FoundKey(_known(row), Window.unpacked(row[2] or b""), row[3] or 0, row[4]) for row in rows
+    }
 
 
 def _known(row: Row) -> KnownKey:

@@ -38,7 +38,7 @@ class WaitingRules(NamedTuple):
         return self.requested_at + COOLING_TIME
 
 
-class Standing(NamedTuple):
+class CurrentRules(NamedTuple):
     rules: ApprovalRules  # that hold now
     waiting: WaitingRules | None
 
@@ -47,11 +47,11 @@ async def get(connection: Conn, merchant_id: str, *, now: datetime) -> ApprovalR
     return (await find(connection, merchant_id, now=now)).rules
 
 
-async def find(connection: Conn, merchant_id: str, *, now: datetime) -> Standing:
+async def find(connection: Conn, merchant_id: str, *, now: datetime) -> CurrentRules:
     return _standing(await connection.fetchrow(_SELECT, merchant_id), now)
 
 
-async def lock(tx: Tx, merchant_id: str, *, now: datetime) -> Standing:
+async def lock(tx: Tx, merchant_id: str, *, now: datetime) -> CurrentRules:
     """Locked first, and then read: another commit may have written both rows while we waited."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
     return await find(tx, merchant_id, now=now)
@@ -83,11 +83,11 @@ async def insert_waiting(tx: Tx, merchant_id: str, rules: ApprovalRules, *, requ
     )
 
 
-def _standing(row: Row | None, now: datetime) -> Standing:
+def _standing(row: Row | None, now: datetime) -> CurrentRules:
     """Rules whose time has come hold, although nobody has written them down yet: no process must run for that."""
     assert row is not None, "the merchant was found before"
     rules = ApprovalRules(row["takes_two_to_approve"], row["approval_above"])
     if row["requested_at"] is None:
-        return Standing(rules, None)
+        return CurrentRules(rules, None)
     waiting = WaitingRules(ApprovalRules(row["takes_two"], row["above"]), row["requested_by"], row["requested_at"])
-    return Standing(waiting.rules, None) if waiting.holds_at <= now else Standing(rules, waiting)
+    return CurrentRules(waiting.rules, None) if waiting.holds_at <= now else CurrentRules(rules, waiting)

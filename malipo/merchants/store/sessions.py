@@ -10,7 +10,7 @@ from malipo.merchants.store.people import person_of
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class MerchantSession:
     id: str
     person: Person
     business: str  # the merchant's name
@@ -48,7 +48,7 @@ async def insert(
     )
 
 
-async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Session | None:
+async def get_live(connection: Conn, session_id: str, *, now: datetime) -> MerchantSession | None:
     """The session, with whose it is, unless it has ended or the merchant is not active."""
     row = await connection.fetchrow(
         """
@@ -67,7 +67,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     )
     if row is None:
         return None
-    return Session(
+    return MerchantSession(
         session_id,
         person_of(row),
         row["business"],
@@ -129,7 +129,7 @@ async def use_refresh(tx: Tx, token_hash: bytes, *, now: datetime) -> tuple[str,
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSession:
+class LiveMerchantSession:
     id: str
     created_at: datetime
     last_used_at: datetime
@@ -137,7 +137,7 @@ class LiveSession:
     user_agent: str
 
 
-async def find_sessions(connection: Conn, person_id: str, *, now: datetime, most: int) -> list[LiveSession]:
+async def find_sessions(connection: Conn, person_id: str, *, now: datetime, most: int) -> list[LiveMerchantSession]:
     """The sessions of a person that have not ended, the latest first."""
     rows = await connection.fetch(
         """
@@ -148,7 +148,7 @@ async def find_sessions(connection: Conn, person_id: str, *, now: datetime, most
         now,
         most,
     )
-    return [LiveSession(*row.values()) for row in rows]
+    return [LiveMerchantSession(*row.values()) for row in rows]
 
 
 async def count_live(connection: Conn, person_id: str, *, now: datetime) -> int:

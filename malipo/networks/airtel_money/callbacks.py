@@ -7,7 +7,7 @@ import hmac
 import msgspec
 
 from malipo.networks.airtel_money import replies
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, Verdict
 from malipo.networks.http.client import json_object, key_of, text_of
 from malipo.settings.networks import AirtelMoneySettings
 
@@ -23,7 +23,7 @@ class _RawCallback(msgspec.Struct):
 _decode_raw = msgspec.json.Decoder(_RawCallback).decode
 
 
-def read(callback: Callback, settings: AirtelMoneySettings) -> News | None:
+def read(callback: Callback, settings: AirtelMoneySettings) -> CallbackReport | None:
     try:
         outer = _decode_raw(callback.body)
     except (ValueError, RecursionError):
@@ -40,11 +40,11 @@ def read(callback: Callback, settings: AirtelMoneySettings) -> News | None:
     if not our_key:
         return None
     answer = replies.of_letters(said, "status_code") or Answer(verdict=Verdict.UNKNOWN, code=text_of(said.get("code")))
-    return News(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
+    return CallbackReport(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
 
 
-def acknowledge(news: News | None) -> Acknowledgement:
-    if news is None:
+def acknowledge(report: CallbackReport | None) -> Acknowledgement:
+    if report is None:
         return Acknowledgement(status=400, body=b'{"status":"rejected"}')
     return Acknowledgement(status=200, body=b'{"status":"received"}')
 

@@ -26,14 +26,14 @@ from malipo.networks.connector import (
     Answer,
     Balance,
     Callback,
+    CallbackReport,
     Channel,
-    News,
-    Order,
+    NetworkOrder,
     Recipient,
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import CannotFetch, FetchedLine
 from malipo.networks.text import cleaned
@@ -77,7 +77,7 @@ class AirtelMoney:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         if order.type is Type.COLLECTION:
             path, body = self._settings.airtel_money_collection_path, self._collection(order)
         else:
@@ -86,7 +86,7 @@ class AirtelMoney:
         reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         if order.type is Type.COLLECTION:
             path = self._settings.airtel_money_collection_query_path.rstrip("/") + "/" + order.key
         else:
@@ -121,13 +121,13 @@ class AirtelMoney:
         path = self._settings.airtel_money_summary_path
         return summary(lambda path: self._calls.call("GET", path), path, our_number=number, begins=begins, ends=ends)
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        return callbacks.acknowledge(news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report)
 
-    def _collection(self, order: Order) -> dict[str, Any]:
+    def _collection(self, order: NetworkOrder) -> dict[str, Any]:
         country, currency = self._settings.airtel_money_country, self._settings.airtel_money_currency
         return {
             "reference": cleaned(order.note, least=4, most=64),
@@ -135,7 +135,7 @@ class AirtelMoney:
             "transaction": {"amount": order.amount, "country": country, "currency": currency, "id": order.key},
         }
 
-    def _disbursement(self, order: Order) -> dict[str, Any]:
+    def _disbursement(self, order: NetworkOrder) -> dict[str, Any]:
         payee: dict[str, Any] = {"msisdn": _national(order.phone)}
         transaction: dict[str, Any] = {"amount": order.amount, "id": order.key}
         if self._settings.airtel_money_disbursement_version == "v2":
@@ -170,7 +170,7 @@ class AirtelMoney:
             **self._signature(body),
         }
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         body = {
             "client_id": self._settings.airtel_money_client_id,
             "client_secret": self._settings.airtel_money_client_secret,

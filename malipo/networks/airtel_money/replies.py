@@ -11,7 +11,7 @@ import msgspec
 from malipo.networks.airtel_money import codes
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import Table, answer_of
-from malipo.networks.connector import Answer, Balance, Order, Recipient, Type, Verdict
+from malipo.networks.connector import Answer, Balance, NetworkOrder, Recipient, Type, Verdict
 from malipo.networks.http.client import Reply, receipt_of, seconds_of, text_of, token_of
 from malipo.networks.name_lookup import name_in
 from malipo.networks.text import shillings_in
@@ -31,7 +31,7 @@ def of_token(reply: Reply) -> Token | Answer:
     return nothing_sent(f"HTTP {reply.status}")
 
 
-def of_payment(reply: Reply, order: Order) -> Answer:
+def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
     if reply.status == 429:
         return nothing_sent("HTTP 429")  # The same id is never paid twice.
     said = reply.json()
@@ -45,7 +45,7 @@ def of_payment(reply: Reply, order: Order) -> Answer:
     return _of_code(codes.REPLIES[order.type], reply, said, has_alert=True)
 
 
-def of_query(reply: Reply, order: Order) -> Answer:
+def of_query(reply: Reply, order: NetworkOrder) -> Answer:
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
@@ -109,7 +109,7 @@ def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: boo
     return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(said)))
 
 
-def _is_anothers(said: dict[str, Any], order: Order) -> bool:
+def _is_anothers(said: dict[str, Any], order: NetworkOrder) -> bool:
     """Airtel repeats our id, where it repeats anything."""
     return text_of(_transaction(said).get("id")) not in ("", order.key)
 

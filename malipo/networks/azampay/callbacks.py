@@ -7,11 +7,11 @@ that of collections, in which some accounts get payouts too; its signature cover
 from msgspec.structs import replace
 
 from malipo.networks.azampay.replies import of_status
-from malipo.networks.connector import Acknowledgement, Callback, News, Verdict
+from malipo.networks.connector import Acknowledgement, Callback, CallbackReport, Verdict
 from malipo.networks.http.client import json_object, key_of, text_of
 
 
-def read(callback: Callback) -> News | None:
+def read(callback: Callback) -> CallbackReport | None:
     said = json_object(callback.body) or {}
     is_of_payouts = "initiatorReferenceId" in said
     key = key_of(said.get("initiatorReferenceId" if is_of_payouts else "utilityref"))
@@ -26,10 +26,10 @@ def read(callback: Callback) -> News | None:
         # A callback always names it.
         lacks_amount=answer.verdict is Verdict.CONFIRMED and answer.amount is None,
     )
-    return News(key=key, answer=answer, is_signed=False)
+    return CallbackReport(key=key, answer=answer, is_signed=False)
 
 
-def acknowledge(news: News | None) -> Acknowledgement:
-    if news is None:
+def acknowledge(report: CallbackReport | None) -> Acknowledgement:
+    if report is None:
         return Acknowledgement(status=400, body=b'{"success":false}')
     return Acknowledgement(status=200, body=b'{"success":true}')

@@ -7,7 +7,7 @@ takes a payout in is one. "Transaction not found" is not: it may not be found ye
 
 import re
 
-from malipo.networks.code_meanings import Meaning, Table, confirmed, refused, refuses_us, unknown, waiting
+from malipo.networks.code_meanings import CodeMeaning, Table, confirmed, refused, refuses_us, unknown, waiting
 from malipo.networks.connector import FailureCode, Verdict
 
 _GUIDE = "vendor document (Rwanda)"
@@ -24,7 +24,7 @@ STATUSES: Table = {
 
 ERRORS: Table = {
     "duplicate": unknown("it has the reference already: the first may have been paid", _SEEN),
-    "expired": Meaning(
+    "expired": CodeMeaning(
         verdict=Verdict.UNKNOWN,
         says="the time in our request is too old: a clock is off",
         source=_INTEGRATOR,

@@ -18,14 +18,14 @@ from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
+    CallbackReport,
     Channel,
-    News,
-    Order,
+    NetworkOrder,
     Recipient,
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.settings.networks import AzampaySettings
@@ -78,7 +78,7 @@ class Azampay:
     def can_query(self, type_: Type) -> bool:
         return self._settings.azampay_query
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         if order.type is not Type.DISBURSEMENT or order.channel is None:
             return misconfigured(replies.NETWORK, "unsupported", "it pays out, on a channel that is named")
         body = self._payout(order, order.channel)
@@ -86,7 +86,7 @@ class Azampay:
         reply = await self._calls.call("POST", f"{_PATH}/disburse", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply)
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         """By their id. If the reply that named it was lost, by ours, which not every account may be able to."""
         wanted = {"pgReferenceId": order.network_id} if order.network_id else {"externalReferenceId": order.key}
         bank = {"bankName": self._banks[order.channel]} if order.channel else {}
@@ -105,13 +105,13 @@ class Azampay:
     async def probe(self) -> Answer:
         return await self._calls.probe()
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        return callbacks.acknowledge(news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report)
 
-    def _payout(self, order: Order, channel: Channel) -> dict[str, Any]:
+    def _payout(self, order: NetworkOrder, channel: Channel) -> dict[str, Any]:
         return {
             "source": {
                 "countryCode": "TZ",
@@ -137,7 +137,7 @@ class Azampay:
             "remarks": cleaned(order.note, least=1, most=100, otherwise="Payout"),
         }
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         body = {
             "appName": self._settings.azampay_app_name,
             "clientId": self._settings.azampay_client_id,

@@ -13,7 +13,7 @@ import msgspec
 from malipo.networks.clickpesa import codes
 from malipo.networks.clickpesa.replies import NETWORK, with_particulars
 from malipo.networks.code_meanings import Table, answer_of, confirmed, refused, unknown, waiting
-from malipo.networks.connector import Acknowledgement, Answer, Callback, FailureCode, News, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, FailureCode, Verdict
 from malipo.networks.http.client import json_object, key_of, text_of
 from malipo.settings.networks import ClickpesaSettings
 
@@ -33,7 +33,7 @@ EVENTS: Table = {
 }
 
 
-def read(callback: Callback, settings: ClickpesaSettings) -> News | None:
+def read(callback: Callback, settings: ClickpesaSettings) -> CallbackReport | None:
     said = json_object(callback.body) or {}
     data = said.get("data")
     if not isinstance(data, dict):
@@ -43,11 +43,11 @@ def read(callback: Callback, settings: ClickpesaSettings) -> News | None:
     if not key or (is_signed and not _is_right(said, signature, settings)):
         return None
     answer = _answer(text_of(said.get("event")).upper(), data)
-    return News(key=key, answer=answer, is_signed=is_signed)
+    return CallbackReport(key=key, answer=answer, is_signed=is_signed)
 
 
-def acknowledge(news: News | None) -> Acknowledgement:
-    if news is None:
+def acknowledge(report: CallbackReport | None) -> Acknowledgement:
+    if report is None:
         return Acknowledgement(status=400, body=b'{"received":false}')
     return Acknowledgement(status=200, body=b'{"received":true}')
 

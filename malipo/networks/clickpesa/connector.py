@@ -21,14 +21,14 @@ from malipo.networks.connector import (
     Answer,
     Balance,
     Callback,
+    CallbackReport,
     Channel,
-    News,
-    Order,
+    NetworkOrder,
     Recipient,
     Resubmit,
     Type,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.name_lookup import MinuteLimit
 from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import FetchedLine
@@ -68,7 +68,7 @@ class Clickpesa:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         body: dict[str, Any] = {
             # Text for a collection and a number for a payout: that is how they have it.
             "amount": str(order.amount) if order.type is Type.COLLECTION else order.amount,
@@ -84,7 +84,7 @@ class Clickpesa:
         reply = await self._calls.call("POST", path, self._with_checksum(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
         reply = await self._calls.call("GET", f"/{kind}/{order.key}")
         return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)
@@ -118,18 +118,18 @@ class Clickpesa:
             lambda path: self._calls.call("GET", path, most_of_a_body=_MOST_OF_A_STATEMENT), begins=begins, ends=ends
         )
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        return callbacks.acknowledge(news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report)
 
     def _with_checksum(self, body: dict[str, Any]) -> bytes:
         if self._settings.clickpesa_checksum_key is None:
             return _encode(body)
         return _encode(body | {"checksum": checksum_of(body, self._settings)})
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(
             "POST",
             self._base + "/generate-token",

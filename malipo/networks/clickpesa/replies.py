@@ -8,7 +8,7 @@ import msgspec
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.clickpesa import codes
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, Balance, Channel, Order, Recipient, Verdict
+from malipo.networks.connector import Answer, Balance, Channel, NetworkOrder, Recipient, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of, token_of
 from malipo.networks.name_lookup import name_in
 from malipo.networks.text import reason_in, shillings_in
@@ -38,7 +38,7 @@ def of_token(reply: Reply) -> Token | Answer:
     return nothing_sent(f"HTTP {reply.status}")
 
 
-def of_payment(reply: Reply, order: Order) -> Answer:
+def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
     if reply.status == 429:
         return nothing_sent("HTTP 429")  # The same reference is never paid twice.
     said = reply.json()
@@ -52,7 +52,7 @@ def of_payment(reply: Reply, order: Order) -> Answer:
     return answer_of(NETWORK, codes.ERRORS[order.type], error, message, shown=f"HTTP {reply.status}")
 
 
-def of_query(reply: Reply, order: Order) -> Answer:
+def of_query(reply: Reply, order: NetworkOrder) -> Answer:
     said = _first(reply.body)
     if said is None or reply.is_fault:
         # An empty list is an answer, if not one that says anything.
@@ -101,7 +101,7 @@ def of_name(reply: Reply, channel: Channel, number: str) -> Recipient:
     return Recipient(name=name, is_registered=True if name else None, code="preview")
 
 
-def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:
+def _about(order: NetworkOrder, said: Mapping[str, Any]) -> Answer | None:
     """What it says of this order, and of no other."""
     if text_of(said.get("orderReference")) not in ("", order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")

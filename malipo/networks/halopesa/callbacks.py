@@ -3,14 +3,14 @@
 import msgspec
 
 from malipo.networks.code_meanings import Table, answer_of
-from malipo.networks.connector import Acknowledgement, Answer, Callback, FailureCode, News, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, FailureCode, Verdict
 from malipo.networks.halopesa.replies import NETWORK
 from malipo.networks.http import xml
 from malipo.networks.http.client import amount_of, key_of, receipt_of, text_of
 from malipo.networks.text import reason_in
 
 
-def read(callback: Callback, results: Table) -> News | None:
+def read(callback: Callback, results: Table) -> CallbackReport | None:
     said = xml.read(callback.body) or {}
     key, code = key_of(said.get("referenceid")), text_of(said.get("response_code"))
     if not key or not code:
@@ -26,16 +26,16 @@ def read(callback: Callback, results: Table) -> News | None:
     is_paid = answer.verdict is Verdict.CONFIRMED
     receipt = receipt_of(said.get("addition_data")) if is_paid else None
     answer = msgspec.structs.replace(answer, amount=amount_of(said.get("amount")), provider_reference=receipt)
-    return News(key=key, answer=answer, is_signed=False)
+    return CallbackReport(key=key, answer=answer, is_signed=False)
 
 
-def acknowledge(news: News | None, now: str) -> Acknowledgement:
-    is_read = news is not None
+def acknowledge(report: CallbackReport | None, now: str) -> Acknowledgement:
+    is_read = report is not None
     fields = {
         "responseType": "ACK",
         "response_code": "0" if is_read else "9001",
         "message": "Received" if is_read else "The result could not be read",
-        "ReferenceID": news.key if news is not None else "",
+        "ReferenceID": report.key if report is not None else "",
         "ResponseTime": now,
     }
     body = f'<?xml version="1.0"?><response>{xml.elements(fields)}</response>'.encode()

@@ -15,15 +15,15 @@ from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
-    News,
-    Order,
+    CallbackReport,
+    NetworkOrder,
     Resubmit,
     Type,
     Verdict,
 )
 from malipo.networks.halopesa import callbacks, codes, replies
 from malipo.networks.http import xml
-from malipo.networks.http.client import HttpClient, Lost, Unsent
+from malipo.networks.http.client import HttpClient, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.settings.networks import HalopesaSettings
 
@@ -57,7 +57,7 @@ class Halopesa:
     def can_query(self, type_: Type) -> bool:
         return False
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         if order.type is not Type.COLLECTION:
             return misconfigured(replies.NETWORK, "no payouts", "it pays out through an aggregator")
         reply = heard(
@@ -71,7 +71,7 @@ class Halopesa:
         )
         return reply if isinstance(reply, Answer) else replies.of_push(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code="no query")
 
     async def probe(self) -> Answer:
@@ -79,20 +79,20 @@ class Halopesa:
         reply = await self._http_client.call(
             "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
         )
-        if isinstance(reply, Unsent | Lost):
+        if isinstance(reply, RequestUnsent | ReplyLost):
             return nothing_sent("unsent", reply.reason)
         return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}", is_fault=reply.status in _TROUBLE)
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._results)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        return callbacks.acknowledge(news, self._now())
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(report, self._now())
 
     def _now(self) -> str:
         return self._clock().astimezone(clocks.ZONE).strftime("%Y%m%d%H%M%S")
 
-    def _envelope(self, order: Order) -> bytes:
+    def _envelope(self, order: NetworkOrder) -> bytes:
         signed = {
             "requestid": order.key,
             "username": self._settings.halopesa_username or "",

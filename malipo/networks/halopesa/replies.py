@@ -3,7 +3,7 @@
 import msgspec
 
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, Order, Verdict
+from malipo.networks.connector import Answer, NetworkOrder, Verdict
 from malipo.networks.halopesa import codes
 from malipo.networks.http import xml
 from malipo.networks.http.client import Reply, receipt_of, text_of
@@ -11,7 +11,7 @@ from malipo.networks.http.client import Reply, receipt_of, text_of
 NETWORK = "HaloPesa"
 
 
-def of_push(reply: Reply, order: Order) -> Answer:
+def of_push(reply: Reply, order: NetworkOrder) -> Answer:
     said = xml.read(reply.body)
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)

@@ -2,9 +2,9 @@
 
 It knows HTTP and nothing of payments. What matters above all is whether anything can have reached the other side:
 
-    Reply       the network answered, whatever it said
-    Unsent      no connection was made, so provably nothing was sent
-    Lost        something may have been sent, and no whole answer came: the outcome is unknown
+    Reply          the network answered, whatever the answer says
+    RequestUnsent  no connection was made, so provably nothing was sent
+    ReplyLost      something may have been sent, and no complete answer arrived: the outcome is unknown
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from malipo.http import tls
-from malipo.networks.http.connection import MOST_OF_A_BODY, Broken
+from malipo.networks.http.connection import MOST_OF_A_BODY, ConnectionBroken
 from malipo.networks.http.transport import NotSent, Transport
 
 _MOST_CHARACTERS = 500
@@ -39,12 +39,12 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsent:
+class RequestUnsent:
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ReplyLost:
     reason: str
 
 
@@ -80,7 +80,7 @@ class HttpClient:
         timeout_seconds: float,
         body: bytes | None = None,
         most_of_a_body: int = MOST_OF_A_BODY,  # A statement is longer than what is said of one payment.
-    ) -> Reply | Unsent | Lost:
+    ) -> Reply | RequestUnsent | ReplyLost:
         if self._opened is None:  # A process that only reads callbacks never calls.
             self._opened = Transport(tls.client_context())
         try:
@@ -93,9 +93,9 @@ class HttpClient:
                 most_of_a_body=most_of_a_body,
             )
         except NotSent as error:
-            return Unsent(str(error))
-        except Broken as error:
-            return Lost(str(error))
+            return RequestUnsent(str(error))
+        except ConnectionBroken as error:
+            return ReplyLost(str(error))
         return Reply(answer.status, answer.body)
 
 

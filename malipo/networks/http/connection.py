@@ -22,22 +22,22 @@ _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _TOO_LONG = "the answer is too long"
 
 
-class Broken(Exception):  # noqa: N818
+class ConnectionBroken(Exception):  # noqa: N818
     """There was a connection, and no complete response on it."""
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     status: int
     body: bytes
 
 
-class Connection(asyncio.Protocol):
+class NetworkConnection(asyncio.Protocol):
     """The methods whose names begin with `on_` are called by the parser, during `feed_data`."""
 
     def __init__(
         self,
-        outcome: "asyncio.Future[Answer | Broken]",
-        among: "set[Connection]",
+        outcome: "asyncio.Future[HttpResponse | ConnectionBroken]",
+        among: "set[NetworkConnection]",
         most_of_a_body: int = MOST_OF_A_BODY,
     ) -> None:
         self.outcome = outcome
@@ -136,12 +136,12 @@ class Connection(asyncio.Protocol):
         except (ValueError, zlib.error):
             self._fail("the answer cannot be unpacked")
             return
-        self.outcome.set_result(Answer(self._status, body))
+        self.outcome.set_result(HttpResponse(self._status, body))
         self._leaving = asyncio.get_running_loop().call_later(_FAREWELL_SECONDS, self._transport.close)
 
     def _fail(self, why: str) -> None:
         if not self.outcome.done():
-            self.outcome.set_result(Broken(why))
+            self.outcome.set_result(ConnectionBroken(why))
         self._transport.abort()
 
 

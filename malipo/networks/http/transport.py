@@ -12,7 +12,7 @@ from ssl import SSLContext
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from malipo.networks.http.connection import MOST_OF_A_BODY, Answer, Broken, Connection, in_words
+from malipo.networks.http.connection import MOST_OF_A_BODY, ConnectionBroken, HttpResponse, NetworkConnection, in_words
 from malipo.networks.http.dns import DnsCache
 
 _CONNECT_SECONDS = 10
@@ -41,7 +41,7 @@ class Transport:
     def __init__(self, tls: SSLContext, names: DnsCache | None = None) -> None:
         self._tls = tls
         self._names = names or DnsCache()
-        self._lines: set[Connection] = set()
+        self._lines: set[NetworkConnection] = set()
 
     async def make(
         self,
@@ -52,7 +52,7 @@ class Transport:
         body: bytes | None,
         timeout_seconds: float,
         most_of_a_body: int = MOST_OF_A_BODY,
-    ) -> Answer:
+    ) -> HttpResponse:
         """NotSent or Broken, if there is no whole answer."""
         try:
             target = target_of(url)
@@ -61,7 +61,7 @@ class Transport:
             raise NotSent("no connection: not an address, or not a header") from None
         ends_at = asyncio.get_running_loop().time() + timeout_seconds
         seconds = min(_CONNECT_SECONDS, 0.9 * timeout_seconds)
-        connection: Connection | None = None
+        connection: NetworkConnection | None = None
         try:
             async with asyncio.timeout(seconds) as limit:
                 connection = await self._connect(target, seconds, most_of_a_body)
@@ -69,11 +69,11 @@ class Transport:
                 connection.send(request)
                 outcome = await connection.outcome
         except TimeoutError:
-            raise (NotSent(_TOO_LATE) if connection is None else Broken(_TOO_LATE)) from None
+            raise (NotSent(_TOO_LATE) if connection is None else ConnectionBroken(_TOO_LATE)) from None
         finally:
             if connection is not None:
                 connection.hang_up()
-        if isinstance(outcome, Broken):
+        if isinstance(outcome, ConnectionBroken):
             raise outcome
         return outcome
 
@@ -84,7 +84,7 @@ class Transport:
         while self._lines:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
-    async def _connect(self, target: Target, seconds: float, most_of_a_body: int) -> Connection:
+    async def _connect(self, target: Target, seconds: float, most_of_a_body: int) -> NetworkConnection:
         """To the first of its addresses that accepts. The next is tried only if there was no connection."""
         try:
             addresses = await self._names.addresses(target.host)
@@ -99,10 +99,10 @@ class Transport:
         except (OSError, ValueError) as error:
             raise NotSent(f"no connection: {in_words(error)}") from None
 
-    async def _connect_to(self, address: str, target: Target, most_of_a_body: int) -> Connection:
+    async def _connect_to(self, address: str, target: Target, most_of_a_body: int) -> NetworkConnection:
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            lambda: Connection(loop.create_future(), self._lines, most_of_a_body),
+            lambda: NetworkConnection(loop.create_future(), self._lines, most_of_a_body),
             address,
             target.port,
             ssl=self._tls if target.is_tls else None,

@@ -24,7 +24,7 @@ class _Element:
     has_children: bool = False
 
 
-class _Reader:
+class _XmlReader:
     def __init__(self) -> None:
         self.leaves: dict[str, str] = {}
         self._open: list[_Element] = []
@@ -55,7 +55,7 @@ def read(body: bytes) -> dict[str, str] | None:
     """The text of each leaf by its local name; None for anything that is not small, plain, well-formed XML."""
     if len(body) > _MOST_BYTES:
         return None
-    reader = _Reader()
+    reader = _XmlReader()
     parser = expat.ParserCreate()
     parser.StartElementHandler = reader.open
     parser.EndElementHandler = reader.close

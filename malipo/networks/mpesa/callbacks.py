@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, Verdict
 from malipo.networks.http.client import json_object, key_of, receipt_of, text_of
 from malipo.networks.mpesa import codes
 from malipo.networks.mpesa.replies import NETWORK
@@ -13,10 +13,10 @@ from malipo.networks.mpesa.replies import NETWORK
 _encode = msgspec.json.Encoder().encode
 
 
-def read(callback: Callback) -> News | None:
+def read(callback: Callback) -> CallbackReport | None:
     said = json_object(callback.body) or {}
     key, answer = key_of(said.get("input_ThirdPartyConversationID")), _answer(said)
-    return News(key=key, answer=answer, is_signed=False) if key and answer else None
+    return CallbackReport(key=key, answer=answer, is_signed=False) if key and answer else None
 
 
 def _answer(said: dict[str, Any]) -> Answer | None:
@@ -29,9 +29,9 @@ def _answer(said: dict[str, Any]) -> Answer | None:
     return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("input_TransactionID")))
 
 
-def acknowledge(callback: Callback, news: News | None) -> Acknowledgement:
+def acknowledge(callback: Callback, report: CallbackReport | None) -> Acknowledgement:
     said = json_object(callback.body) or {}
-    is_read = news is not None
+    is_read = report is not None
     body = {
         "output_OriginalConversationID": text_of(said.get("input_OriginalConversationID")),
         "output_ResponseCode": "0" if is_read else "1",

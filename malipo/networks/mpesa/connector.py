@@ -13,8 +13,8 @@ from malipo import randomness
 from malipo.networks import rsa
 from malipo.networks.answers import failed_query, nothing_sent
 from malipo.networks.calls import TokenCalls, TokenWire
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, NetworkOrder, Resubmit, Type
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies
 from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
@@ -58,7 +58,7 @@ class Mpesa:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         is_payout = order.type is Type.DISBURSEMENT
         description = "input_PaymentItemsDesc" if is_payout else "input_PurchasedItemsDesc"
         body = {
@@ -75,7 +75,7 @@ class Mpesa:
         reply = await self._calls.call("POST", path, _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         query = "&".join(
             (
                 f"input_QueryReference={order.key}",
@@ -90,11 +90,11 @@ class Mpesa:
     async def probe(self) -> Answer:
         return await self._calls.probe()
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        return callbacks.acknowledge(callback, news)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(callback, report)
 
     def _headers(self, bearer: str, body: bytes | None) -> dict[str, str]:
         return {
@@ -103,7 +103,7 @@ class Mpesa:
             "Origin": self._settings.mpesa_origin,
         }
 
-    def _request_session(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_session(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(
             "GET",
             self._base + self._settings.mpesa_session_path.lstrip("/"),

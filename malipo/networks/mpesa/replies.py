@@ -9,7 +9,7 @@ import msgspec
 
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, Order, Verdict
+from malipo.networks.connector import Answer, NetworkOrder, Verdict
 from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
 from malipo.networks.mpesa import codes
 
@@ -18,7 +18,7 @@ NETWORK = "M-Pesa"
 GATEWAY_REJECTIONS = {400, 401, 403, 404, 405, 415, 422}
 
 
-def of_payment(reply: Reply, order: Order) -> Answer:
+def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
     said = reply.json()
     if said is None:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, Verdict
 from malipo.networks.http.client import amount_of, json_object, key_of, receipt_of, text_of
 from malipo.networks.text import reason_in
 from malipo.networks.tigo_pesa import codes
@@ -16,10 +16,10 @@ _encode = msgspec.json.Encoder().encode
 _NOT_ACCEPTED = "BILLER-30-3030-E"
 
 
-def read(callback: Callback, settings: TigoPesaSettings) -> News | None:
+def read(callback: Callback, settings: TigoPesaSettings) -> CallbackReport | None:
     said = json_object(callback.body) or {}
     key, answer = _key(said.get("ReferenceID"), settings.tigo_pesa_biller_code), _answer(said)
-    return News(key=key, answer=answer, is_signed=False) if key and answer else None
+    return CallbackReport(key=key, answer=answer, is_signed=False) if key and answer else None
 
 
 def _key(reference: object, prefix: str) -> str:
@@ -44,9 +44,9 @@ def _answer(said: dict[str, Any]) -> Answer | None:
     )
 
 
-def acknowledge(callback: Callback, news: News | None, settings: TigoPesaSettings) -> Acknowledgement:
+def acknowledge(callback: Callback, report: CallbackReport | None, settings: TigoPesaSettings) -> Acknowledgement:
     said = json_object(callback.body) or {}
-    is_read = news is not None
+    is_read = report is not None
     body = {
         "ResponseCode": settings.tigo_pesa_acknowledgement if is_read else _NOT_ACCEPTED,
         "ResponseStatus": is_read,

@@ -12,9 +12,18 @@ import msgspec
 from malipo import randomness
 from malipo.networks.answers import lost
 from malipo.networks.calls import TokenCalls, TokenWire, heard, refused_by_401
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.connector import (
+    Acknowledgement,
+    Answer,
+    Callback,
+    CallbackReport,
+    NetworkOrder,
+    Resubmit,
+    Type,
+    Verdict,
+)
 from malipo.networks.http import xml
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.networks.text import cleaned
 from malipo.networks.tigo_pesa import callbacks, codes, replies
@@ -60,10 +69,10 @@ class TigoPesa:
     def can_query(self, type_: Type) -> bool:
         return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None
 
-    async def send(self, order: Order) -> Answer:
+    async def send(self, order: NetworkOrder) -> Answer:
         return await (self._push(order) if order.type is Type.COLLECTION else self._pay_out(order))
 
-    async def ask(self, order: Order) -> Answer:
+    async def query(self, order: NetworkOrder) -> Answer:
         if not self.can_query(order.type):
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
@@ -74,23 +83,23 @@ class TigoPesa:
             "EXTERNALREFID": self._reference(order),
         }
         reply = await self._command(self._settings.tigo_pesa_query_url, fields)
-        if isinstance(reply, Unsent | Lost):
+        if isinstance(reply, RequestUnsent | ReplyLost):
             return lost(reply.reason)
         return replies.of_query(reply, self._reference(order), self._results)
 
     async def probe(self) -> Answer:
         return await self._calls.probe()
 
-    def read(self, callback: Callback) -> News | None:
+    def read(self, callback: Callback) -> CallbackReport | None:
         return callbacks.read(callback, self._settings)
 
-    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        return callbacks.acknowledge(callback, news, self._settings)
+    def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
+        return callbacks.acknowledge(callback, report, self._settings)
 
-    def _reference(self, order: Order) -> str:
+    def _reference(self, order: NetworkOrder) -> str:
         return self._settings.tigo_pesa_biller_code + order.key
 
-    async def _push(self, order: Order) -> Answer:
+    async def _push(self, order: NetworkOrder) -> Answer:
         body = {
             "CustomerMSISDN": order.phone.removeprefix("+"),
             "BillerMSISDN": self._settings.tigo_pesa_biller_msisdn,
@@ -101,7 +110,7 @@ class TigoPesa:
         reply = await self._calls.call("POST", self._settings.tigo_pesa_push_url or "", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_push(reply, self._reference(order))
 
-    async def _pay_out(self, order: Order) -> Answer:
+    async def _pay_out(self, order: NetworkOrder) -> Answer:
         fields = {
             "TYPE": self._settings.tigo_pesa_disbursement_type,
             "REFERENCEID": self._reference(order),
@@ -118,7 +127,7 @@ class TigoPesa:
         reply = heard(await self._command(self._settings.tigo_pesa_disbursement_url, fields))
         return reply if isinstance(reply, Answer) else replies.of_payout(reply, self._reference(order))
 
-    def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | Unsent | Lost]:
+    def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(
             "POST",
             url or "",
@@ -136,7 +145,7 @@ class TigoPesa:
             "Cache-Control": "no-cache",
         }
 
-    def _request_token(self) -> Awaitable[Reply | Unsent | Lost]:
+    def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         form = {
             "username": self._settings.tigo_pesa_username or "",
             "password": self._settings.tigo_pesa_password or "",

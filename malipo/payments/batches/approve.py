@@ -20,7 +20,7 @@ from malipo.ledger.store import wallets as ledger
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
-from malipo.payments.batches.batch import Batch, BatchStatus, Item, NoSuchBatch, Requester
+from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
 from malipo.payments.initiate import InsufficientBalance
@@ -84,7 +84,7 @@ class Approval(msgspec.Struct, frozen=True):
     requester: Requester  # they have the right to approve: the caller has checked it
 
 
-class Approved(msgspec.Struct, frozen=True):
+class ApprovedBatch(msgspec.Struct, frozen=True):
     batch: Batch
     opened: Sequence[Transaction] = ()  # its payouts, if it was approved now; empty: it was before
 
@@ -96,10 +96,10 @@ class ApproveBatch:
 
     async def __call__(
         self, tx: Tx, approvals: Sequence[Approval], /, *, again: bool
-    ) -> list[Approved | Refusal | Closed]:
+    ) -> list[ApprovedBatch | Refusal | Closed]:
         return [await self._approve(tx, approval) for approval in approvals]
 
-    async def _approve(self, tx: Tx, approval: Approval) -> Approved | Refusal | Closed:
+    async def _approve(self, tx: Tx, approval: Approval) -> ApprovedBatch | Refusal | Closed:
         standing = await installation.get(tx)
         if standing.is_closed:
             return standing.refusal
@@ -110,7 +110,7 @@ class ApproveBatch:
         if takes_two and not are_two([], batch.maker, approval.requester.person):
             return SecondPersonRequired()
         if batch.approved_at is not None:
-            return Approved(batch)  # They have what they want.
+            return ApprovedBatch(batch)  # They have what they want.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
         if takes_two and not vouching.is_one_of_merchant(batch.maker, approval.requester.person):
@@ -134,7 +134,7 @@ class ApproveBatch:
         not_paying = await vouching.find_not_paying(tx, approval.merchant_id, now=self._clock())
         return approval.requester.person in not_paying
 
-    async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
+    async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> ApprovedBatch | Refusal:
         every = lines = await items.find_all(tx, batch)
         known = await payouts.find_known(tx, lines)
         if (refusal := _wrongly_adopted(batch, lines, known)) is not None:
@@ -169,9 +169,9 @@ class ApproveBatch:
         await items.set_adopted(tx, approved, {index: found.payment.id for index, found in known.items()})
         await batches.approve(tx, approved)
         await self._note(tx, approved, requester, now)
-        return Approved(approved, opened)
+        return ApprovedBatch(approved, opened)
 
-    def _payout_of(self, batch: Batch, item: Item, now: datetime) -> Transaction:
+    def _payout_of(self, batch: Batch, item: BatchItem, now: datetime) -> Transaction:
         return Transaction(
             merchant_id=batch.merchant_id,
             id=batch.payout_id(item.index),
@@ -209,7 +209,7 @@ class ApproveBatch:
             )
 
 
-def _wrongly_adopted(batch: Batch, lines: Sequence[Item], known: Mapping[int, KnownPayment]) -> Refusal | None:
+def _wrongly_adopted(batch: Batch, lines: Sequence[BatchItem], known: Mapping[int, KnownPayment]) -> Refusal | None:
     """A line that has a payment was paid by an approval that a restore has lost, and was adopted. It goes on without
     that line, if the payment is what the line asks for."""
     for item in lines:

@@ -46,7 +46,7 @@ class BatchWarning(msgspec.Struct, frozen=True):
     other: str  # the index of the item it repeats, the id of the payout, or of the other batch
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item as it was made. What became of it is in its payout."""
 
     index: int  # its place in the request, from 0
@@ -106,11 +106,11 @@ class NoSuchBatch(Missing):
 class BatchLine(msgspec.Struct, frozen=True):
     """An item with its payout; None before approval."""
 
-    item: Item
+    item: BatchItem
     payout: Transaction | None
 
 
-class Progress(msgspec.Struct, frozen=True):
+class BatchProgress(msgspec.Struct, frozen=True):
     """A batch, and how many of its payouts have which status; none before approval."""
 
     batch: Batch

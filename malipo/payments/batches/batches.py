@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from malipo.clock import Clock
 from malipo.db import DataError
-from malipo.db.group_commit import Act, GroupCommit, GroupCommits, granted
+from malipo.db.group_commit import GroupAct, GroupCommit, GroupCommits, granted
 from malipo.payments.batches.approve import Approval, ApproveBatch
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.cancel import BatchCancellation, CancelBatch
@@ -51,6 +51,6 @@ class Batches:
         return cancelled.batch
 
 
-def _group(commits: GroupCommits, name: str, act: Act[Ask, Answer]) -> GroupCommit[Ask, Answer]:
+def _group(commits: GroupCommits, name: str, act: GroupAct[Ask, Answer]) -> GroupCommit[Ask, Answer]:
     """A large batch shares its commit with no other, and another need not wait for it."""
     return commits.group(name, act, most=1, lanes=2, least_patience_seconds=_SECONDS)

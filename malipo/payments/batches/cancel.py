@@ -12,7 +12,7 @@ from malipo.errors import Conflict, Refusal
 from malipo.payments import status_writer
 from malipo.payments.batches.batch import Batch, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, payouts
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.restore.state import Closed
@@ -86,7 +86,7 @@ class CancelBatch:
         await transactions.lock(tx, set(keys))
         held = await dispatches.find_asked_first(tx, keys)
         changes = [
-            Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
+            StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys
             if (merchant_id, id_) not in held
         ]

@@ -13,7 +13,7 @@ from malipo.db import Contention, Tx
 from malipo.errors import Invalid, Refusal
 from malipo.payments import network_keys
 from malipo.payments.batches import warnings
-from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
+from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
 from malipo.payments.batches.store import batches, items
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import refusal_of
@@ -29,7 +29,7 @@ class BatchDraft(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    items: Sequence[Item]
+    items: Sequence[BatchItem]
     created_at: datetime
 
 
@@ -99,7 +99,9 @@ async def _find_made(tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | None:
     return refusal_of(order.request_hash, used.request_hash) or MadeBatch(used.batch, is_replay=True)
 
 
-async def _completed(tx: Tx, order: BatchOrder, draft: BatchDraft, standing: Installation) -> tuple[Batch, list[Item]]:
+async def _completed(
+    tx: Tx, order: BatchOrder, draft: BatchDraft, standing: Installation
+) -> tuple[Batch, list[BatchItem]]:
     """The batch and its items, with fees and network keys."""
     places = {(order.merchant_id, Type.DISBURSEMENT, str(item.channel)) for item in draft.items}
     bands = await tariffs.find_for(tx, places)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from malipo.db import Conn
 from malipo.payments.batches import progress
-from malipo.payments.batches.batch import Batch, BatchStatus, Item
+from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus
 from malipo.payments.batches.spreadsheet.draft import Again
 from malipo.payments.batches.store import batches
 from malipo.payments.store import corrections
@@ -22,7 +22,7 @@ class Attempt(NamedTuple):
     made: Batch | None
 
 
-async def find_failed(connection: Conn, merchant_id: str, batch_id: str) -> list[Item]:
+async def find_failed(connection: Conn, merchant_id: str, batch_id: str) -> list[BatchItem]:
     """Empty as long as a payout of the batch has not ended. Read in one snapshot."""
     progressed = await progress.find(connection, merchant_id, batch_id)
     if progressed is None or progressed.batch.status is not BatchStatus.COMPLETED:

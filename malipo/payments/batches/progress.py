@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from msgspec.structs import replace
 
 from malipo.db import Conn
-from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, Progress
+from malipo.payments.batches.batch import Batch, BatchLine, BatchProgress, BatchStatus
 from malipo.payments.batches.store import batches, items, payouts
 
 _MOST_IN_A_PIECE = 500
@@ -13,7 +13,7 @@ _MOST_IN_A_PIECE = 500
 ReadPart = Callable[[Callable[[Conn], Awaitable[list[BatchLine]]]], Awaitable[list[BatchLine]]]
 
 
-async def find(connection: Conn, merchant_id: str, batch_id: str) -> Progress | None:
+async def find(connection: Conn, merchant_id: str, batch_id: str) -> BatchProgress | None:
     """The batch, and how many of its payouts have which status. Read in one snapshot.
 
     A worker completes it a moment after its last payout has ended; whoever looks in between is told that it has.
@@ -26,7 +26,7 @@ async def find(connection: Conn, merchant_id: str, batch_id: str) -> Progress | 
     if batch.status is BatchStatus.RUNNING and ended == batch.item_count:
         last = await payouts.find_last_end(connection, batch)
         batch = replace(batch, status=BatchStatus.COMPLETED, completed_at=last)
-    return Progress(batch, counts)
+    return BatchProgress(batch, counts)
 
 
 async def find_lines(connection: Conn, batch: Batch, *, first: int, limit: int) -> list[BatchLine]:

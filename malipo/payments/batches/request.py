@@ -7,21 +7,21 @@ from typing import Any
 from malipo import ids
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
-from malipo.payments.batches.batch import MOST_ITEMS, Item, Requester
+from malipo.payments.batches.batch import MOST_ITEMS, BatchItem, Requester
 from malipo.payments.batches.create import BatchDraft, BatchOrder
 from malipo.payments.fees import MIN_AMOUNT
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
 _ITEM_FIELDS = ("amount", "channel", "recipientPhone", "recipientName", "description", "orderReference")
 
 
-def item_of(fields: Fields, index: int, terms: Terms) -> Item:
+def item_of(fields: Fields, index: int, terms: Terms) -> BatchItem:
     """One item, as far as its fields can be read; what is wrong is in `fields`. Its fee is not known yet."""
     channel = fields.choice("channel", Channel, is_required=True)
     fields.currency()
-    return Item(
+    return BatchItem(
         index=index,
         channel=channel or Channel.MPESA,
         amount=fields.amount("amount", least=MIN_AMOUNT, most=terms.max_amount(channel)),
@@ -33,7 +33,7 @@ def item_of(fields: Fields, index: int, terms: Terms) -> Item:
     )
 
 
-def items_in(fields: Fields, terms: Terms) -> list[Item]:
+def items_in(fields: Fields, terms: Terms) -> list[BatchItem]:
     """The field `items` of a batch. What is wrong with one is reported as `items[3].amount`."""
     values = fields.required("items")
     if values is None:
@@ -81,12 +81,12 @@ def batch_order_of(
     )
 
 
-def batch_order_of_one(order: Order, requester: Requester, *, now: datetime) -> BatchOrder:
+def batch_order_of_one(order: PaymentRequest, requester: Requester, *, now: datetime) -> BatchOrder:
     """A payout that a person wants to make, and that somebody else must approve: a batch of one item."""
     draft = order.draft
     batch = None
     if draft is not None:
-        item = Item(
+        item = BatchItem(
             index=0,
             channel=draft.channel,
             amount=draft.amount,

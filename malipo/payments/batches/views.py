@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from malipo import clock
-from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, BatchWarning, Item, WarningCode
+from malipo.payments.batches.batch import Batch, BatchItem, BatchLine, BatchStatus, BatchWarning, WarningCode
 from malipo.payments.transaction import Status, Transaction
 from malipo.table_files.csv_export import csv_lines
 
@@ -103,7 +103,7 @@ def _warnings(batch: Batch) -> View:
     return {"warnings": shown}
 
 
-def _input(of: Item) -> View:
+def _input(of: BatchItem) -> View:
     shown: View = {
         "index": of.index,
         "amount": of.amount,
@@ -122,7 +122,7 @@ def _input(of: Item) -> View:
     return shown
 
 
-def _row(of: Item, payout: Transaction | None) -> tuple[str | int, ...]:
+def _row(of: BatchItem, payout: Transaction | None) -> tuple[str | int, ...]:
     became: tuple[str, ...] = ("", "", "", "", "", "")
     if payout is not None:
         became = (

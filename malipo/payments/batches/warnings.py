@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from malipo.db import Conn
-from malipo.payments.batches.batch import BatchWarning, Item, WarningCode
+from malipo.payments.batches.batch import BatchItem, BatchWarning, WarningCode
 from malipo.payments.batches.store import items as stored_items
 from malipo.payments.batches.store import payouts
 
 LOOKED_BACK = timedelta(days=30)
 
 
-async def find(connection: Conn, merchant_id: str, items: Sequence[Item], *, now: datetime) -> tuple[BatchWarning, ...]:
+async def find(
+    connection: Conn, merchant_id: str, items: Sequence[BatchItem], *, now: datetime
+) -> tuple[BatchWarning, ...]:
     """Of each item at most one of a kind, in the order of the items."""
     phones = sorted({item.phone for item in items})
     paid = await payouts.find_paid(connection, merchant_id, phones, since=now - LOOKED_BACK)

@@ -46,7 +46,7 @@ from malipo.payments.cases.resolution import (
 )
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -296,7 +296,7 @@ async def apply(
 
 async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
     """End a payment of which nothing was sent: the wallet gets back what was set aside."""
-    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
+    change = StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
     [outcome] = await status_writer.advance(tx, [change], now=now)
     assert outcome is not None
     return outcome.transaction
@@ -314,7 +314,7 @@ async def _end(
     """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
     is_paid = outcome is ResolvedOutcome.COMPLETED
     failure = None if is_paid else FailureCode.REJECTED
-    change = Change(
+    change = StatusChange(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
         cause=outcome.cause,
@@ -323,7 +323,7 @@ async def _end(
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),
     )
-    submitted = Change(
+    submitted = StatusChange(
         merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
     )
     changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
@@ -346,13 +346,13 @@ async def _correct(
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
     before = case.correction or correction_moves.begin(transaction)
-    corrected: list[Corrected] = []
+    corrected: list[CorrectedTransaction] = []
     after = before
     if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
         received = correction_moves.with_notice(
             correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None), now
         )
-        corrected.append(Corrected(transaction, received, before.owed))
+        corrected.append(CorrectedTransaction(transaction, received, before.owed))
         after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
     decided = correction_moves.decide(
@@ -360,7 +360,7 @@ async def _correct(
     )
     if decided.moves:
         decided = correction_moves.with_notice(decided, now)
-        corrected.append(Corrected(transaction, decided, after.owed))
+        corrected.append(CorrectedTransaction(transaction, decided, after.owed))
     elif not corrected and correction_moves.is_open(transaction, after):
         raise WalletTooLow(code=CaseRefusal.WALLET_EMPTY, held=money.display(wallet.available))
     await status_writer.write(tx, {}, [], corrected, now=now)

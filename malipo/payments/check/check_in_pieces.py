@@ -12,12 +12,12 @@ from malipo.db import Conn
 from malipo.db.where_clause import KeyRange
 from malipo.ledger import check as ledger_check
 from malipo.ledger import check_in_pieces
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.payments.check import newer_rows
 from malipo.payments.check import transactions as transactions_check
 
 
-class Subject(StrEnum):
+class CheckSubject(StrEnum):
     """What a piece compares, in the order of a check."""
 
     LINES = "lines"
@@ -29,10 +29,10 @@ class Subject(StrEnum):
     FILES = "files"
 
 
-class Place(NamedTuple):
+class CheckPosition(NamedTuple):
     """Where a check continues: after a key of its subject."""
 
-    subject: Subject
+    subject: CheckSubject
     after: tuple[Any, ...]
 
 
@@ -69,25 +69,27 @@ _FILES = """
     WHERE place = 1 OR lines <= $1::bigint ORDER BY id DESC LIMIT 1
 """
 _RANGES = {
-    Subject.LINES: _Ranges(
+    CheckSubject.LINES: _Ranges(
         ("", 0), _end_in("moves", "merchant_id", "statement_line", condition="statement_line IS NOT NULL")
     ),
-    Subject.WALLETS: _Ranges(("",), _end_in("wallets", "merchant_id")),
-    Subject.PAYMENTS: _Ranges(("", ""), _end_in("transactions", "merchant_id", "id")),
-    Subject.KEYS: _Ranges(("", "", ""), _end_in("idempotency_keys", "merchant_id", "route", "key")),
-    Subject.MERCHANTS: _Ranges(("",), _MERCHANTS),
-    Subject.PROPOSALS: _Ranges((), None),
-    Subject.FILES: _Ranges(("",), _FILES),
+    CheckSubject.WALLETS: _Ranges(("",), _end_in("wallets", "merchant_id")),
+    CheckSubject.PAYMENTS: _Ranges(("", ""), _end_in("transactions", "merchant_id", "id")),
+    CheckSubject.KEYS: _Ranges(("", "", ""), _end_in("idempotency_keys", "merchant_id", "route", "key")),
+    CheckSubject.MERCHANTS: _Ranges(("",), _MERCHANTS),
+    CheckSubject.PROPOSALS: _Ranges((), None),
+    CheckSubject.FILES: _Ranges(("",), _FILES),
 }
 
-_WITH_WORDS = (Subject.WALLETS, Subject.PAYMENTS, Subject.MERCHANTS)
+_WITH_WORDS = (CheckSubject.WALLETS, CheckSubject.PAYMENTS, CheckSubject.MERCHANTS)
 
 # A fraction of a second each.
 ROWS = 10_000
-START = Place(Subject.LINES, _RANGES[Subject.LINES].start)
+START = CheckPosition(CheckSubject.LINES, _RANGES[CheckSubject.LINES].start)
 
 
-async def check_piece(connection: Conn, place: Place, *, rows: int = ROWS) -> tuple[list[Finding], Place | None]:
+async def check_piece(
+    connection: Conn, place: CheckPosition, *, rows: int = ROWS
+) -> tuple[list[LedgerFinding], CheckPosition | None]:
     """What differs in the piece at this place, and the place of the next piece. `connection` is in a snapshot."""
     await check_in_pieces.prepare(connection)
     find_end = _RANGES[place.subject].find_end
@@ -96,18 +98,18 @@ async def check_piece(connection: Conn, place: Place, *, rows: int = ROWS) -> tu
     found = await _CHECKS[place.subject](connection, within)
     if place.subject in _WITH_WORDS:
         # Keys of other subjects are no merchants and payments: what is found there is never of a newer version.
-        lists_words = place.subject is Subject.PAYMENTS
+        lists_words = place.subject is CheckSubject.PAYMENTS
         found = await newer_rows.mark(connection, found, within, lists_words=lists_words)
-    return found, _next_subject(place.subject) if end is None else Place(place.subject, within.last)
+    return found, _next_subject(place.subject) if end is None else CheckPosition(place.subject, within.last)
 
 
-def _next_subject(subject: Subject) -> Place | None:
-    subjects = list(Subject)
+def _next_subject(subject: CheckSubject) -> CheckPosition | None:
+    subjects = list(CheckSubject)
     later = subjects[subjects.index(subject) + 1 :]
-    return Place(later[0], _RANGES[later[0]].start) if later else None
+    return CheckPosition(later[0], _RANGES[later[0]].start) if later else None
 
 
-async def _check_payments(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _check_payments(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Bookings too: they are causes of moves, as payments are."""
     return [
         *await transactions_check.check_payments(connection, within),
@@ -115,14 +117,14 @@ async def _check_payments(connection: Conn, within: KeyRange) -> list[Finding]:
     ]
 
 
-async def _check_merchants(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _check_merchants(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     return [
         *await transactions_check.check_merchants(connection, within),
         *await ledger_check.wrong_line_counts(connection, within),
     ]
 
 
-async def _check_proposals(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _check_proposals(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """There are few of them, and of house bookings that undo others."""
     return [
         *await ledger_check.wrong_proposals(connection),
@@ -131,12 +133,12 @@ async def _check_proposals(connection: Conn, within: KeyRange) -> list[Finding]:
     ]
 
 
-_CHECKS: dict[Subject, Callable[[Conn, KeyRange], Awaitable[list[Finding]]]] = {
-    Subject.LINES: check_in_pieces.check_lines,
-    Subject.WALLETS: check_in_pieces.check_wallets,
-    Subject.PAYMENTS: _check_payments,
-    Subject.KEYS: transactions_check.lost_keys,
-    Subject.MERCHANTS: _check_merchants,
-    Subject.PROPOSALS: _check_proposals,
-    Subject.FILES: ledger_check.wrong_cents_of_files,
+_CHECKS: dict[CheckSubject, Callable[[Conn, KeyRange], Awaitable[list[LedgerFinding]]]] = {
+    CheckSubject.LINES: check_in_pieces.check_lines,
+    CheckSubject.WALLETS: check_in_pieces.check_wallets,
+    CheckSubject.PAYMENTS: _check_payments,
+    CheckSubject.KEYS: transactions_check.lost_keys,
+    CheckSubject.MERCHANTS: _check_merchants,
+    CheckSubject.PROPOSALS: _check_proposals,
+    CheckSubject.FILES: ledger_check.wrong_cents_of_files,
 }

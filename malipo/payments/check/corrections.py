@@ -5,7 +5,7 @@ Written out in SQL by hand, independent of `correction_moves.py`, so that a mist
 
 from malipo.db import Conn
 from malipo.db.where_clause import EVERYTHING, KeyRange
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 
 
 def _moved(within: KeyRange) -> str:
@@ -37,7 +37,7 @@ def _expected(within: KeyRange) -> str:
     """
 
 
-async def check(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+async def check(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     """Those of payments in a range. What wallets owe is compared by `wrong_debts`."""
     return [
         *await _wrong_moves(connection, within),
@@ -47,7 +47,7 @@ async def check(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding
     ]
 
 
-async def _wrong_moves(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_moves(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         WITH expected AS ({_expected(within)}), moved AS ({_moved(within)})
@@ -68,12 +68,12 @@ async def _wrong_moves(connection: Conn, within: KeyRange) -> list[Finding]:
         *within.values,
     )
     return [
-        Finding(f"{row['what']} of a correction", row["id"], _whole(row["stored"]), _whole(row["computed"]))
+        LedgerFinding(f"{row['what']} of a correction", row["id"], _whole(row["stored"]), _whole(row["computed"]))
         for row in rows
     ]
 
 
-async def _wrong_states(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_states(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Corrections whose columns do not agree with each other, or with the payment."""
     rows = await connection.fetch(
         f"""
@@ -84,10 +84,10 @@ async def _wrong_states(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("correction", row["id"], _whole(row["stored"]), _whole(row["computed"])) for row in rows]
+    return [LedgerFinding("correction", row["id"], _whole(row["stored"]), _whole(row["computed"])) for row in rows]
 
 
-async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """The moves of resolutions, compared with the resolutions."""
     rows = await connection.fetch(
         f"""
@@ -110,10 +110,10 @@ async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[Finding
         """,
         *within.values,
     )
-    return [Finding("resolution", row["id"], _whole(row["stored"]), _whole(row["computed"])) for row in rows]
+    return [LedgerFinding("resolution", row["id"], _whole(row["stored"]), _whole(row["computed"])) for row in rows]
 
 
-async def wrong_debts(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+async def wrong_debts(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     """What a wallet owes, compared with the sum of what its payments owe."""
     rows = await connection.fetch(
         f"""
@@ -124,10 +124,10 @@ async def wrong_debts(connection: Conn, within: KeyRange = EVERYTHING) -> list[F
         """,
         *within.values,
     )
-    return [Finding("owed", row["merchant_id"], row["stored"], _whole(row["computed"])) for row in rows]
+    return [LedgerFinding("owed", row["merchant_id"], row["stored"], _whole(row["computed"])) for row in rows]
 
 
-async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Every correction that merchants are notified of has one event. Events that were pruned cannot be counted."""
     rows = await connection.fetch(
         f"""
@@ -145,7 +145,7 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("corrections told", row["id"], row["stored"], _whole(row["computed"])) for row in rows]
+    return [LedgerFinding("corrections told", row["id"], row["stored"], _whole(row["computed"])) for row in rows]
 
 
 def _whole(amount: object) -> int | None:

@@ -10,12 +10,12 @@ from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.where_clause import EVERYTHING, KeyRange
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.outbox.event import IS_END
 from malipo.payments.check.expected import CELL, LEAF, counted, found_in_search
 
 
-async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[Finding]:
+async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     """Of a range of merchants. `differs` names those in which the fingerprints differ."""
     return [
         *(await _wrong_totals(connection, within) if "totals" in differs else []),
@@ -23,7 +23,7 @@ async def check(connection: Conn, differs: Collection[str], within: KeyRange = E
     ]
 
 
-async def _wrong_totals(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_totals(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Daily totals, compared with transactions. An end whose event has no feed number yet is not counted yet."""
     rows = await connection.fetch(
         f"""
@@ -57,7 +57,7 @@ async def _wrong_totals(connection: Conn, within: KeyRange) -> list[Finding]:
         *within.values,
     )
     return [
-        Finding(
+        LedgerFinding(
             "daily total",
             f"{row['merchant_id']} {row['day']} {row['type']} {row['channel']}",
             row["stored"],
@@ -67,13 +67,13 @@ async def _wrong_totals(connection: Conn, within: KeyRange) -> list[Finding]:
     ]
 
 
-async def _wrong_counts(connection: Conn, within: KeyRange, *, are_leaves_right: bool) -> list[Finding]:
+async def _wrong_counts(connection: Conn, within: KeyRange, *, are_leaves_right: bool) -> list[LedgerFinding]:
     things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({counted(within)}) AS counted"
     wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else things, within)
-    return [Finding("payments counted", each.where, each.stored, each.computed) for each in wrong]
+    return [LedgerFinding("payments counted", each.where, each.stored, each.computed) for each in wrong]
 
 
-async def wrong_search_index(connection: Conn, within: KeyRange) -> list[Finding]:
+async def wrong_search_index(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """The search index contains what is counted, and nothing else."""
     rows = await connection.fetch(
         f"""
@@ -85,4 +85,4 @@ async def wrong_search_index(connection: Conn, within: KeyRange) -> list[Finding
         """,
         *within.values,
     )
-    return [Finding("is not found as it is by a search", row["id"], None, None) for row in rows]
+    return [LedgerFinding("is not found as it is by a search", row["id"], None, None) for row in rows]

@@ -14,7 +14,7 @@ from malipo.db.schema import migrations
 from malipo.db.where_clause import EVERYTHING, KeyRange
 from malipo.ledger import bookings, house_bookings
 from malipo.ledger.accounts import HOUSE, Account, Step
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.networks.connector import Channel
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status, Type
@@ -42,8 +42,8 @@ _WORDS = (
     _Words("transactions", "type", Type),
     _Words("transactions", "status", Status),
     _Words("transactions", "channel", Channel),
-    _Words("bookings", "kind", bookings.Kind),
-    _Words("house_bookings", "kind", house_bookings.Kind, merchant=_HOUSE),
+    _Words("bookings", "kind", bookings.BookingKind),
+    _Words("house_bookings", "kind", house_bookings.HouseBookingKind, merchant=_HOUSE),
 )
 
 
@@ -55,8 +55,8 @@ async def find_newer_schema(connection: Conn) -> int | None:
 
 
 async def mark(
-    connection: Conn, found: list[Finding], within: KeyRange = EVERYTHING, *, lists_words: bool = False
-) -> list[Finding]:
+    connection: Conn, found: list[LedgerFinding], within: KeyRange = EVERYTHING, *, lists_words: bool = False
+) -> list[LedgerFinding]:
     """The same findings; those that rows of a newer version explain say which schema they need. With `lists_words`,
     also the words in the range that this version does not know."""
     schema = await find_newer_schema(connection)
@@ -69,11 +69,11 @@ async def mark(
     return marked + (await _list_words(connection, schema, within) if lists_words else [])
 
 
-def _may_be_newer(finding: Finding) -> bool:
+def _may_be_newer(finding: LedgerFinding) -> bool:
     return finding.what not in _NEVER_NEWER
 
 
-def _id_in(finding: Finding) -> str:
+def _id_in(finding: LedgerFinding) -> str:
     """The payment, booking or merchant that it is about."""
     return finding.where.partition(" ")[0]
 
@@ -107,7 +107,7 @@ async def _find_newer(connection: Conn, ids: Collection[str], within: KeyRange) 
     return {row["id"] for row in rows}
 
 
-async def _list_words(connection: Conn, schema: int, within: KeyRange) -> list[Finding]:
+async def _list_words(connection: Conn, schema: int, within: KeyRange) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         SELECT word, count(*) AS number, min(cause_id) AS example FROM ({_unknown_rows(within)}) AS unknown
@@ -116,6 +116,8 @@ async def _list_words(connection: Conn, schema: int, within: KeyRange) -> list[F
         *within.values,
     )
     return [
-        Finding(f"this version does not know {row['word']} ({row['number']} rows)", row["example"], None, None, schema)
+        LedgerFinding(
+            f"this version does not know {row['word']} ({row['number']} rows)", row["example"], None, None, schema
+        )
         for row in rows
     ]

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from malipo.db import Conn
 from malipo.db.where_clause import EVERYTHING, KeyRange
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 
 
 def found_refunds(within: KeyRange) -> str:
@@ -17,7 +17,7 @@ def found_refunds(within: KeyRange) -> str:
     """
 
 
-async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[Finding]:
+async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     """Of the refunds in a range. `differs` says whether the places of refunds differ from the payouts."""
     return [
         *(await _wrong_places(connection, within) if "refunds" in differs else []),
@@ -28,7 +28,7 @@ async def check(connection: Conn, differs: Collection[str], within: KeyRange = E
     ]
 
 
-async def _wrong_places(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_places(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """A payout that gives back a collection has its place among the refunds of it, and only such a payout has."""
     rows = await connection.fetch(
         f"""
@@ -40,10 +40,10 @@ async def _wrong_places(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("refund without its place, or in another", row["id"], None, None) for row in rows]
+    return [LedgerFinding("refund without its place, or in another", row["id"], None, None) for row in rows]
 
 
-async def _wrong_collections(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_collections(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """A refund goes to who has paid, on the same channel."""
     rows = await connection.fetch(
         f"""
@@ -59,7 +59,7 @@ async def _wrong_collections(connection: Conn, within: KeyRange) -> list[Finding
         """,
         *within.values,
     )
-    return [Finding("refund of another payment", row["id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding("refund of another payment", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
 # What is reported within this time of the making of a refund counts as reported after it: clocks of hosts differ.
@@ -105,7 +105,7 @@ def _collected(within: KeyRange) -> str:
     """
 
 
-async def _wrong_sums(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_sums(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Never more is given back than was collected, and one refund is under way at a time.
 
     What counts is what is last known, not the status. A report after the end may make it more than was collected. That
@@ -132,10 +132,13 @@ async def _wrong_sums(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("refunded beyond the payment, or twice", row["id"], row["stored"], row["computed"]) for row in rows]
+    return [
+        LedgerFinding("refunded beyond the payment, or twice", row["id"], row["stored"], row["computed"])
+        for row in rows
+    ]
 
 
-async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """A refund that was paid, by its status or by a report after its end, was told once. Pruned ones are not missed."""
     rows = await connection.fetch(
         f"""
@@ -156,7 +159,7 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
         *within.values,
     )
     return [
-        Finding(
+        LedgerFinding(
             f"payment.refunded {'was never told' if row['is_lost'] else 'was told and is not true'}",
             row["id"],
             None,
@@ -166,7 +169,7 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
     ]
 
 
-async def _strange_events(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _strange_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         SELECT e.transaction_id AS id FROM events e
@@ -177,4 +180,4 @@ async def _strange_events(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("payment.refunded of no refund", row["id"], None, None) for row in rows]
+    return [LedgerFinding("payment.refunded of no refund", row["id"], None, None) for row in rows]

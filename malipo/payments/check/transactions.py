@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from malipo.db import Conn
 from malipo.db.where_clause import EVERYTHING, KeyRange
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.payments.check import corrections as corrections_check
 from malipo.payments.check import counts as counts_check
 from malipo.payments.check import fingerprints
@@ -16,7 +16,7 @@ from malipo.payments.check import refunds as refunds_check
 from malipo.payments.check.expected import DUE_EVENTS, DUE_MOVES, found_events, found_moves
 
 
-async def check(connection: Conn) -> list[Finding]:
+async def check(connection: Conn) -> list[LedgerFinding]:
     """All of it at once."""
     differs = await fingerprints.differences(connection)
     return [
@@ -26,7 +26,7 @@ async def check(connection: Conn) -> list[Finding]:
     ]
 
 
-async def check_payments(connection: Conn, within: KeyRange) -> list[Finding]:
+async def check_payments(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """The payments in a range of (merchant, id), with their moves, events and corrections."""
     differs = await fingerprints.differences(connection, fingerprints.OF_PAYMENTS, within)
     return await _wrong_payments(connection, differs, within)
@@ -34,7 +34,7 @@ async def check_payments(connection: Conn, within: KeyRange) -> list[Finding]:
 
 async def check_merchants(
     connection: Conn, within: KeyRange = EVERYTHING, *, differs: Collection[str] | None = None
-) -> list[Finding]:
+) -> list[LedgerFinding]:
     """What sums up a merchant's payments, of a range of merchants: feeds, debts, daily totals and rollups."""
     if differs is None:
         differs = await fingerprints.differences(connection, fingerprints.OF_MERCHANTS, within)
@@ -45,7 +45,7 @@ async def check_merchants(
     ]
 
 
-async def _wrong_payments(connection: Conn, differs: Collection[str], within: KeyRange) -> list[Finding]:
+async def _wrong_payments(connection: Conn, differs: Collection[str], within: KeyRange) -> list[LedgerFinding]:
     is_moved = "true" if "moves" in differs else "m.step IN ('contradiction', 'resolution')"
     return [
         *(await _wrong_moves(connection, within) if "moves" in differs else []),
@@ -72,7 +72,7 @@ def _expected_events(within: KeyRange) -> str:
     )
 
 
-async def _wrong_moves(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_moves(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         WITH expected (merchant_id, id, step, move_number, source, target, amount) AS ({_expected_moves(within)}),
@@ -86,12 +86,12 @@ async def _wrong_moves(connection: Conn, within: KeyRange) -> list[Finding]:
         *within.values,
     )
     return [
-        Finding("move", f"{row['id']} {row['step']} line {row['move_number']}", row["stored"], row["computed"])
+        LedgerFinding("move", f"{row['id']} {row['step']} line {row['move_number']}", row["stored"], row["computed"])
         for row in rows
     ]
 
 
-async def _wrong_channels(connection: Conn, which: str, within: KeyRange) -> list[Finding]:
+async def _wrong_channels(connection: Conn, which: str, within: KeyRange) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         SELECT m.cause_id, m.amount
@@ -100,10 +100,10 @@ async def _wrong_channels(connection: Conn, which: str, within: KeyRange) -> lis
         """,
         *within.values,
     )
-    return [Finding("move on another channel's float", row["cause_id"], row["amount"], None) for row in rows]
+    return [LedgerFinding("move on another channel's float", row["cause_id"], row["amount"], None) for row in rows]
 
 
-async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Events compared with transactions, as far back as events are kept."""
     rows = await connection.fetch(
         f"""
@@ -119,7 +119,7 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
         *within.values,
     )
     return [
-        Finding(
+        LedgerFinding(
             f"{row['event']} {'was never told' if row['is_lost'] else 'was told and is not true'}",
             row["id"],
             None,
@@ -129,7 +129,7 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
     ]
 
 
-async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Every number of a feed that is kept has its event: there is no gap, and nothing beyond the end."""
     rows = await connection.fetch(
         f"""
@@ -144,10 +144,10 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("events in the feed", row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+    return [LedgerFinding("events in the feed", row["merchant_id"], row["stored"], row["computed"]) for row in rows]
 
 
-async def lost_keys(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+async def lost_keys(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
     rows = await connection.fetch(
         f"""
         SELECT k.transaction_id
@@ -157,10 +157,10 @@ async def lost_keys(connection: Conn, within: KeyRange = EVERYTHING) -> list[Fin
         """,
         *within.values,
     )
-    return [Finding("idempotency key without its transaction", row["transaction_id"], None, None) for row in rows]
+    return [LedgerFinding("idempotency key without its transaction", row["transaction_id"], None, None) for row in rows]
 
 
-async def _idle(connection: Conn, within: KeyRange) -> list[Finding]:
+async def _idle(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
     """Open payments without a dispatch: no worker would ever process them."""
     rows = await connection.fetch(
         f"""
@@ -171,4 +171,4 @@ async def _idle(connection: Conn, within: KeyRange) -> list[Finding]:
         """,
         *within.values,
     )
-    return [Finding("open payment that nobody works on", row["id"], row["amount"], row["amount"]) for row in rows]
+    return [LedgerFinding("open payment that nobody works on", row["id"], row["amount"], row["amount"]) for row in rows]

@@ -35,7 +35,7 @@ UNCOUNTED = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class LaggingMerchant:
     """A merchant whose rollups are behind the feed, and the last number of the feed."""
 
     merchant_id: str
@@ -43,7 +43,7 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedPayment:
     merchant_id: str
     id: str
     type: str
@@ -52,7 +52,7 @@ class Ended:
     search_text: str
 
 
-async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind]:
+async def find_behind(connection: Conn, *, least: int, most: int) -> list[LaggingMerchant]:
     """The merchants with at least so many events that the counter has not read, those with the most first."""
     rows = await connection.fetch(
         """
@@ -65,10 +65,12 @@ async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind
         least,
         most,
     )
-    return [Behind(row["merchant_id"], row["last_number"]) for row in rows]
+    return [LaggingMerchant(row["merchant_id"], row["last_number"]) for row in rows]
 
 
-async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], last: Sequence[int]) -> list[Ended]:
+async def find_ended(
+    tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], last: Sequence[int]
+) -> list[EndedPayment]:
     """The payments whose end is between these numbers of the merchants' feeds."""
     rows = await tx.fetch(
         f"""
@@ -82,4 +84,4 @@ async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], 
         after,
         last,
     )
-    return [Ended(*row.values()) for row in rows]
+    return [EndedPayment(*row.values()) for row in rows]

@@ -11,11 +11,11 @@ from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
 from malipo.merchants.store import api_keys
-from malipo.payments.batches.batch import Batch, Item, Requester
+from malipo.payments.batches.batch import Batch, BatchItem, Requester
 from malipo.payments.limits.key_limits import DailySums, PayoutSums
 
 
-def refusal_at_creation(requester: Requester, items: Sequence[Item]) -> Forbidden | None:
+def refusal_at_creation(requester: Requester, items: Sequence[BatchItem]) -> Forbidden | None:
     """Why the key that makes it could never pay this out."""
     limits = requester.payout_limits
     if limits is None:
@@ -35,7 +35,7 @@ class UsedLimits:
         self._limits = limits
         self._sums = sums
 
-    def take(self, items: Sequence[Item]) -> Forbidden | None:
+    def take(self, items: Sequence[BatchItem]) -> Forbidden | None:
         """Count these payouts; or why they may not be made, and nothing must be saved."""
         for limits in self._limits:
             for item in items:

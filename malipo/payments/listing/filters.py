@@ -18,7 +18,7 @@ _ID = re.compile(r"txn_[0-9a-hjkmnp-tv-z]{26}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class TransactionFilter:
     statuses: tuple[Status, ...] = ()  # any of them; none: all
     type: Type | None = None
     channel: Channel | None = None
@@ -56,9 +56,9 @@ class Filter:
         return None if self.search is None else folded(self.search)
 
 
-def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> Filter:
+def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> TransactionFilter:
     """From the query of the API or a page. `search_of` turns what was typed into the search term."""
-    return Filter(
+    return TransactionFilter(
         statuses=fields.choice_list("status", Status),
         type=fields.choice("type", Type),
         channel=fields.choice("channel", Channel),
@@ -93,7 +93,7 @@ def _before_in(fields: Fields) -> str | None:
     return None
 
 
-def where_of(merchant_id: str, wanted: Filter) -> Conditions:
+def where_of(merchant_id: str, wanted: TransactionFilter) -> Conditions:
     """Conditions on the table `transactions`, as `t`."""
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
@@ -103,18 +103,18 @@ def where_of(merchant_id: str, wanted: Filter) -> Conditions:
     return where
 
 
-def add_sort(where: Conditions, wanted: Filter) -> None:
+def add_sort(where: Conditions, wanted: TransactionFilter) -> None:
     where.add("t.status = ANY({}::text[])", list(wanted.statuses) or None)
     where.add("t.type = {}", wanted.type)
     where.add("t.channel = {}", wanted.channel)
     where.add("(t.refund_of IS NOT NULL) = {}", wanted.is_refund)
 
 
-def is_sorted(wanted: Filter) -> bool:
+def is_sorted(wanted: TransactionFilter) -> bool:
     return any((wanted.statuses, wanted.type, wanted.channel, wanted.is_refund is not None))
 
 
-def add_span(where: Conditions, wanted: Filter) -> None:
+def add_span(where: Conditions, wanted: TransactionFilter) -> None:
     """An id begins with the time of its creation in milliseconds, so a range of time is a range of ids."""
     first, last = wanted.first_millisecond, wanted.last_millisecond
     where.add("t.id >= {}", None if first is None else ids.first_of("txn_", first))
@@ -128,7 +128,7 @@ def add_span(where: Conditions, wanted: Filter) -> None:
 
 
 async def page(
-    connection: Conn, merchant_id: str, wanted: Filter, *, offset: int, limit: int
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     made = None
     if wanted.idempotency_key is not None:
@@ -145,7 +145,7 @@ async def page(
     return total, await transactions.find_by_ids(connection, merchant_id, [row["id"] for row in rows])
 
 
-def _where(merchant_id: str, wanted: Filter, made: list[str] | None) -> Conditions:
+def _where(merchant_id: str, wanted: TransactionFilter, made: list[str] | None) -> Conditions:
     where = where_of(merchant_id, wanted)
     where.add("t.id = ANY({}::text[])", made)
     return where

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from malipo.db import Conn
-from malipo.payments.listing.filters import Filter, where_of
+from malipo.payments.listing.filters import TransactionFilter, where_of
 from malipo.payments.search import query
 from malipo.payments.search.ngrams import LEAST
 from malipo.payments.store.transactions import COLUMNS, transaction_of
@@ -23,7 +23,7 @@ _PIECE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TransactionPage:
     """Newest first, with the keys of its neighbours; None where there is no neighbour."""
 
     transactions: list[Transaction]
@@ -32,7 +32,7 @@ class Page:
     is_cut: bool = False  # there may be more beyond what was looked through
 
 
-def most_looked_through(wanted: Filter) -> int:
+def most_looked_through(wanted: TransactionFilter) -> int:
     """How many payments a page reads at most before it says that there may be more."""
     return MOST_FOR_SHORT_TERM if wanted.term is not None and len(wanted.term) < LEAST else MOST_LOOKED_THROUGH
 
@@ -40,13 +40,13 @@ def most_looked_through(wanted: Filter) -> int:
 async def page(
     connection: Conn,
     merchant_id: str,
-    wanted: Filter,
+    wanted: TransactionFilter,
     *,
     before: str | None = None,
     after: str | None = None,
     limit: int,
     most: int = MOST_LOOKED_THROUGH,
-) -> Page:
+) -> TransactionPage:
     """The page that ends before a payment, or begins after one; without either, the newest."""
     most = min(most, most_looked_through(wanted))
     if after is not None and before is None:
@@ -59,23 +59,30 @@ async def page(
     older = shown[-1].id if len(found) > limit else reached
     # A reader who came from a newer page can go back there.
     newest = shown[0].id if shown else reached or before
-    return Page(shown, older, newest if before is not None else None, is_cut)
+    return TransactionPage(shown, older, newest if before is not None else None, is_cut)
 
 
 async def _newer(
-    connection: Conn, merchant_id: str, wanted: Filter, *, after: str, limit: int, most: int
-) -> Page | None:
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, after: str, limit: int, most: int
+) -> TransactionPage | None:
     """None if there are so few that the newest page shows them all."""
     found, reached = await _look(connection, merchant_id, wanted, after, is_upwards=True, limit=limit + 1, most=most)
     if len(found) <= limit and reached is None:
         return None
     shown = found[:limit][::-1]
     newer = shown[0].id if len(found) > limit else reached
-    return Page(shown, shown[-1].id if shown else reached, newer, is_cut=len(found) <= limit)
+    return TransactionPage(shown, shown[-1].id if shown else reached, newer, is_cut=len(found) <= limit)
 
 
 async def _look(
-    connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
+    connection: Conn,
+    merchant_id: str,
+    wanted: TransactionFilter,
+    key: str | None,
+    *,
+    is_upwards: bool,
+    limit: int,
+    most: int,
 ) -> tuple[list[Transaction], str | None]:
     """The matches among the next `most` payments from a key on; and the last payment read, if there are more."""
     term = wanted.term
@@ -91,13 +98,20 @@ async def _look(
 
 
 async def _look_through(
-    connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
+    connection: Conn,
+    merchant_id: str,
+    wanted: TransactionFilter,
+    key: str | None,
+    *,
+    is_upwards: bool,
+    limit: int,
+    most: int,
 ) -> tuple[list[Transaction], str | None]:
     beyond, within, order = (">", "<=", "ASC") if is_upwards else ("<", ">=", "DESC")
     where = where_of(merchant_id, wanted)
     where.add(f"t.id {beyond} {{}}", key)
     last = None
-    span = Filter(first=wanted.first, last=wanted.last)
+    span = TransactionFilter(first=wanted.first, last=wanted.last)
     if wanted != span:
         looked_through = where_of(merchant_id, span)
         looked_through.add(f"t.id {beyond} {{}}", key)
@@ -115,14 +129,14 @@ async def _look_through(
 async def stream(
     read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]],
     merchant_id: str,
-    wanted: Filter,
+    wanted: TransactionFilter,
     *,
     size: int = _PIECE,
 ) -> AsyncIterator[list[Transaction]]:
     """All matches, newest first, in pieces, each with its own short query."""
     before: str | None = None
     while True:
-        piece: Page = await read(
+        piece: TransactionPage = await read(
             lambda connection: page(connection, merchant_id, wanted, before=before, limit=size, most=_NEAR)  # noqa: B023
         )
         if piece.transactions:

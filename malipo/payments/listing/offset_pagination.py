@@ -11,7 +11,7 @@ from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
 from malipo.payments.counts.counter import TREE, categories_of
-from malipo.payments.listing.filters import Filter, add_sort, add_span
+from malipo.payments.listing.filters import TransactionFilter, add_sort, add_span
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 
@@ -34,7 +34,7 @@ class Counts:
 
 
 async def page(
-    connection: Conn, merchant_id: str, wanted: Filter, *, offset: int, limit: int
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     counts = await count(connection, merchant_id, replace(wanted, before=None))
     total = counts.total
@@ -49,7 +49,7 @@ async def page(
     return total, rows
 
 
-async def count(connection: Conn, merchant_id: str, wanted: Filter) -> Counts:
+async def count(connection: Conn, merchant_id: str, wanted: TransactionFilter) -> Counts:
     categories = categories_of(channel=wanted.channel, type_=wanted.type, statuses=wanted.statuses)
     cover = _cover(wanted)
     found = await rollups.find(connection, merchant_id, Rollup.PAYMENTS, cover.rows, categories) if categories else {}
@@ -59,7 +59,7 @@ async def count(connection: Conn, merchant_id: str, wanted: Filter) -> Counts:
     return Counts(merchant_id, categories, apart, sorted(pieces, key=lambda piece: piece.range.first, reverse=True))
 
 
-def _cover(wanted: Filter) -> Cover:
+def _cover(wanted: TransactionFilter) -> Cover:
     first, last = wanted.first_millisecond, wanted.last_millisecond
     at = None if wanted.before is None else ids.milliseconds_of(wanted.before)
     if at is None or (last is not None and last < at):
@@ -69,7 +69,7 @@ def _cover(wanted: Filter) -> Cover:
     return Cover(older.rows, older.edges if first is not None and first > at else (*older.edges, Range(at, at)))
 
 
-async def _uncounted(connection: Conn, merchant_id: str, wanted: Filter) -> list[int]:
+async def _uncounted(connection: Conn, merchant_id: str, wanted: TransactionFilter) -> list[int]:
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
     add_span(where, wanted)
@@ -79,7 +79,7 @@ async def _uncounted(connection: Conn, merchant_id: str, wanted: Filter) -> list
     return [ids.milliseconds_of(row["id"]) for row in rows]
 
 
-async def _count_range(connection: Conn, merchant_id: str, wanted: Filter, edge: Range) -> int:
+async def _count_range(connection: Conn, merchant_id: str, wanted: TransactionFilter, edge: Range) -> int:
     """Of a range smaller than a leaf the transactions themselves are read, counted or not."""
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
@@ -112,7 +112,9 @@ def _values(where: Conditions, ranges: Sequence[Range]) -> list[object]:
     ]
 
 
-async def _near(connection: Conn, merchant_id: str, wanted: Filter, *, offset: int, limit: int) -> list[Transaction]:
+async def _near(
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
+) -> list[Transaction]:
     """This page of the newest rows of the range, as far as it is among them."""
     newest = Conditions("t.merchant_id = {}", merchant_id)
     add_span(newest, wanted)
@@ -129,7 +131,9 @@ async def _near(connection: Conn, merchant_id: str, wanted: Filter, *, offset: i
     return [transaction_of(row) for row in rows]
 
 
-async def _far(connection: Conn, counts: Counts, wanted: Filter, *, skip: int, take: int) -> list[Transaction]:
+async def _far(
+    connection: Conn, counts: Counts, wanted: TransactionFilter, *, skip: int, take: int
+) -> list[Transaction]:
     """Walk down to the leaves that the page is in, and read only those."""
     pieces, skip = await rollups.walk(
         connection,

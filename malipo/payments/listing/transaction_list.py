@@ -12,14 +12,14 @@ import msgspec
 from malipo import clock, ids
 from malipo.db import Conn
 from malipo.payments.listing import filters, offset_pagination
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.search import query
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction
 
 
 async def page(
-    connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, page: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
     offset = (page - 1) * limit

@@ -6,7 +6,7 @@ from malipo import ids
 from malipo.audit_log.actor import Actor
 from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.key_limits import Limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refund_keys import SCOPE
@@ -25,7 +25,7 @@ def refund_order_of(
     created_by: str | None = None,
     payout_limits: Limits | None = None,
     is_key_required: bool = False,
-) -> Order:
+) -> PaymentRequest:
     """A payout to who paid, on the same channel. How much is left, and so its network key, is decided with the lock."""
     suffix = ids.suffix(now)
     draft = Transaction(
@@ -55,7 +55,7 @@ def refund_order_of(
         "reason": fields.raw("reason", ""),
         "orderReference": fields.raw("orderReference"),
     }
-    return Order(
+    return PaymentRequest(
         merchant_id=collection.merchant_id,
         type=Type.DISBURSEMENT,
         draft=draft if fields.problem is None else None,

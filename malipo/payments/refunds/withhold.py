@@ -23,22 +23,22 @@ from malipo.payments import status_writer
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.refunds import refundable
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, refunds
-from malipo.payments.store.dispatches import Subject
+from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
 
 _ACTOR = Actor(SYSTEM_NAME, "worker")
 
 
 class _Split(NamedTuple):
-    to_send: list[Subject]
-    excess: list[Subject]
+    to_send: list[PaymentRecord]
+    excess: list[PaymentRecord]
 
 
 async def withhold(
-    tx: Tx, claimed: Sequence[Subject], *, connector: str, now: datetime
-) -> tuple[list[Subject], list[Transaction]]:
+    tx: Tx, claimed: Sequence[PaymentRecord], *, connector: str, now: datetime
+) -> tuple[list[PaymentRecord], list[Transaction]]:
     """What may be sent, and the refunds that were ended instead. The caller has locked all of them."""
     to_send, excess = await _split(tx, claimed)
     ended = await _end(tx, [each.transaction for each in excess if _is_unknown_to_network(each)], now=now)
@@ -46,12 +46,12 @@ async def withhold(
     return to_send, ended
 
 
-async def without_excess(tx: Tx, claimed: Sequence[Subject]) -> list[Subject]:
+async def without_excess(tx: Tx, claimed: Sequence[PaymentRecord]) -> list[PaymentRecord]:
     """Those of an earlier claim that may still be sent. The others are queried when the lease of that claim ends."""
     return (await _split(tx, claimed)).to_send
 
 
-async def _split(tx: Tx, claimed: Sequence[Subject]) -> _Split:
+async def _split(tx: Tx, claimed: Sequence[PaymentRecord]) -> _Split:
     """Without refunds about whose collection something is being written right now: the next claim finds them."""
     keys = {
         (each.transaction.merchant_id, each.transaction.refund_of)
@@ -72,14 +72,14 @@ async def _split(tx: Tx, claimed: Sequence[Subject]) -> _Split:
     return split
 
 
-def _is_unknown_to_network(subject: Subject) -> bool:
+def _is_unknown_to_network(subject: PaymentRecord) -> bool:
     dispatch = _dispatch_of(subject)
     # What was queried first after a restore counts as sent at the restore, and no connector has claimed it since.
     may_be_lost = dispatch.connector is None and dispatch.sent_seconds is not None
     return dispatch.send_count == 0 and not dispatch.is_success_reported and not may_be_lost
 
 
-def _dispatch_of(subject: Subject) -> Dispatch:
+def _dispatch_of(subject: PaymentRecord) -> Dispatch:
     assert subject.dispatch is not None, "what is claimed is in the queue"
     return subject.dispatch
 
@@ -92,11 +92,11 @@ async def _end(tx: Tx, excess: Sequence[Transaction], *, now: datetime) -> list[
     return reached
 
 
-def _change(refund: Transaction) -> Change:
+def _change(refund: Transaction) -> StatusChange:
     # A refund that a worker has claimed is PROCESSING. Nothing of it was sent: that is as good as a refusal.
     is_claimed = refund.status is not Status.PENDING
     code = FailureCode.CHANNEL_UNAVAILABLE if is_claimed else None
-    return Change(
+    return StatusChange(
         merchant_id=refund.merchant_id,
         transaction_id=refund.id,
         cause=Cause.REFUSED if is_claimed else Cause.WITHDRAWN,
@@ -105,7 +105,7 @@ def _change(refund: Transaction) -> Change:
     )
 
 
-async def _show(tx: Tx, in_doubt: Sequence[Subject], connector: str, *, now: datetime) -> None:
+async def _show(tx: Tx, in_doubt: Sequence[PaymentRecord], connector: str, *, now: datetime) -> None:
     """They count as sent, so their network is queried and reports the outcome. Operators see why they wait."""
     found = {(each.transaction.merchant_id, each.transaction.id): each.transaction for each in in_doubt}
     reached = [
@@ -118,11 +118,11 @@ async def _show(tx: Tx, in_doubt: Sequence[Subject], connector: str, *, now: dat
     await _note(tx, [each.transaction for each in in_doubt], "refund.in_doubt", now=now)
 
 
-def _submitted(merchant_id: str, transaction_id: str) -> Change:
-    return Change(merchant_id=merchant_id, transaction_id=transaction_id, cause=Cause.SUBMITTED)
+def _submitted(merchant_id: str, transaction_id: str) -> StatusChange:
+    return StatusChange(merchant_id=merchant_id, transaction_id=transaction_id, cause=Cause.SUBMITTED)
 
 
-def _queried(subject: Subject, connector: str) -> tuple[tuple[str, str], Dispatch, float]:
+def _queried(subject: PaymentRecord, connector: str) -> tuple[tuple[str, str], Dispatch, float]:
     dispatch = _dispatch_of(subject)
     queried = replace(
         dispatch,

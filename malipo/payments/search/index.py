@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from malipo.db import Tx
-from malipo.payments.counts.backlog import Ended
+from malipo.payments.counts.backlog import EndedPayment
 from malipo.payments.search.ngrams import ngrams_of
 
 _encode = msgspec.json.Encoder().encode
 
 
-async def insert(tx: Tx, ended: Sequence[Ended]) -> None:
+async def insert(tx: Tx, ended: Sequence[EndedPayment]) -> None:
     rows = [
         {
             "merchant_id": each.merchant_id,

@@ -29,7 +29,7 @@ _IN_A_REFERENCE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz-")
 
 
 @dataclass(frozen=True, slots=True)
-class Clue:
+class NgramCondition:
     """A field that contains the term has all of these n-grams or, if `is_any`, at least one of them."""
 
     ngrams: Sequence[int]
@@ -45,10 +45,10 @@ def ngrams_of(merchant_id: str, search_text: str) -> list[int]:
     return [scope + ngram for ngram in ngrams]
 
 
-def clues_of(merchant_id: str, term: str) -> list[Clue]:
+def clues_of(merchant_id: str, term: str) -> list[NgramCondition]:
     """One clue for each field that may contain the term, which has at least LEAST characters."""
     scope = _scope_of(merchant_id)
-    return [Clue([scope + ngram for ngram in clue.ngrams], clue.is_any) for clue in _clues_of(term)]
+    return [NgramCondition([scope + ngram for ngram in clue.ngrams], clue.is_any) for clue in _clues_of(term)]
 
 
 def _scope_of(merchant_id: str) -> int:
@@ -56,11 +56,11 @@ def _scope_of(merchant_id: str) -> int:
     return ((ord(merchant_id[-1]) << 3 ^ ord(merchant_id[-2])) & 63) << _SCOPE_BITS
 
 
-def _clues_of(term: str) -> list[Clue]:
+def _clues_of(term: str) -> list[NgramCondition]:
     names = _threes(term, _NAME)
-    clues = [Clue((names[0], names[len(names) // 2], names[-1]))]
+    clues = [NgramCondition((names[0], names[len(names) // 2], names[-1]))]
     if _IN_A_REFERENCE.issuperset(term):
-        clues.append(Clue(_threes(term, _REFERENCE)[:-7:-3]))
+        clues.append(NgramCondition(_threes(term, _REFERENCE)[:-7:-3]))
     digits = term.removeprefix("+")
     if digits.isascii() and digits.isdigit():
         clues.append(_number_clue(digits, _PHONE))
@@ -81,22 +81,24 @@ def _without_threes(number: re.Match[str]) -> str:
     return f"{number[0][:2]}\0{number[0][-2:]}"
 
 
-def _order_clue(term: str) -> Clue:
+def _order_clue(term: str) -> NgramCondition:
     if numbers := _LONG_NUMBER.findall(term):
         return _number_clue(max(numbers, key=len), _ORDER)
     if term.isascii() and term.isdigit():
         return _number_clue(term, _ORDER)  # If the number is short, the clue of a name has it.
     mixed = [three for place, three in enumerate(_threes(term, _NAME)) if not _NUMBER.fullmatch(term, place, place + 3)]
-    return Clue((mixed[0], mixed[len(mixed) // 2], mixed[-1]))
+    return NgramCondition((mixed[0], mixed[len(mixed) // 2], mixed[-1]))
 
 
-def _number_clue(digits: str, field: int) -> Clue:
+def _number_clue(digits: str, field: int) -> NgramCondition:
     missing = _DIGITS - len(digits)
     if missing <= 0:
-        return Clue(_fives(digits, field)[:-11:-5])
+        return NgramCondition(_fives(digits, field)[:-11:-5])
     # Shorter than an n-gram: one begins with these digits or, at the end of the number, one ends with them.
     rest = ["".join(each) for each in product("0123456789", repeat=missing)]
-    return Clue([field + int(ngram) for each in rest for ngram in (digits + each, each + digits)], is_any=True)
+    return NgramCondition(
+        [field + int(ngram) for each in rest for ngram in (digits + each, each + digits)], is_any=True
+    )
 
 
 def _fives(digits: str, field: int = _PHONE) -> list[int]:

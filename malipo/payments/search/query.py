@@ -5,14 +5,14 @@ from dataclasses import replace
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
-from malipo.payments.listing.filters import Filter, add_sort, add_span, is_sorted, where_of
+from malipo.payments.listing.filters import TransactionFilter, add_sort, add_span, is_sorted, where_of
 from malipo.payments.search.ngrams import LEAST, clues_of
 from malipo.payments.store.transactions import find_by_ids
 from malipo.payments.transaction import Transaction
 
 
 async def page(
-    connection: Conn, merchant_id: str, wanted: Filter, term: str, *, offset: int, limit: int
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, term: str, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     await _plan_for_the_term(connection)
     matching, values = _matching(merchant_id, replace(wanted, before=None), term)
@@ -31,7 +31,14 @@ async def page(
 
 
 async def beside(
-    connection: Conn, merchant_id: str, wanted: Filter, term: str, key: str | None, *, is_upwards: bool, limit: int
+    connection: Conn,
+    merchant_id: str,
+    wanted: TransactionFilter,
+    term: str,
+    key: str | None,
+    *,
+    is_upwards: bool,
+    limit: int,
 ) -> list[Transaction]:
     """Those next to a transaction that is not among them: the newer ones, oldest first; or the older ones."""
     await _plan_for_the_term(connection)
@@ -55,7 +62,7 @@ async def _plan_for_the_term(connection: Conn) -> None:
     await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
 
 
-def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[object]]:
+def _matching(merchant_id: str, wanted: TransactionFilter, term: str) -> tuple[str, list[object]]:
     """The beginning of a statement, which defines `matching`; and its values."""
     if len(term) < LEAST:
         where = where_of(merchant_id, wanted)

@@ -13,7 +13,7 @@ from malipo.payments.transaction import Transaction
 REPEATED_WITHIN = timedelta(days=30)
 
 
-class Adopted(NamedTuple):
+class Adoption(NamedTuple):
     is_undone: bool
 
 
@@ -36,7 +36,7 @@ def is_like_adopted_sql(created: str) -> str:
     """
 
 
-async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adopted | None:
+async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adoption | None:
     """None: the payment was not adopted."""
     row = await connection.fetchrow(
         """
@@ -45,7 +45,7 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adopt
         merchant_id,
         transaction_id,
     )
-    return None if row is None else Adopted(*row.values())
+    return None if row is None else Adoption(*row.values())
 
 
 async def find_undone(connection: Conn, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -13,7 +13,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
-from malipo.payments.correction_moves import Change, Correction
+from malipo.payments.correction_moves import Correction, CorrectionChange
 from malipo.payments.dispatch import Dispatch
 from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
@@ -169,7 +169,7 @@ async def insert_resolution(
     tx: Tx,
     transaction: Transaction,
     resolution: ProposedResolution,
-    change: Change | None = None,
+    change: CorrectionChange | None = None,
     *,
     decided_by: str,
     now: datetime,
@@ -201,7 +201,7 @@ async def insert_resolution(
     )
 
 
-async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, now: datetime) -> None:
+async def insert_automatic(tx: Tx, transaction: Transaction, change: CorrectionChange, *, now: datetime) -> None:
     """An automatic resolution is stored beside those of operators."""
     resolution = ProposedResolution(
         id=ids.mint("res_", now),

@@ -14,7 +14,7 @@ from malipo.payments.store.adopted_payments import is_on_open_line_sql
 from malipo.payments.store.carriers import carriers_sql, is_carrier_sql, note_carriers_sql
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
-from malipo.restore.high_water_mark import Counted
+from malipo.restore.high_water_mark import SendCount
 from malipo.restore.state import WEEK_AFTER
 from malipo.restore.store import installation, send_counts
 from malipo.restore.store.send_counts import CountedBatch
@@ -39,7 +39,7 @@ SUBJECTS = f"""
 """
 
 
-class Subject(NamedTuple):
+class PaymentRecord(NamedTuple):
     """A transaction with its dispatch and its correction, if it has them."""
 
     transaction: Transaction
@@ -73,7 +73,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
     )
 
 
-async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject]:
+async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, PaymentRecord]:
     """The payments that networks know by these keys, held until the commit, in the order of their ids."""
     rows = await tx.fetch(
         f"""
@@ -99,13 +99,13 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     # What its network reports of an adoption that was undone is about a payment that we do not have.
     undone = await adopted_payments.find_undone(tx, list(corrected)) if corrected else set()
     return {
-        (each.channel, each.network_key): Subject(each, there.get(key), corrected.get(key), receipts[key])
+        (each.channel, each.network_key): PaymentRecord(each, there.get(key), corrected.get(key), receipts[key])
         for key, each in found.items()
         if key not in undone
     }
 
 
-class _Decided(msgspec.Struct, frozen=True):
+class _DispatchRow(msgspec.Struct, frozen=True):
     """A dispatch as it is written, and in how many seconds it is next due."""
 
     merchant_id: str
@@ -139,7 +139,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
                  not_known_to text[])
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
-        _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
+        _encode([_DispatchRow(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
     )
 
 
@@ -250,8 +250,8 @@ async def release_held(tx: Tx, key: Key) -> None:
     )
 
 
-async def find_subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:
-    return [Subject(transaction_of(row), dispatch_of(row)) for row in await connection.fetch(query, *arguments)]
+async def find_subjects(connection: Conn, query: str, *arguments: object) -> list[PaymentRecord]:
+    return [PaymentRecord(transaction_of(row), dispatch_of(row)) for row in await connection.fetch(query, *arguments)]
 
 
 def columns_of(keys: Collection[Key]) -> tuple[list[str], list[str]]:
@@ -271,7 +271,7 @@ _MAY_BE_SENT = f"""
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
-async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
+async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
     """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting.
 
     Those of batches are claimed apart.
@@ -291,7 +291,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
     )
 
 
-async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[Subject]:
+async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
     """Payouts of batches, held until the commit: first the one that has waited longest of each batch and channel, then
     the second of each. So a large batch does not block a small one."""
     return await find_subjects(
@@ -314,7 +314,7 @@ async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) 
     )
 
 
-async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[Subject]:
+async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
     """Payments of which the network provably has nothing, and which may therefore be sent again."""
     return await find_subjects(
         tx,
@@ -329,7 +329,7 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[Subject]:
     )
 
 
-async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Collections that no worker has claimed in time, because their network is down or not connected."""
     return await find_subjects(
         tx,
@@ -346,7 +346,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
     )
 
 
-async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[Subject]:
+async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Collections that were claimed, and of which provably nothing was sent in time."""
     return await find_subjects(
         tx,
@@ -363,7 +363,9 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
     )
 
 
-async def claim_unconnected_payouts(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+async def claim_unconnected_payouts(
+    tx: Tx, channel: Channel, *, lapse_seconds: float, most: int
+) -> list[PaymentRecord]:
     """Payouts that no worker has ever claimed, and that could be sent if a network was connected. What is held, belongs
     to a closed merchant, or may have been sent before a restore is left waiting."""
     return await find_subjects(
@@ -408,7 +410,7 @@ async def take(
         float(lease_seconds),
         worker_id,
     )
-    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3], row[4])
+    return None if row is None else CountedBatch(SendCount(row[0], row[1], row[2]), row[3], row[4])
 
 
 async def take_back(tx: Tx, claim_id: str) -> None:
@@ -422,7 +424,7 @@ async def take_back(tx: Tx, claim_id: str) -> None:
     )
 
 
-async def find_claimed(connection: Conn, claim_id: str) -> list[Subject]:
+async def find_claimed(connection: Conn, claim_id: str) -> list[PaymentRecord]:
     """What was claimed by a commit that was not confirmed to us."""
     return await find_subjects(
         connection,
@@ -434,17 +436,17 @@ async def find_claimed(connection: Conn, claim_id: str) -> list[Subject]:
     )
 
 
-async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
+async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
     """Open payments whose query is due. They are claimed until the lease ends."""
     return await _claim_queries(tx, "NOT is_follow_up", connector, lease_seconds, most)
 
 
-async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
+async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
     """The same for payments that have ended. Open ones have priority, so these are claimed after them."""
     return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
 
 
-async def _claim_queries(tx: Tx, which: str, connector: str, lease_seconds: float, most: int) -> list[Subject]:
+async def _claim_queries(tx: Tx, which: str, connector: str, lease_seconds: float, most: int) -> list[PaymentRecord]:
     return await find_subjects(
         tx,
         f"""
@@ -472,7 +474,7 @@ _CAME_LATE = "connector IS NULL AND sent_at IS NULL AND NOT is_asked_first"
 
 async def claim_asked_first(
     tx: Tx, connector: str, pairs: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
-) -> list[Subject]:
+) -> list[PaymentRecord]:
     """Payments that were not sent, as far as we know, and whose network must be queried before they are sent.
 
     A connector is asked about what it carries now (`pairs`), and what it carried when the database was lost, unless it

@@ -10,7 +10,7 @@ from malipo.payments.store.transactions import COLUMNS, REFUNDS, Key, refunds_of
 from malipo.payments.transaction import Refund, Transaction
 
 
-class Refunded(NamedTuple):
+class RefundedCollection(NamedTuple):
     """A collection, its correction if it has one, and its refunds in their order."""
 
     collection: Transaction
@@ -18,7 +18,7 @@ class Refunded(NamedTuple):
     refunds: list[Refund]
 
 
-async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
+async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
     """These collections and their refunds, held until the commit: whoever refunds one, or takes it back, waits.
 
     The next refund may take the network key of one that was cancelled (see `insert`), so those are locked here, before
@@ -33,7 +33,7 @@ async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
     return await find(tx, collections)
 
 
-async def hold(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
+async def hold(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
     """These collections and all their refunds, as they stay until the commit, for a claim, which never waits: a
     collection is left out while another transaction holds it or one of its refunds."""
     parts = await _parts(tx, collections)
@@ -57,7 +57,7 @@ async def _parts(connection: Conn, collections: Collection[Key]) -> dict[Key, se
     return parts
 
 
-async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refunded]:
+async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
     rows = await connection.fetch(
         f"""
         SELECT {COLUMNS}, {corrections.COLUMNS}, {REFUNDS} AS refunds FROM transactions t
@@ -68,7 +68,7 @@ async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refu
         [id_ for _, id_ in collections],
     )
     return {
-        (row["merchant_id"], row["id"]): Refunded(
+        (row["merchant_id"], row["id"]): RefundedCollection(
             transaction_of(row), corrections.correction_of(row), refunds_of(row["refunds"])
         )
         for row in rows

@@ -58,7 +58,7 @@ _ADVANCE = f"""
 """
 
 
-class _Reached(msgspec.Struct, frozen=True):
+class _StatusRow(msgspec.Struct, frozen=True):
     """A transaction as it is written when it has reached a status."""
 
     merchant_id: str
@@ -107,7 +107,7 @@ async def write_moves_and_events(
 async def advance(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> None:
     """Write the next status of transactions that the caller has locked, and delete the dispatches of those that end."""
     reached = [
-        _Reached(
+        _StatusRow(
             each.merchant_id,
             each.id,
             expected,

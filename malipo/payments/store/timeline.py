@@ -8,7 +8,7 @@ from malipo.ledger.accounts import Account, Move, Step
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class BookedMove:
     """A move of a payment, as the ledger has it."""
 
     created_at: datetime
@@ -33,7 +33,7 @@ class DeliveryAttempt:
     error: str | None
 
 
-async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -> list[Booked]:
+async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -> list[BookedMove]:
     """The moves of a payment, in the order of the ledger."""
     rows = await connection.fetch(
         """
@@ -44,7 +44,7 @@ async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -
         transaction_id,
     )
     return [
-        Booked(
+        BookedMove(
             row["created_at"],
             Step(row["step"]),
             Move(Account(row["source"]), Account(row["target"]), row["amount"], row["channel"]),

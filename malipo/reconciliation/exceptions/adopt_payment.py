@@ -25,7 +25,7 @@ from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.cases.resolve import apply, audit_details, lock_case
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.store.cases import ProposedResolution, proposed_resolution
 from malipo.payments.transaction import Cause, Status, Transaction, Type
@@ -55,8 +55,8 @@ async def adopt(
     except asyncpg.UniqueViolationError:
         raise Conflict(code=AdoptRefusal.REPEATED) from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
-    submitted = Change(**key, cause=Cause.SUBMITTED)
-    confirmed = Change(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
+    submitted = StatusChange(**key, cause=Cause.SUBMITTED)
+    confirmed = StatusChange(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
     outcome = (await status_writer.advance(tx, [submitted, confirmed], now=now))[-1]
     assert outcome is not None
     assert outcome.transaction.status is Status.COMPLETED
@@ -117,7 +117,7 @@ async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
     if lent > 0:
         change = correction_moves.with_notice(correction_moves.lend(lent), now)
         completed = replace(draft, status=Status.COMPLETED, processing_at=now, ended_at=now)
-        await status_writer.write(tx, {}, [], [Corrected(completed, change, 0)], now=now)
+        await status_writer.write(tx, {}, [], [CorrectedTransaction(completed, change, 0)], now=now)
         await cases.insert_automatic(tx, completed, change, now=now)
 
 

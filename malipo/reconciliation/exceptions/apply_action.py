@@ -9,7 +9,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store import closed_days
 from malipo.payments import network_keys
 from malipo.payments.settle import Settle
@@ -272,7 +272,7 @@ async def _book(tx: Tx, decided: Decided, moved: int, account: Account) -> str:
     first_open_day = await closed_days.first_open_day(tx)
     booking = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, decided.now),
-        kind=Kind.LINE,
+        kind=HouseBookingKind.LINE,
         channel=exception.channel,
         account=exception.account,
         source=move.source,

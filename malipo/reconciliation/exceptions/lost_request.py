@@ -20,7 +20,7 @@ from malipo.payments.batches.store import items
 from malipo.payments.refunds import refund_keys, refundable
 from malipo.payments.refunds.refund_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
-from malipo.payments.store.refunds import Refunded
+from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.exceptions.refusals import AdoptRefusal, MatchRefusal
 from malipo.reconciliation.matching.carriers import aggregators, carrier_named
@@ -182,7 +182,7 @@ async def _as_refund(
     return None
 
 
-def _why_no_refund(refunded: Refunded, amount: int) -> Conflict | None:
+def _why_no_refund(refunded: RefundedCollection, amount: int) -> Conflict | None:
     collection, correction, known = refunded
     if not refundable.has_the_money(collection, correction):
         return Conflict(code=AdoptRefusal.COLLECTION_NOT_PAID, payment=collection.reference)

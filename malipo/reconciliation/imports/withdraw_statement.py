@@ -23,7 +23,7 @@ from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store import closed_days
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions import effect_words
@@ -44,7 +44,7 @@ from malipo.reconciliation.statements.coverage import AFTER_SENDING
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store import statements
 
-_LINE_KINDS = {Kind.NETWORK_FEE: "fee", Kind.SWEEP: "sweep"}
+_LINE_KINDS = {HouseBookingKind.NETWORK_FEE: "fee", HouseBookingKind.SWEEP: "sweep"}
 
 
 class WithdrawRefusal(Code):

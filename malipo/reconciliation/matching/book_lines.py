@@ -15,7 +15,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.network_statements.statement_line import LineKind
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.store import booked_lines as store
@@ -23,9 +23,9 @@ from malipo.reconciliation.matching.store import evidence
 from malipo.reconciliation.matching.store.booked_lines import LineSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 
-KINDS: Mapping[str, tuple[Kind, Account]] = {
-    LineKind.FEE: (Kind.NETWORK_FEE, Account.NETWORK_FEES),
-    LineKind.SWEEP: (Kind.SWEEP, Account.SUSPENSE),
+KINDS: Mapping[str, tuple[HouseBookingKind, Account]] = {
+    LineKind.FEE: (HouseBookingKind.NETWORK_FEE, Account.NETWORK_FEES),
+    LineKind.SWEEP: (HouseBookingKind.SWEEP, Account.SUSPENSE),
 }
 
 

@@ -126,7 +126,7 @@ async def match_and_note(
 
 async def find_summary(connection: Conn, file: StatementFile) -> Summary | None:
     """What was noted when the file was first matched; None if nobody has, or if that was not noted."""
-    span = audit_log.Filter(action=ACTION, first=file.imported_at, last=file.imported_at + timedelta(days=1))
+    span = audit_log.AuditLogFilter(action=ACTION, first=file.imported_at, last=file.imported_at + timedelta(days=1))
     page = await audit_log.find_page(connection, span, before=None, limit=1000)
     # The oldest: whoever matches again adds nothing about this file.
     for entry in reversed(page.entries):

@@ -16,7 +16,7 @@ from malipo.db import Database, Tx
 from malipo.ledger.store import closed_days
 from malipo.networks.connector import Answer, Verdict
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
-from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.settle import Report, Settle, SettleResult
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
@@ -112,7 +112,7 @@ async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: Report
     done.exceptions.add(await exceptions.insert(tx, differing, now=now))
 
 
-def is_different(evidence: Evidence, settled: Settled) -> bool:
+def is_different(evidence: Evidence, settled: SettleResult) -> bool:
     """Whether we have told the merchant something else than the statement says. Pure."""
     is_open = not settled.transaction.status.is_final
     return settled.is_contradiction or is_open

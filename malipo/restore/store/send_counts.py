@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from malipo.db import Conn, Tx
 from malipo.db.schema import SERVES
-from malipo.restore.high_water_mark import Counted
+from malipo.restore.high_water_mark import SendCount
 from malipo.restore.mark_comparison import DatabaseState, Worker
 from malipo.restore.worker_reports import REMEMBERED, RUNNING, WorkerReport
 
@@ -85,7 +85,7 @@ async def find_reports(connection: Conn) -> list[WorkerReport]:
     return [WorkerReport(frozenset(routes), is_running) for routes, is_running in (row.values() for row in rows)]
 
 
-async def count_look(tx: Tx, worker_id: str) -> Counted | None:
+async def count_look(tx: Tx, worker_id: str) -> SendCount | None:
     """Count a look of a worker that has compared this database before. The epoch, and how often it has looked; None:
     the database does not know the worker."""
     row = await tx.fetchrow(
@@ -95,7 +95,7 @@ async def count_look(tx: Tx, worker_id: str) -> Counted | None:
         """,
         worker_id,
     )
-    return None if row is None else Counted(row[0], total=0, own=0, looks=row[1])
+    return None if row is None else SendCount(row[0], total=0, own=0, looks=row[1])
 
 
 async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
@@ -119,7 +119,7 @@ async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
 class CountedBatch(NamedTuple):
     """The counts after the commit that claimed a batch, and the server that committed it."""
 
-    counted: Counted
+    counted: SendCount
     server_id: str
     serves: int  # the last migration of the oldest version that the schema served then
 
@@ -138,6 +138,6 @@ def counting(worker_id: str) -> str:
 async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
     """The counts of a batch that an earlier try has counted."""
     standing = await find_database_state(connection)
-    counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
+    counted = SendCount(standing.epoch, standing.total, standing.batches_of(worker_id))
     serves: int = await connection.fetchval(f"SELECT {SERVES}")
     return CountedBatch(counted, standing.server_id, serves) if worker_id in standing.workers else None

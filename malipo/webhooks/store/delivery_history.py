@@ -10,13 +10,13 @@ import msgspec
 
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 
 _decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ShownAttempt:
     id: str
     attempted_at: datetime
     duration_ms: int
@@ -33,9 +33,9 @@ class DeliveryHistory:
     event_id: str
     event: str
     transaction_id: str | None  # none for a test
-    state: State
+    state: DeliveryState
     due_at: datetime
-    attempts: list[Attempt]
+    attempts: list[ShownAttempt]
 
 
 _SELECT = """
@@ -45,7 +45,7 @@ _SELECT = """
 
 
 async def page(
-    connection: Conn, endpoint_id: str, *, state: State | None, before: str | None, limit: int
+    connection: Conn, endpoint_id: str, *, state: DeliveryState | None, before: str | None, limit: int
 ) -> list[DeliveryHistory]:
     """The latest first; `before` is the last one that was seen. A snapshot keeps deliveries and attempts in step."""
     rows = await connection.fetch(
@@ -74,7 +74,7 @@ async def _with_attempts(connection: Conn, endpoint_id: str, rows: list[Row]) ->
             row["event_id"],
             row["event"],
             row["transaction_id"],
-            State(row["state"]),
+            DeliveryState(row["state"]),
             row["due_at"],
             attempts[row["event_id"]],
         )
@@ -82,7 +82,9 @@ async def _with_attempts(connection: Conn, endpoint_id: str, rows: list[Row]) ->
     ]
 
 
-async def _find_attempts(connection: Conn, endpoint_id: str, event_ids: Collection[str]) -> dict[str, list[Attempt]]:
+async def _find_attempts(
+    connection: Conn, endpoint_id: str, event_ids: Collection[str]
+) -> dict[str, list[ShownAttempt]]:
     rows = await connection.fetch(
         """
         SELECT event_id, id, attempted_at, duration_ms, http_status, response_headers, response_body, error
@@ -91,10 +93,12 @@ async def _find_attempts(connection: Conn, endpoint_id: str, event_ids: Collecti
         endpoint_id,
         event_ids,
     )
-    attempts: dict[str, list[Attempt]] = defaultdict(list)
+    attempts: dict[str, list[ShownAttempt]] = defaultdict(list)
     for row in rows:
-        values: dict[str, Any] = {name: row[name] for name in Attempt.__slots__}
-        attempts[row["event_id"]].append(Attempt(**values | {"response_headers": _decode(row["response_headers"])}))
+        values: dict[str, Any] = {name: row[name] for name in ShownAttempt.__slots__}
+        attempts[row["event_id"]].append(
+            ShownAttempt(**values | {"response_headers": _decode(row["response_headers"])})
+        )
     return attempts
 
 

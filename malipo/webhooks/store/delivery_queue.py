@@ -7,14 +7,14 @@ import msgspec
 
 from malipo import clock, ids
 from malipo.db import Conn, Tx
-from malipo.webhooks.delivery_state import Attempt, Delivery, Key, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, Delivery, DeliveryState, Key, WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import endpoints
 
 _encode = msgspec.json.Encoder().encode
 
 
-class New(msgspec.Struct, frozen=True):
+class NewDelivery(msgspec.Struct, frozen=True):
     """A delivery to insert; with a claim id, it is claimed in the same statement."""
 
     endpoint_id: str
@@ -24,7 +24,7 @@ class New(msgspec.Struct, frozen=True):
     claim_id: str | None = None
 
 
-async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datetime) -> None:
+async def insert(tx: Tx, new: Sequence[NewDelivery], *, lease_seconds: float, now: datetime) -> None:
     if not new:
         return
     await tx.execute(
@@ -42,7 +42,7 @@ async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datet
     )
 
 
-async def insert_test(tx: Tx, new: New, body: str, *, now: datetime) -> None:
+async def insert_test(tx: Tx, new: NewDelivery, body: str, *, now: datetime) -> None:
     await tx.execute(
         """
         INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, body, due_at)
@@ -127,7 +127,7 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
     )
     return {
         (key := (row["endpoint_id"], row["event_id"])): Delivery(
-            key, State(row["state"]), row["attempt_count"], row["due_at"], row["claim_id"], row["is_test"]
+            key, DeliveryState(row["state"]), row["attempt_count"], row["due_at"], row["claim_id"], row["is_test"]
         )
         for row in rows
     }

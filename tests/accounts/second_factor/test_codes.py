@@ -17,10 +17,10 @@ from malipo.accounts.second_factor.check_code import (
     MOST_ELSEWHERE_A_DAY,
     MOST_FROM_ADDRESS,
     MOST_IN_KNOWN_BROWSER,
+    CodeChecker,
     CodeRequired,
-    Codes,
     TooManyCodes,
-    Typed,
+    TypedCode,
     WrongCode,
 )
 from malipo.accounts.store import browsers, second_factors
@@ -38,8 +38,8 @@ ELSEWHERE = AccountOwner("per_1", "asha@example.com", Actor("asha@example.com", 
 
 
 @pytest.fixture
-def codes(database: Database) -> Codes:
-    return Codes(database, Encryption(SECRET_KEY))
+def codes(database: Database) -> CodeChecker:
+    return CodeChecker(database, Encryption(SECRET_KEY))
 
 
 @pytest.fixture
@@ -55,48 +55,56 @@ async def outcome(checking: Awaitable[None]) -> str:
     return "right"
 
 
-async def test_a_code_works_once(codes: Codes, app: AuthenticatorApp) -> None:
-    typed, now = Typed(app.code()), clock.now()
+async def test_a_code_works_once(codes: CodeChecker, app: AuthenticatorApp) -> None:
+    typed, now = TypedCode(app.code()), clock.now()
     assert await outcome(codes.check(OWNER, typed, now=now)) == "right"
     assert await outcome(codes.check(OWNER, typed, now=now)) == "second_factor_wrong"
 
 
 async def test_a_code_from_before_the_last_one_is_refused_and_a_later_one_is_not(
-    codes: Codes, app: AuthenticatorApp
+    codes: CodeChecker, app: AuthenticatorApp
 ) -> None:
     now = clock.now()
     for steps, expected in ((0, "right"), (-1, "second_factor_wrong"), (0, "second_factor_wrong"), (1, "right")):
-        assert await outcome(codes.check(OWNER, Typed(app.code(steps)), now=now)) == expected, steps
+        assert await outcome(codes.check(OWNER, TypedCode(app.code(steps)), now=now)) == expected, steps
 
 
 @pytest.mark.parametrize("kind", ["code", "recovery code"])
-async def test_the_same_code_many_times_at_once_works_once(codes: Codes, app: AuthenticatorApp, kind: str) -> None:
-    typed, now = Typed(app.code()) if kind == "code" else Typed(recovery_code=app.recovery_codes[0]), clock.now()
+async def test_the_same_code_many_times_at_once_works_once(
+    codes: CodeChecker, app: AuthenticatorApp, kind: str
+) -> None:
+    typed, now = (
+        TypedCode(app.code()) if kind == "code" else TypedCode(recovery_code=app.recovery_codes[0]),
+        clock.now(),
+    )
     found = await asyncio.gather(*(outcome(codes.check(OWNER, typed, now=now)) for _ in range(5)))
     assert sorted(found) == ["right"] + ["second_factor_wrong"] * 4
 
 
-async def test_each_recovery_code_works_once(codes: Codes, app: AuthenticatorApp, database: Database) -> None:
+async def test_each_recovery_code_works_once(codes: CodeChecker, app: AuthenticatorApp, database: Database) -> None:
     now = clock.now()
     for code in app.recovery_codes:
-        assert await outcome(codes.check(OWNER, Typed(recovery_code=code.upper()), now=now)) == "right"
-        assert await outcome(codes.check(OWNER, Typed(recovery_code=code), now=now)) == "second_factor_wrong"
+        assert await outcome(codes.check(OWNER, TypedCode(recovery_code=code.upper()), now=now)) == "right"
+        assert await outcome(codes.check(OWNER, TypedCode(recovery_code=code), now=now)) == "second_factor_wrong"
     async with database.read() as connection:
         found = await audit_log.find(connection, merchant_id="mer_1", limit=100)
     left = [each.details["left"] for each in found if each.action == "second_factor.recovery_code_used"]
     assert sorted(left) == list(range(10))
 
 
-async def test_new_recovery_codes_replace_the_old_ones(codes: Codes, app: AuthenticatorApp, database: Database) -> None:
+async def test_new_recovery_codes_replace_the_old_ones(
+    codes: CodeChecker, app: AuthenticatorApp, database: Database
+) -> None:
     now = clock.now()
     async with database.begin() as tx:
         new = await enrol.make_recovery_codes(tx, OWNER, now=now)
     assert len(new) == 10
     assert not set(new) & set(app.recovery_codes)
     assert (
-        await outcome(codes.check(OWNER, Typed(recovery_code=app.recovery_codes[0]), now=now)) == "second_factor_wrong"
+        await outcome(codes.check(OWNER, TypedCode(recovery_code=app.recovery_codes[0]), now=now))
+        == "second_factor_wrong"
     )
-    assert await outcome(codes.check(OWNER, Typed(recovery_code=new[0]), now=now)) == "right"
+    assert await outcome(codes.check(OWNER, TypedCode(recovery_code=new[0]), now=now)) == "right"
 
 
 async def test_of_several_new_sets_of_recovery_codes_at_once_one_is_valid(
@@ -113,41 +121,45 @@ async def test_of_several_new_sets_of_recovery_codes_at_once_one_is_valid(
     assert found.recovery_codes_left == 10
 
 
-async def test_another_persons_codes_are_worth_nothing(codes: Codes, app: AuthenticatorApp, database: Database) -> None:
+async def test_another_persons_codes_are_worth_nothing(
+    codes: CodeChecker, app: AuthenticatorApp, database: Database
+) -> None:
     other, now = await enrolled(database, "per_2"), clock.now()
-    assert await outcome(codes.check(OWNER, Typed(other.code()), now=now)) == "second_factor_wrong"
+    assert await outcome(codes.check(OWNER, TypedCode(other.code()), now=now)) == "second_factor_wrong"
     assert (
-        await outcome(codes.check(OWNER, Typed(recovery_code=other.recovery_codes[0]), now=now))
+        await outcome(codes.check(OWNER, TypedCode(recovery_code=other.recovery_codes[0]), now=now))
         == "second_factor_wrong"
     )
 
 
 async def test_five_guesses_in_an_hour_from_an_address_are_all_also_when_they_come_at_once(
-    codes: Codes, app: AuthenticatorApp, database: Database
+    codes: CodeChecker, app: AuthenticatorApp, database: Database
 ) -> None:
-    now, guess = clock.now(), Typed(app.wrong_code())
+    now, guess = clock.now(), TypedCode(app.wrong_code())
     found = await asyncio.gather(
         *(outcome(codes.check(owner, guess, now=now)) for owner in (OWNER, ELSEWHERE) for _ in range(10))
     )
     assert sorted(found) == ["second_factor_wrong"] * 10 + ["too_many_codes"] * 10
-    assert await outcome(codes.check(OWNER, Typed(app.code()), now=now)) == "too_many_codes", "not even the right one"
+    assert await outcome(codes.check(OWNER, TypedCode(app.code()), now=now)) == "too_many_codes", (
+        "not even the right one"
+    )
     async with database.read() as connection:
         entries = await audit_log.find(connection, merchant_id="mer_1", limit=100)
     assert [each.action for each in entries].count("second_factor.code_failed") == 10, "the log cannot be filled"
 
 
 async def test_whoever_knows_the_password_locks_nobody_out_of_another_place(
-    codes: Codes, app: AuthenticatorApp
+    codes: CodeChecker, app: AuthenticatorApp
 ) -> None:
-    now, guess = clock.now(), Typed(app.wrong_code())
+    now, guess = clock.now(), TypedCode(app.wrong_code())
     for _ in range(30):
         await outcome(codes.check(ELSEWHERE, guess, now=now))
     assert await outcome(codes.check(ELSEWHERE, guess, now=now)) == "too_many_codes"
-    assert await outcome(codes.check(OWNER, Typed(app.code()), now=now)) == "right"
+    assert await outcome(codes.check(OWNER, TypedCode(app.code()), now=now)) == "right"
 
 
 async def test_guesses_from_everywhere_are_forty_a_day_and_a_known_browser_is_let_in_all_the_same(
-    codes: Codes, app: AuthenticatorApp, database: Database
+    codes: CodeChecker, app: AuthenticatorApp, database: Database
 ) -> None:
     merchant = await make_merchant(database)
     person = await add_person(database, merchant.id, f"asha+{secrets.token_hex(6)}@example.com")
@@ -167,7 +179,7 @@ async def test_guesses_from_everywhere_are_forty_a_day_and_a_known_browser_is_le
     def seen_from(address: str) -> AccountOwner:
         return AccountOwner(person.id, person.email, Actor(person.email, address), merchant.id)
 
-    now, guess = clock.now(), Typed(app.wrong_code())
+    now, guess = clock.now(), TypedCode(app.wrong_code())
     found = [
         await outcome(codes.check(seen_from(f"10.0.{network}.1"), guess, now=now + timedelta(hours=hour)))
         for hour in range(4)
@@ -176,7 +188,7 @@ async def test_guesses_from_everywhere_are_forty_a_day_and_a_known_browser_is_le
     ]
     assert found.count("second_factor_wrong") == MOST_ELSEWHERE_A_DAY == 40
     later = now + timedelta(hours=4)
-    code = Typed(totp.code_at(app.secret, totp.step_at(later)))
+    code = TypedCode(totp.code_at(app.secret, totp.step_at(later)))
     assert await outcome(codes.check(seen_from("10.1.1.1"), code, now=later)) == "too_many_codes"
     stranger = Browser(token="mbr_unknown")
     assert await outcome(codes.check(seen_from("10.1.1.1"), code, now=later, browser=stranger)) == "too_many_codes"
@@ -205,13 +217,15 @@ def test_one_address_cannot_use_up_what_all_have() -> None:
     assert MOST_FROM_ADDRESS[1] * 4 <= MOST_ELSEWHERE_A_DAY
 
 
-async def test_who_was_locked_out_by_guesses_comes_in_with_a_recovery_code(codes: Codes, app: AuthenticatorApp) -> None:
+async def test_who_was_locked_out_by_guesses_comes_in_with_a_recovery_code(
+    codes: CodeChecker, app: AuthenticatorApp
+) -> None:
     now = clock.now()
-    for kind in (Typed(app.wrong_code()), Typed(recovery_code="0000-0000-0000-0000")):
+    for kind in (TypedCode(app.wrong_code()), TypedCode(recovery_code="0000-0000-0000-0000")):
         for _ in range(11):
             await outcome(codes.check(ELSEWHERE, kind, now=now))
         assert await outcome(codes.check(ELSEWHERE, kind, now=now)) == "too_many_codes"
-    assert await outcome(codes.check(OWNER, Typed(recovery_code=app.recovery_codes[0]), now=now)) == "right"
+    assert await outcome(codes.check(OWNER, TypedCode(recovery_code=app.recovery_codes[0]), now=now)) == "right"
 
 
 def at(address: str) -> AccountOwner:
@@ -219,18 +233,18 @@ def at(address: str) -> AccountOwner:
 
 
 async def test_the_addresses_of_one_ipv6_network_have_their_recovery_codes_counted_together(
-    codes: Codes, app: AuthenticatorApp
+    codes: CodeChecker, app: AuthenticatorApp
 ) -> None:
-    now, guess = clock.now(), Typed(recovery_code="0000-0000-0000-0000")
+    now, guess = clock.now(), TypedCode(recovery_code="0000-0000-0000-0000")
     found = [await outcome(codes.check(at(f"2001:db8:0:7::{n:x}"), guess, now=now)) for n in range(1, 13)]
     assert found == ["second_factor_wrong"] * 10 + ["too_many_codes"] * 2
     assert await outcome(codes.check(at("2001:db8:0:8::1"), guess, now=now)) == "second_factor_wrong"
 
 
 async def test_wrong_codes_from_many_networks_do_not_fill_the_audit_log_and_are_counted(
-    codes: Codes, app: AuthenticatorApp, database: Database
+    codes: CodeChecker, app: AuthenticatorApp, database: Database
 ) -> None:
-    now, guess = clock.now(), Typed(recovery_code="0000-0000-0000-0000")
+    now, guess = clock.now(), TypedCode(recovery_code="0000-0000-0000-0000")
     for network in range(3):
         for _ in range(11):
             await outcome(codes.check(at(f"2001:db8:0:{network}::1"), guess, now=now))
@@ -243,22 +257,24 @@ async def test_wrong_codes_from_many_networks_do_not_fill_the_audit_log_and_are_
     assert (often.actor, often.details["failures"], often.details["throttled"]) == (OWNER.name, 20, 3)
 
 
-async def test_guesses_are_forgotten_after_a_right_code_and_after_an_hour(codes: Codes, app: AuthenticatorApp) -> None:
-    now, guess = clock.now(), Typed(app.wrong_code())
+async def test_guesses_are_forgotten_after_a_right_code_and_after_an_hour(
+    codes: CodeChecker, app: AuthenticatorApp
+) -> None:
+    now, guess = clock.now(), TypedCode(app.wrong_code())
     for _ in range(4):
         assert await outcome(codes.check(OWNER, guess, now=now)) == "second_factor_wrong"
-    assert await outcome(codes.check(OWNER, Typed(app.code()), now=now)) == "right"
+    assert await outcome(codes.check(OWNER, TypedCode(app.code()), now=now)) == "right"
     for _ in range(5):
         assert await outcome(codes.check(OWNER, guess, now=now)) == "second_factor_wrong"
     for minutes in (0, 59):
         assert await outcome(codes.check(OWNER, guess, now=now + timedelta(minutes=minutes))) == "too_many_codes"
     later = now + timedelta(hours=1, seconds=1)
     code = totp.code_at(app.secret, totp.step_at(later))
-    assert await outcome(codes.check(OWNER, Typed(code), now=later)) == "right"
+    assert await outcome(codes.check(OWNER, TypedCode(code), now=later)) == "right"
 
 
 async def test_the_secret_is_encrypted_and_worth_nothing_in_another_row(
-    codes: Codes, app: AuthenticatorApp, database: Database
+    codes: CodeChecker, app: AuthenticatorApp, database: Database
 ) -> None:
     async with database.read() as connection:
         found = await second_factors.find(connection, OWNER.id)
@@ -273,8 +289,8 @@ async def test_secrets_are_encrypted_anew_when_the_key_changes(app: Authenticato
     async with database.begin() as tx:
         assert await enrol.reencrypt(tx, Encryption(new, SECRET_KEY)) == (1, 1)
         assert await enrol.reencrypt(tx, Encryption(new, SECRET_KEY)) == (0, 1)
-    codes = Codes(database, Encryption(new))
-    assert await outcome(codes.check(OWNER, Typed(app.code()), now=clock.now())) == "right"
+    codes = CodeChecker(database, Encryption(new))
+    assert await outcome(codes.check(OWNER, TypedCode(app.code()), now=clock.now())) == "right"
 
 
 async def _enrol(database: Database, owner: AccountOwner, secret: str, code: str) -> str:
@@ -287,7 +303,7 @@ async def _enrol(database: Database, owner: AccountOwner, secret: str, code: str
 
 
 async def test_an_enrolment_needs_the_right_code_happens_once_and_uses_the_code_up(
-    codes: Codes, database: Database
+    codes: CodeChecker, database: Database
 ) -> None:
     secret, now = totp.new_secret(), clock.now()
     code = totp.code_at(secret, totp.step_at(now))
@@ -297,14 +313,16 @@ async def test_an_enrolment_needs_the_right_code_happens_once_and_uses_the_code_
     assert await _enrol(database, OWNER, secret, wrong) == "second_factor_wrong"
     found = await asyncio.gather(*(_enrol(database, OWNER, secret, code) for _ in range(5)))
     assert sorted(found) == ["right"] + ["second_factor_exists"] * 4
-    assert await outcome(codes.check(OWNER, Typed(code), now=now)) == "second_factor_wrong"
+    assert await outcome(codes.check(OWNER, TypedCode(code), now=now)) == "second_factor_wrong"
 
 
-async def test_without_a_second_factor_no_code_is_needed_and_with_one_it_is(codes: Codes, database: Database) -> None:
-    assert await outcome(codes.check_if_enrolled(OWNER, Typed(), now=clock.now())) == "right"
+async def test_without_a_second_factor_no_code_is_needed_and_with_one_it_is(
+    codes: CodeChecker, database: Database
+) -> None:
+    assert await outcome(codes.check_if_enrolled(OWNER, TypedCode(), now=clock.now())) == "right"
     app = await enrolled(database, OWNER.id)
-    assert await outcome(codes.check_if_enrolled(OWNER, Typed(), now=clock.now())) == "second_factor_required"
-    assert await outcome(codes.check_if_enrolled(OWNER, Typed(app.code()), now=clock.now())) == "right"
+    assert await outcome(codes.check_if_enrolled(OWNER, TypedCode(), now=clock.now())) == "second_factor_required"
+    assert await outcome(codes.check_if_enrolled(OWNER, TypedCode(app.code()), now=clock.now())) == "right"
 
 
 def test_the_secret_of_an_enrolment_is_carried_encrypted_for_one_account() -> None:

@@ -1,7 +1,7 @@
 """/merchant: what a stolen token cannot do, and how a program confirms that it is still the person."""
 
 from malipo.accounts.reauthentication import SensitiveAct
-from malipo.api.routes import ROUTES, ByToken
+from malipo.api.routes import ROUTES, TokenRoute
 from tests.api.conftest import is_refused
 from tests.api.test_login import PASSWORD, Door
 from tests.api.test_login import door as door
@@ -27,7 +27,7 @@ async def later(door: Door, interval: str) -> None:
 
 
 def test_the_acts_are_those_of_the_table() -> None:
-    found = [route for route in ROUTES if isinstance(route, ByToken) and route.act is not None]
+    found = [route for route in ROUTES if isinstance(route, TokenRoute) and route.act is not None]
     assert {(route.method, route.path): route.act for route in found} == ACTS
 
 

@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po
 
 from malipo import dashboard
 from malipo.api.docs import content, downloads, guides, pages
-from malipo.api.docs.pages import Installation
+from malipo.api.docs.pages import DocsInstallation
 from tests.api.docs.samples import DOCS
 from tests.conftest import NO_LIMITS, create_database, free_port, starting, until_ready
 
@@ -121,7 +121,7 @@ def test_nothing_is_kept_of_names_that_are_none() -> None:
     kept = (content._guide, content._static, content.images, downloads._kept)
     before = [each.cache_info().currsize for each in kept]
     for number in range(50):
-        assert content.guide(f"nothing-{number}", Installation(is_simulated=False, may_try=False)) is None
+        assert content.guide(f"nothing-{number}", DocsInstallation(is_simulated=False, may_try=False)) is None
         assert content.static(f"nothing-{number}.css") is None
         assert content.download(f"nothing-{number}") is None
     after = [each.cache_info().currsize for each in kept]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from malipo.api.routes import ROUTES, ByKey, ByToken
+from malipo.api.routes import ROUTES, KeyRoute, TokenRoute
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from tests.api.auth.routes import make_key
@@ -16,16 +16,16 @@ NEW = {"url": PUBLIC, "events": ["*"]}
 
 
 def test_both_doors_lead_to_the_same_handlers() -> None:
-    def handlers(kind: type[ByKey | ByToken], base: str) -> dict[tuple[str, str], Any]:
+    def handlers(kind: type[KeyRoute | TokenRoute], base: str) -> dict[tuple[str, str], Any]:
         return {
             (route.method, route.path.removeprefix(base)): route.handler
             for route in ROUTES
             if isinstance(route, kind) and route.path.startswith(base)
         }
 
-    by_key = handlers(ByKey, "/v1/webhooks")
+    by_key = handlers(KeyRoute, "/v1/webhooks")
     assert len(by_key) == 12
-    assert by_key == handlers(ByToken, "/merchant/webhooks")
+    assert by_key == handlers(TokenRoute, "/merchant/webhooks")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from malipo.db import Database
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import Finding, ResolvedOutcome
-from malipo.payments.transaction import Reason, Status, Transaction, Type
+from malipo.payments.transaction import CorrectionReason, Status, Transaction, Type
 from tests.conftest import Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.payments.payment_steps import PaymentSteps
@@ -135,4 +135,4 @@ async def test_the_latest_correction_stands_on_the_page(
 
 
 def test_every_reason_of_a_correction_has_words() -> None:
-    assert set(_CORRECTED) == set(Reason)
+    assert set(_CORRECTED) == set(CorrectionReason)

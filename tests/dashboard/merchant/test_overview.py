@@ -12,10 +12,9 @@ from starlette.requests import Request
 
 from malipo import clock, ids
 from malipo.app.assemble import Service
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import overview
-from malipo.dashboard.merchant.overview import Seen as Looked
-from malipo.dashboard.merchant.overview import duration, percent, tenths_of
+from malipo.dashboard.merchant.overview import OverviewData, duration, percent, tenths_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
 from malipo.db import Database
@@ -23,11 +22,11 @@ from malipo.http.accept_language import Language
 from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.roles import Role
-from malipo.merchants.store.sessions import Session
-from malipo.networks.circuit_store import Down
+from malipo.merchants.store.sessions import MerchantSession
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel
 from malipo.outbox.daily_totals import Total
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from tests.conftest import Merchant, Running, make_merchant
@@ -37,7 +36,7 @@ from tests.status_changes import change_status
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 15)
-ENGLISH = Words(Language.ENGLISH)
+ENGLISH = Translator(Language.ENGLISH)
 
 
 @dataclass
@@ -46,7 +45,7 @@ class Shop:
 
     service: Service
     merchant: Merchant
-    session: Session
+    session: MerchantSession
 
     async def page(self, query: str = "", *, now: datetime = NOW) -> Seen:
         scope = {
@@ -84,7 +83,7 @@ class Shop:
 async def shop(service: Service, database: Database) -> Shop:
     merchant = await make_merchant(database, wallet=1_000_000, name="Duka la Asha")
     person = await add_person(database, merchant.id, f"{merchant.id}@duka.example")
-    return Shop(service, merchant, Session("ses_1", person, "Duka la Asha", clock.now(), clock.now()))
+    return Shop(service, merchant, MerchantSession("ses_1", person, "Duka la Asha", clock.now(), clock.now()))
 
 
 @pytest.fixture
@@ -202,7 +201,7 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
     slow = await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))
     await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))  # not sent yet
     past = replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
-    change = Change(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
+    change = StatusChange(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
     await change_status(past, change)
     async with shop.service.queries.database.begin() as tx:
         await tx.execute(
@@ -258,9 +257,9 @@ DAY = timedelta(days=1)
     ("seen", "wanted"),
     [
         ({}, {}),
-        ({"down": {"mpesa": Down(SINCE, "", 0, False)}}, {"down": [("MPESA", SINCE)]}),
-        ({"down": {"clickpesa": Down(SINCE, "", 0, False)}}, {"down": [("HALOPESA", SINCE)]}),
-        ({"down": {"tigo_pesa": Down(SINCE, "", 0, False)}}, {}),  # carries nothing of ours
+        ({"down": {"mpesa": Outage(SINCE, "", 0, False)}}, {"down": [("MPESA", SINCE)]}),
+        ({"down": {"clickpesa": Outage(SINCE, "", 0, False)}}, {"down": [("HALOPESA", SINCE)]}),
+        ({"down": {"tigo_pesa": Outage(SINCE, "", 0, False)}}, {}),  # carries nothing of ours
         ({"endpoints": [endpoint()]}, {}),
         ({"endpoints": [endpoint(failing_since=SINCE)]}, {"failing": [("duka.example", SINCE)]}),
         ({"endpoints": [endpoint(failing_since=SINCE, is_active=False)]}, {}),  # its owner has paused it
@@ -279,7 +278,7 @@ DAY = timedelta(days=1)
 )
 def test_what_needs_attention(seen: dict[str, Any], wanted: dict[str, Any]) -> None:
     nothing: dict[str, Any] = {"totals": {}, "latest": [], "endpoints": [], "given_up": {}, "slow": [], "keys": []}
-    looked = Looked(**nothing | {"down": {}, "wallet": Wallet("m", 0, 0, 0)} | seen)
+    looked = OverviewData(**nothing | {"down": {}, "wallet": Wallet("m", 0, 0, 0)} | seen)
     found = overview.attention(looked, ROUTES, NOW)
     assert {name: value for name in found.__slots__ if (value := getattr(found, name))} == wanted
     assert bool(found) is bool(wanted)

@@ -5,7 +5,7 @@ import aiohttp
 from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import key_at
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, Permission
@@ -84,6 +84,6 @@ async def test_what_a_key_has_done_is_told_with_its_name_also_when_it_is_revoked
 
 
 def test_pages_say_why_a_payment_failed_as_the_api_does() -> None:
-    words = Words(Language.KISWAHILI)
+    words = Translator(Language.KISWAHILI)
     for code, sentence in failure_reasons.FAILURE_REASONS.items():
         assert words(sentence) == failure_reasons.IN_KISWAHILI[code]

@@ -167,7 +167,7 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
     event_id = ids.mint("evt_", clock.now())
     async with database.begin() as tx:
         (endpoint,) = await endpoints.find_all(tx, merchant.id)
-        new = delivery_queue.New(endpoint.id, event_id, merchant.id, "payment.failed")
+        new = delivery_queue.NewDelivery(endpoint.id, event_id, merchant.id, "payment.failed")
         await delivery_queue.insert(tx, [new], lease_seconds=60, now=clock.now())
         (key,) = await api_keys.find_all(tx, merchant.id)
         (session,) = await sessions.find_sessions(tx, people[Role.OWNER].id, now=clock.now(), most=10)

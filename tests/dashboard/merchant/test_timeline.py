@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
+from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, TimelineEntry, sentences, timeline
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction_moves
-from malipo.payments.correction_moves import Change as CorrectionChange
+from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, DeliveryAttempt
+from malipo.payments.store.timeline import BookedMove, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.dashboard.merchant.timeline_grids import BOOKED_GRID, HEARD_GRID, LATER_GRID, STATUS_GRID
 from tests.payments.test_transaction import a_transaction
@@ -30,7 +30,7 @@ def rows_of(grid: str, columns: int) -> list[tuple[str, ...]]:
     return [tuple(line.split(None, columns)) for line in grid.strip().splitlines()]
 
 
-def said(entry: Entry) -> str:
+def said(entry: TimelineEntry) -> str:
     return entry.words.format(**entry.values)
 
 
@@ -43,9 +43,9 @@ def heard(
     )
 
 
-def booked(step: Step, source: Account, target: Account, *, at: datetime = NOW, after: int | None = None) -> Booked:
+def booked(step: Step, source: Account, target: Account, *, at: datetime = NOW, after: int | None = None) -> BookedMove:
     channel = Channel.MPESA if Account.FLOAT in (source, target) else None
-    return Booked(at, step, Move(source, target, 1250, channel), after)
+    return BookedMove(at, step, Move(source, target, 1250, channel), after)
 
 
 TRY = DeliveryAttempt(
@@ -109,7 +109,7 @@ class Book:
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.standing = correction_moves.begin(transaction)
-        self.booked: list[Booked] = []
+        self.booked: list[BookedMove] = []
 
     def hear(self, *, is_paid: bool) -> "Book":
         return self._book(
@@ -125,7 +125,7 @@ class Book:
     def _book(self, change: CorrectionChange) -> "Book":
         self.standing = change.correction
         at = NOW + timedelta(minutes=change.correction.ordinal)
-        self.booked += [Booked(at, change.step, move, None) for move in change.moves]
+        self.booked += [BookedMove(at, change.step, move, None) for move in change.moves]
         return self
 
     def told(self) -> list[tuple[str, str]]:

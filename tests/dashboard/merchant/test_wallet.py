@@ -17,10 +17,10 @@ from malipo.app.assemble import Service
 from malipo.dashboard.merchant import wallet
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Posting, Step
-from malipo.ledger.bookings import Kind, book
-from malipo.ledger.statement import Filter, Line
+from malipo.ledger.bookings import BookingKind, book
+from malipo.ledger.statement import WalletLine, WalletLineFilter
 from malipo.ledger.store import statement, wallets
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Type
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
@@ -46,7 +46,7 @@ class Shop:
     def database(self) -> Database:
         return self.service.queries.database
 
-    async def book(self, amount: int, *, at: datetime = MIDNIGHT, kind: Kind = Kind.TOP_UP) -> str:
+    async def book(self, amount: int, *, at: datetime = MIDNIGHT, kind: BookingKind = BookingKind.TOP_UP) -> str:
         reference = f"BANK-{next(_numbers)}"
         async with self.database.begin() as tx:
             await book(tx, kind, self.merchant.id, amount, reference=reference, now=at)
@@ -100,9 +100,9 @@ def linked(seen: Seen, rel: str) -> str | None:
 async def test_each_line_says_what_it_was_and_the_balance_after_it(shop: Shop) -> None:
     topped_up = await shop.book(100_000)
     failed, cancelled = await shop.pay_out(30_000), await shop.pay_out(5_000)
-    sent_home = await shop.book(10_000, kind=Kind.SETTLEMENT)
+    sent_home = await shop.book(10_000, kind=BookingKind.SETTLEMENT)
     for cause in (Cause.SUBMITTED, Cause.REFUSED):
-        change = Change(merchant_id=shop.merchant.id, transaction_id=failed, cause=cause, failure_code="declined")
+        change = StatusChange(merchant_id=shop.merchant.id, transaction_id=failed, cause=cause, failure_code="declined")
         await change_status(shop.service, change)
     seen = await shop.page()
     newest, sent, second, first, oldest = rows(seen)
@@ -200,7 +200,7 @@ async def test_the_file_is_the_same_as_the_one_of_the_api(shop: Shop) -> None:
 async def test_paper_goes_from_one_balance_to_another(shop: Shop) -> None:
     await shop.book(40_000, at=MIDNIGHT - MILLISECOND)
     await shop.book(10_000)
-    await shop.book(3_000, kind=Kind.SETTLEMENT)
+    await shop.book(3_000, kind=BookingKind.SETTLEMENT)
     await shop.book(99, at=MIDNIGHT + timedelta(days=1))
     seen = await shop.page("/print?from=2026-03-10&to=2026-03-10")
     assert (
@@ -241,15 +241,15 @@ async def test_a_range_of_days_is_found_by_halving_as_by_looking_at_every_line(s
         at += timedelta(minutes=chance.choice([0, 0, 1, 30, 600]))
         await shop.book(10, at=at + timedelta(seconds=chance.randrange(-120, 120)))
 
-    async def find(wanted: Filter) -> list[Line]:
+    async def find(wanted: WalletLineFilter) -> list[WalletLine]:
         async with shop.database.snapshot() as connection:
             return await statement.before(connection, shop.merchant.id, wanted, limit=100)
 
-    everything = await find(Filter())
+    everything = await find(WalletLineFilter())
     assert [line.number for line in everything] == list(range(60, 0, -1))
     for _ in range(40):
         first, last = sorted(MIDNIGHT + timedelta(minutes=chance.randrange(-60, 8_000)) for _ in range(2))
-        wanted = Filter(first=chance.choice([first, None]), last=chance.choice([last, None]))
+        wanted = WalletLineFilter(first=chance.choice([first, None]), last=chance.choice([last, None]))
         assert await find(wanted) == [
             line for line in everything if line.at >= (wanted.first or line.at) and line.at <= (wanted.last or line.at)
         ]

@@ -9,7 +9,7 @@ import pytest
 
 from malipo import clock
 from malipo.payments.transaction import Type
-from malipo.webhooks.delivery_state import State
+from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.fan_out import fan_out
 from tests.dashboard.merchant.webhook_pages import PATH, ROW, WebhookPages
 from tests.dashboard.merchant.webhook_pages import desk as desk
@@ -108,7 +108,7 @@ async def test_a_delivery_is_sent_again_from_the_first_try(desk: WebhookPages) -
 
     assert (await desk.surfer.post(f"{path}/redeliver")).to == path
 
-    assert [each.state for each in await desk.told(endpoint)] == [State.PENDING]
+    assert [each.state for each in await desk.told(endpoint)] == [DeliveryState.PENDING]
 
 
 async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: WebhookPages) -> None:

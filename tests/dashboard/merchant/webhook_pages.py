@@ -50,7 +50,7 @@ class WebhookPages:
     async def deliver(self, endpoint: Endpoint, at: datetime | None = None) -> str:
         """A delivery that waits."""
         event_id = ids.mint("evt_", at or clock.now())
-        new = delivery_queue.New(endpoint.id, event_id, self.merchant.id, "payment.pending", claim_id="clm_1")
+        new = delivery_queue.NewDelivery(endpoint.id, event_id, self.merchant.id, "payment.pending", claim_id="clm_1")
         async with self.service.queries.database.begin() as tx:
             await delivery_queue.insert(tx, [new], lease_seconds=60, now=clock.now())
         return event_id

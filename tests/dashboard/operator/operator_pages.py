@@ -17,7 +17,7 @@ from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.operators import store as operators
 from malipo.operators import store as sessions
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import PASSWORD, Seen, Surfer, surfing
@@ -109,7 +109,7 @@ class OperatorPages:
         """A payment that its network has had for a day, and says nothing of."""
         asked = order(self.merchant.id, type_, amount)
         made = (await self.service.payments.initiate(asked)).transaction
-        change = Change(merchant_id=self.merchant.id, transaction_id=made.id, cause=Cause.SUBMITTED)
+        change = StatusChange(merchant_id=self.merchant.id, transaction_id=made.id, cause=Cause.SUBMITTED)
         outcome = await change_status(self.service, change)
         assert outcome is not None
         async with self.service.queries.database.begin() as tx:

@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.networks import rows_of
-from malipo.networks.circuit_store import Down
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel, Verdict
 from malipo.networks.name_lookup import NameLookup
 from malipo.networks.routing import Networks
@@ -215,7 +215,7 @@ async def test_the_page_shows_what_the_workers_last_check_has_found(operator_pag
 async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_else(
     operator_pages: OperatorPages,
 ) -> None:
-    down = Down(clock.now(), "timeout", 3, is_due=False)
+    down = Outage(clock.now(), "timeout", 3, is_due=False)
     networks = Networks(
         connectors={},
         routes={(Channel.MPESA, PAYOUT): "mpesa", (Channel.HALOPESA, PAYOUT): "clickpesa"},

@@ -13,7 +13,7 @@ import malipo
 from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.audit_log.store import Filter
+from malipo.audit_log.store import AuditLogFilter
 from malipo.dashboard.operator.audit_log import ACTIONS
 from tests.dashboard.operator.operator_pages import OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -99,7 +99,7 @@ async def test_pages_follow_each_other_without_gap_or_repeat(operator_pages: Ope
 async def test_a_page_reads_no_more_than_it_may_and_says_where_to_go_on(operator_pages: OperatorPages) -> None:
     for number in range(6):
         await _note(operator_pages, "operator juma" if number == 0 else "operator asha", "tariff.set")
-    wanted = Filter(actor="juma", merchant_ids=[operator_pages.merchant.id])
+    wanted = AuditLogFilter(actor="juma", merchant_ids=[operator_pages.merchant.id])
     async with operator_pages.service.queries.database.read() as connection:
         page = await audit_log.find_page(connection, wanted, before=None, limit=10, most=4)
         assert (page.entries, page.is_cut) == ([], True)

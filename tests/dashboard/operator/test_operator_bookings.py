@@ -10,7 +10,7 @@ from malipo.approvals.booking_approval import ProposedBooking
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import operator_at
 from malipo.ledger import transfers
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.transfers import Transfer
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -21,7 +21,11 @@ LARGE = 2_500_000
 
 
 async def _propose(
-    operator_pages: OperatorPages, proposer: Operator, reference: str, amount: int = LARGE, kind: Kind = Kind.TOP_UP
+    operator_pages: OperatorPages,
+    proposer: Operator,
+    reference: str,
+    amount: int = LARGE,
+    kind: BookingKind = BookingKind.TOP_UP,
 ) -> ProposedBooking:
     """At the command line. References are this merchant's own: the database is shared."""
     paper = Booking(kind, operator_pages.merchant.id, amount, f"{operator_pages.merchant.id} {reference}")
@@ -71,7 +75,9 @@ async def test_the_first_page_lists_what_waits_and_links_to_where_it_is_approved
 
 async def test_a_transfer_between_a_network_and_the_bank_is_decided_there_too(operator_pages: OperatorPages) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
-    paper = Transfer(transfers.Kind.TO_BANK, "TIGO_PESA", "till 5", LARGE, f"{operator_pages.merchant.id} NMB-T")
+    paper = Transfer(
+        transfers.TransferKind.TO_BANK, "TIGO_PESA", "till 5", LARGE, f"{operator_pages.merchant.id} NMB-T"
+    )
     async with operator_pages.service.queries.database.begin() as tx:
         actor = operator_at(asha.name, "host")
         requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
@@ -113,7 +119,7 @@ async def test_a_form_decides_about_nothing_else_than_what_was_seen(operator_pag
 
 async def test_a_settlement_that_the_wallet_can_no_longer_bear_stays_on_the_list(operator_pages: OperatorPages) -> None:
     asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
-    first, second = [await _propose(operator_pages, asha, f"NMB-{n}", 8000, Kind.SETTLEMENT) for n in (1, 2)]
+    first, second = [await _propose(operator_pages, asha, f"NMB-{n}", 8000, BookingKind.SETTLEMENT) for n in (1, 2)]
     assert (await _decide(juma, "approve", first.id)).status == 303
     refused = await _decide(juma, "approve", second.id)
     assert (refused.status, "The wallet holds only TZS 2,000." in refused.words) == (400, True)

@@ -5,7 +5,7 @@ import re
 from malipo import clock
 from malipo.approvals import booking_approval
 from malipo.audit_log.actor import operator_at
-from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.operators import login
 from malipo.operators import store as operators
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
@@ -31,7 +31,7 @@ def _form(seen: Seen, name: str) -> dict[str, str] | None:
 
 
 async def _decide(operator_pages: OperatorPages, proposer: Operator, approver: Operator) -> Seen:
-    paper = Booking(Kind.TOP_UP, operator_pages.merchant.id, 2_500_000, f"{operator_pages.merchant.id} NMB-1")
+    paper = Booking(BookingKind.TOP_UP, operator_pages.merchant.id, 2_500_000, f"{operator_pages.merchant.id} NMB-1")
     async with operator_pages.service.queries.database.begin() as tx:
         actor = operator_at(proposer.name, "host")
         requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())

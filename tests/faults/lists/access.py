@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "codes can be guessed without a limit",
-        "Codes._note_attempt",
+        "CodeChecker._note_attempt",
         "if free_at is not None:",
         "if False:",
         "Six digits are guessed in a night.",

@@ -128,7 +128,7 @@ FAULTS = (
     Fault(
         "every callback is trusted",
         "_take_in",
-        "is_trusted=news.is_signed,",
+        "is_trusted=report.is_signed,",
         "is_trusted=True,",
         "An unsigned callback completes a payment.",
         _CALLBACKS,

@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "a settlement is not compared with the wallet",
         "_lock_wallet",
-        "if booking.kind is Kind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):",
+        "if booking.kind is BookingKind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):",
         "if False:",
         "The bank pays a merchant more than the wallet holds.",
         _BOOKINGS,
@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "a settlement puts money in",
         "_BETWEEN",
-        "Kind.SETTLEMENT: (Account.WALLET, Account.BANK),",
-        "Kind.SETTLEMENT: (Account.BANK, Account.WALLET),",
+        "BookingKind.SETTLEMENT: (Account.WALLET, Account.BANK),",
+        "BookingKind.SETTLEMENT: (Account.BANK, Account.WALLET),",
         "Paying a merchant out doubles the wallet.",
         _BOOKINGS,
     ),
@@ -115,7 +115,7 @@ FAULTS = (
     Fault(
         "an undo can be undone",
         "undo",
-        "if booking.kind is Kind.UNDO:",
+        "if booking.kind is HouseBookingKind.UNDO:",
         "if False:",
         "Money that was booked back is booked back again.",
         _HOUSE,

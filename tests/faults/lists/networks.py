@@ -186,7 +186,7 @@ FAULTS = (
     Fault(
         "a payment whose reply was lost counts as unsent",
         "heard",
-        'return nothing_sent("unsent", reply.reason) if isinstance(reply, Unsent) else lost(reply.reason)',
+        'return nothing_sent("unsent", reply.reason) if isinstance(reply, RequestUnsent) else lost(reply.reason)',
         'return nothing_sent("unsent", reply.reason)',
         "A payout that was paid is sent again.",
         ("networks/faults/test_faults_wire.py",),
@@ -201,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "M-Pesa's query is asked under the id of the payment",
-        "Mpesa.ask",
+        "Mpesa.query",
         'f"input_ThirdPartyConversationID={randomness.token_hex(16)}"',
         'f"input_ThirdPartyConversationID={order.key}"',
         "The query is refused as a duplicate, and nobody learns the outcome.",

@@ -11,7 +11,7 @@ from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
 from malipo.networks.http import xml
 from malipo.payments.cases.resolution import ResolvedOutcome
-from malipo.payments.claim_for_sending import Claim
+from malipo.payments.claim_for_sending import SendClaim
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, ReviewReason
 from malipo.payments.settle import Report
 from malipo.payments.transaction import Status, Transaction
@@ -48,7 +48,7 @@ async def sent(service: Service, merchant: Merchant, amount: int) -> Transaction
         await service.payments.initiate(order(merchant.id, COLLECTION, amount, channel=Channel.HALOPESA))
     ).transaction
     pairs = [(Channel.HALOPESA, COLLECTION)]
-    claim = Claim(id="clm_1", connector="halopesa", pairs=pairs, most=100, lease_seconds=60, lapse_seconds=600)
+    claim = SendClaim(id="clm_1", connector="halopesa", pairs=pairs, most=100, lease_seconds=60, lapse_seconds=600)
     await service.network_work.claim_for_sending(claim)
     taken = Answer(verdict=Verdict.WAITING, code="0")
     reply = ReceivedAnswer(connector="halopesa", source=AnswerSource.SEND, answer=taken, cannot_query=frozenset(Type))

@@ -8,7 +8,7 @@ import aiohttp
 import asyncpg
 import pytest
 
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
 
@@ -45,6 +45,6 @@ async def held_up(
         await connection.close()
 
 
-def news_of(merchant: Merchant, transaction_id: str, cause: Cause) -> Change:
+def news_of(merchant: Merchant, transaction_id: str, cause: Cause) -> StatusChange:
     refusal = {"failure_code": "declined", "failure_reason": "No."} if cause is Cause.REFUSED else {}
-    return Change(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, **refusal)
+    return StatusChange(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, **refusal)

@@ -21,7 +21,7 @@ from malipo.networks.connector import Channel
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.status_effects import EVENTS
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status, Transaction, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, _create, make_merchant
@@ -124,7 +124,7 @@ class Run:
 
     async def _happen(self, happenings: list[Happen]) -> None:
         news = [
-            Change(
+            StatusChange(
                 merchant_id=self._merchant.id,
                 transaction_id=self._id(each.nth),
                 cause=each.cause,
@@ -278,8 +278,8 @@ def test_whatever_happens_at_once_no_shilling_is_made_or_lost(
     world.run(carry_out())
 
 
-def _change(merchant: Merchant, transaction_id: str, cause: Cause) -> Change:
-    return Change(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, failure_code="declined")
+def _change(merchant: Merchant, transaction_id: str, cause: Cause) -> StatusChange:
+    return StatusChange(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, failure_code="declined")
 
 
 async def _assert_no_end_has_changed(world: World, merchant: Merchant, seen: dict[str, Status]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Type
 from tests.conftest import Merchant
 from tests.journeys import database_facts
@@ -192,7 +192,7 @@ async def names(service: Service, merchant: Merchant) -> dict[str, str]:
         ("paid", Cause.SUBMITTED),
         ("paid", Cause.CONFIRMED),
     ):
-        await change_status(service, Change(merchant_id=merchant.id, transaction_id=names[name], cause=cause))
+        await change_status(service, StatusChange(merchant_id=merchant.id, transaction_id=names[name], cause=cause))
     return names
 
 

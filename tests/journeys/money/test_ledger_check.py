@@ -8,10 +8,10 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
-from malipo.ledger.check import Finding
+from malipo.ledger.check import LedgerFinding
 from malipo.payments.cancel import Cancellation
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause, Type
 from tests.conftest import Merchant
 from tests.journeys import database_facts
@@ -39,7 +39,7 @@ async def names(service: Service, database: Database, merchant: Merchant) -> dic
         }.get(name.rpartition("_")[2], [])
         for cause in causes:
             await change_status(
-                service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, failure_code="declined")
+                service, StatusChange(merchant_id=merchant.id, transaction_id=id_, cause=cause, failure_code="declined")
             )
         if name.endswith("cancelled"):
             await service.payments.cancel(Cancellation(merchant.id, id_))
@@ -168,7 +168,7 @@ class _TakenBack(Exception):  # noqa: N818
 
 async def _findings_after(database: Database, tampering: str, *, rows: int | None = None) -> str:
     """What both audits say of the book after this was done to it, which is then taken back."""
-    found: list[Finding] = []
+    found: list[LedgerFinding] = []
     with suppress(_TakenBack):
         async with database.begin() as tx:
             await tx.execute(tampering)

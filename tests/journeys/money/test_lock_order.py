@@ -13,8 +13,8 @@ import pytest
 
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
-from malipo.payments.initiate import Initiated
-from malipo.payments.status_writer import Outcome
+from malipo.payments.initiate import InitiatedPayment
+from malipo.payments.status_writer import StatusOutcome
 from malipo.payments.transaction import Cause, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, PAYOUT, Client, Merchant, make_merchant
@@ -66,7 +66,7 @@ async def test_two_commits_that_want_the_same_keys_take_them_in_one_order(
 ) -> None:
     keys = [f"order-{n:02}" for n in range(21)]
 
-    async def pay(service: Service, key: str) -> Initiated:
+    async def pay(service: Service, key: str) -> InitiatedPayment:
         return await service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000, key=key))
 
     hold = "INSERT INTO idempotency_keys VALUES ($1, 'COLLECTION', $2, '', '')"
@@ -91,7 +91,7 @@ async def test_two_commits_that_want_the_same_wallets_take_them_in_one_order(
 ) -> None:
     merchants = sorted([(await make_merchant(database, wallet=24_000)).id for _ in range(11)])
 
-    async def pay(service: Service, merchant_id: str) -> Initiated:
+    async def pay(service: Service, merchant_id: str) -> InitiatedPayment:
         return await service.payments.initiate(order(merchant_id, Type.DISBURSEMENT, 1000))
 
     hold = "SELECT * FROM wallets WHERE merchant_id = $1 FOR UPDATE"
@@ -109,7 +109,7 @@ async def test_two_commits_that_want_the_same_wallets_take_them_in_one_order(
 async def test_two_commits_that_want_the_same_payments_take_them_in_one_order(
     services: tuple[Service, Service], database: Database, database_url: str, merchant: Merchant
 ) -> None:
-    async def submit(service: Service, payout: str) -> Outcome | None:
+    async def submit(service: Service, payout: str) -> StatusOutcome | None:
         return await change_status(service, news_of(merchant, payout, Cause.SUBMITTED))
 
     hold = "SELECT * FROM transactions WHERE id = $1 FOR UPDATE"

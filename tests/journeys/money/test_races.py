@@ -12,7 +12,7 @@ from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database, DataError
 from malipo.db.group_commit import GroupCommit
-from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
 from malipo.payments.transaction import Transaction, Type
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, make_merchant
 from tests.journeys import database_facts
@@ -147,7 +147,7 @@ def _on_a_channel_that_is_none(draft: Transaction) -> Transaction:
 async def test_one_rider_whom_the_database_refuses_leaves_the_others_alone(
     database: Database, merchant: Merchant, spoil: Callable[[Transaction], Transaction]
 ) -> None:
-    group = GroupCommit[Order, Any](database, Initiate(clock=clock.now), patience_seconds=10)
+    group = GroupCommit[PaymentRequest, Any](database, Initiate(clock=clock.now), patience_seconds=10)
     types = [Type.DISBURSEMENT, Type.COLLECTION]
     orders = [order(merchant.id, types[n % 2], 1000, key=f"order-{n}") for n in range(100)]
     draft = orders[41].draft
@@ -157,7 +157,7 @@ async def test_one_rider_whom_the_database_refuses_leaves_the_others_alone(
     answers = await asyncio.gather(*(group(each) for each in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(41), DataError)
-    assert all(isinstance(answer, Initiated) and not answer.is_replay for answer in answers)
+    assert all(isinstance(answer, InitiatedPayment) and not answer.is_replay for answer in answers)
     good = {each.draft.id for n, each in enumerate(orders) if n != 41 and each.draft is not None}
     assert set(await database_facts.ids(database)) == good
     assert await database_facts.count(database, "idempotency_keys") == 99

@@ -16,7 +16,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.db.embedded import server
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from tests.conftest import COLLECTION, PAYOUT, Answer, Client, Merchant, Running
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create, tally
@@ -59,7 +59,7 @@ async def onboard_merchant(data_dir: Path) -> Merchant:
     merchant = (await malipo("merchant", "create", "Duka", "--json", data_dir=data_dir)).json
     key = (await malipo("key", "create", "Duka", "--json", data_dir=data_dir)).json
     async with opened(data_dir) as database, database.begin() as tx:
-        await book(tx, Kind.TOP_UP, merchant["id"], WEALTH, reference="BANK-1", now=clock.now())
+        await book(tx, BookingKind.TOP_UP, merchant["id"], WEALTH, reference="BANK-1", now=clock.now())
     return Merchant(merchant["id"], key["key"])
 
 

@@ -19,7 +19,7 @@ from malipo import clock, ids
 from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
-from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.networks.connector import Channel
 from malipo.operators.store import insert_operator
 from malipo.payments.dispatch import Rules
@@ -200,7 +200,7 @@ async def _book_openings(full_stack: FullStack) -> None:
     bookings = [
         HouseBooking(
             id=ids.mint(house_bookings.ID_PREFIX, now),
-            kind=Kind.BANK_TRANSFER,
+            kind=HouseBookingKind.BANK_TRANSFER,
             channel=channel,
             account=account,
             source=Account.FLOAT,

@@ -1,7 +1,7 @@
 """The whole loop, as the demo's welcome has it: take payments, download the statement, import, close."""
 
 import asyncio
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,18 @@ from tests.conftest import NOBODY, SECRET_KEY
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 from tests.journeys.operator_commands import Said, malipo
 
-TODAY = clock.day_of(clock.now())
+
+def today() -> date:
+    return clock.day_of(clock.now())  # Not of the time when tests are collected: midnight may come before they run.
+
+
 PAYMENTS = [("MPESA", "COLLECTION", "+255754000001"), ("MPESA", "DISBURSEMENT", "+255754000001")]
 PAYMENTS += [("TIGO_PESA", "COLLECTION", "+255652000001"), ("AIRTEL_MONEY", "DISBURSEMENT", "+255784000001")]
 CHANNELS = ("MPESA", "TIGO_PESA", "AIRTEL_MONEY")
 
 
 async def download(full_stack: FullStack, channel: str, path: Path, query: str = "") -> str:
-    url = f"{full_stack.sim.url}/api/statements/{channel}?day={TODAY}{query}"
+    url = f"{full_stack.sim.url}/api/statements/{channel}?day={today()}{query}"
     async with full_stack.sim.http.get(url) as answer:
         content = await answer.read()
     await asyncio.to_thread(path.write_bytes, content)
@@ -64,11 +68,11 @@ async def test_payments_are_taken_and_the_networks_statements_agree_to_the_shill
         )
 
         # The day is not over. Tomorrow it is.
-        refused = await malipo("close", str(TODAY), **named | {"database_url": database_url, "operator": "asha"})
+        refused = await malipo("close", str(today()), **named | {"database_url": database_url, "operator": "asha"})
         assert refused.code == 2
-        tomorrow = datetime.combine(TODAY + timedelta(days=1), time(9), clock.ZONE)
+        tomorrow = datetime.combine(today() + timedelta(days=1), time(9), clock.ZONE)
         async with full_stack.database.begin() as tx:
-            closed = await close_day(tx, TODAY, encryption=Encryption(SECRET_KEY), actor=NOBODY, now=tomorrow)
+            closed = await close_day(tx, today(), encryption=Encryption(SECRET_KEY), actor=NOBODY, now=tomorrow)
         assert isinstance(closed, ClosedDay)
         assert closed.close.adds_up
         async with full_stack.database.snapshot() as connection:

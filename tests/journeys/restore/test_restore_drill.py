@@ -194,7 +194,7 @@ async def _until_known(full_stack: FullStack, requests: list[Request]) -> None:
         asked = [each for each in requests if each.channel in CAN_BE_ASKED and each.type == "DISBURSEMENT"]
         return all(found[each.phone] == "COMPLETED" for each in asked)
 
-    await until(are_known, seconds=90, what="answers while it is fenced")
+    await until(are_known, what="answers while it is fenced")
 
 
 class _Look(NamedTuple):
@@ -215,7 +215,7 @@ async def _until_settled_or_listed(full_stack: FullStack) -> _Look:
         open_ = [each for each in looks[-1].known if each["status"] not in ("COMPLETED", "FAILED")]
         return all(each["id"] in listed for each in open_)
 
-    await until(are_settled, seconds=90, pause=1, what="an end, or a place on the list, for every payment")
+    await until(are_settled, pause=1, what="an end, or a place on the list, for every payment")
     return looks[-1]
 
 

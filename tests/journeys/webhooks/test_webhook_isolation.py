@@ -42,7 +42,7 @@ async def _until_told(stack: WebhookStack, endpoint: RegisteredEndpoint, number:
     async def is_told() -> bool:
         return await stack.states(endpoint) == {"DELIVERED": number}
 
-    await until(is_told, seconds=90, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
+    await until(is_told, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
 
 
 async def _falls_to(worker: Service, number: int) -> None:
@@ -118,7 +118,7 @@ async def test_however_many_endpoints_hang_those_that_answer_are_told(stack: Web
     healthy = await stack.register(neighbour, receiver.url("/healthy"))
 
     async with stack.a_worker() as worker:
-        await until(lambda: _all_hang(receiver, 140), seconds=90, what="hanging everywhere")
+        await until(lambda: _all_hang(receiver, 140), what="hanging everywhere")
         await stack.tell(neighbour, EVENTS)
         await _until_told(stack, healthy, EVENTS)
 

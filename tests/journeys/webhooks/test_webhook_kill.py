@@ -142,7 +142,7 @@ async def steps(
             a_crashing_worker(here, folder / "other", lease_seconds=LEASE_SECONDS) as other,
         ):
             steps.logs += [one.log, other.log]
-            await here.until_told(seconds=120)
+            await here.until_told()
         yield here, receiver, steps
 
 

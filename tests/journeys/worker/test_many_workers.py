@@ -90,7 +90,7 @@ async def test_a_crowd_is_paid_once_each_whatever_workers_and_networks_do(
             await asyncio.sleep(chance.uniform(0, 0.3))  # In the middle of something.
         deaths += 1
     with _worker(full_stack, tmp_path):
-        await until(lambda: _is_over(full_stack), seconds=80, what="the end of all of them")
+        await until(lambda: _is_over(full_stack), what="the end of all of them")
         unsettled = await full_stack.unsettled()
 
     assert deaths == 4

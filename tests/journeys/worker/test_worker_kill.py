@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from malipo.payments.claim_for_sending import Claim
+from malipo.payments.claim_for_sending import SendClaim
 from tests.conftest import create_database
 from tests.journeys.full_stack import a_worker, until
 from tests.journeys.worker.worker_stacks import a_home, until_dead, waits_for
@@ -79,6 +79,7 @@ async def _die(home: WorkerStack, folder: Path, place: int, point: str, number: 
                 await home.take(channel, type_, f"{prefix}{middle}{place:02d}{row}", 1000 + int(row))
     with a_crashing_worker(home, folder, point=point, number=number) as worker:
         await until_dead(worker)
+    await home.end_leases()
     async with a_worker(home):
         await home.until_all_ended()
     try:
@@ -135,6 +136,8 @@ async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
         with a_crashing_worker(home, tmp_path) as worker:
             await until(are_on_the_wire, pause=0.02, what="requests without an answer")
             worker.process.kill()
+            await until_dead(worker)
+        await home.end_leases()
         await slow.control(all={"latencySeconds": 0})
         async with a_worker(home):
             await home.until_all_ended()
@@ -150,6 +153,7 @@ async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home:
             await until(lambda: waits_for(home, "wait_event_type = 'Lock'"), pause=0.02, what="waiting for the wallet")
             worker.process.kill()
             await until_dead(worker)
+    await home.end_leases()
     async with a_worker(home):
         await home.until_all_ended()
 
@@ -168,6 +172,7 @@ async def test_a_worker_killed_inside_the_commit_of_an_answer_pays_once(home: Wo
         )
         worker.process.kill()
         await until_dead(worker)
+    await home.end_leases()
     async with a_worker(home):
         await home.until_all_ended()
 
@@ -209,9 +214,9 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
         await home.take("MPESA", "DISBURSEMENT", f"+25575449{number}001")
     with a_crashing_worker(home, tmp_path, point="answered") as worker:
         await until_dead(worker)
-    await until(lambda: _has_expired(home), what="the end of its lease")
+    await home.end_leases()
 
-    claim = Claim(
+    claim = SendClaim(
         id="clm_next",
         connector="mpesa",
         pairs=home.service.networks.carried_by("mpesa"),
@@ -223,11 +228,6 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
     async with a_worker(home):
         await home.until_all_ended()
     await home.assert_each_was_sent_once()
-
-
-async def _has_expired(home: WorkerStack) -> bool:
-    async with home.database.read() as connection:
-        return not await connection.fetchval("SELECT count(*) FROM dispatches WHERE due_at > now()")
 
 
 async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgres: str, template: str) -> None:

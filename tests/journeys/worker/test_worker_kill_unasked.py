@@ -47,9 +47,10 @@ async def aftermath(
                 await home.take(channel, "DISBURSEMENT", f"{prefix}7{place:02d}001", 2000)
             await home.take("TIGO_PESA", "COLLECTION", f"+2557148{place:02d}001", 3000)
             with a_crashing_worker(home, folder, point=point) as worker:
-                await until(lambda: _ended(worker), seconds=90, what="the worker's death")
+                await until(lambda: _ended(worker), what="the worker's death")
+            await home.end_leases()
             async with a_worker(home):
-                await until(lambda: _has_settled(home), seconds=90, what="the end, or the operator's list")
+                await until(lambda: _has_settled(home), what="the end, or the operator's list")
                 await asyncio.sleep(2)  # For whoever would send it once more.
             return await _look(home)
 

@@ -17,7 +17,7 @@ from tests.journeys.worker_stack import CrashingWorker, WorkerStack, a_crashing_
 @asynccontextmanager
 async def _asleep(home: WorkerStack, folder: Path, point: str, number: int = 1) -> AsyncIterator[CrashingWorker]:
     """A worker that fell asleep when it came to this point for the n-th time; everything has ended without it."""
-    with a_crashing_worker(home, folder, point=point, number=number, signal="STOP") as worker:
+    with a_crashing_worker(home, folder, point=point, number=number, signal="STOP", lease_seconds=8) as worker:
 
         async def is_stopped() -> bool:
             return worker.is_stopped

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from malipo.networks.connector import Type, Verdict
 from malipo.payments.transaction import Status
 from tests.model.oracle.trace_queries import counts, ends, is_known, is_success, was_corrected
-from tests.model.trace import Asked, StatusChange, Trace, Way, Word
+from tests.model.trace import Asked, MerchantNotice, Trace, Way, Word
 
 FOLLOW_UPS_SECONDS = (600.0, 3600.0, 21_600.0, 86_400.0, 259_200.0)
 SLACK_SECONDS = 150.0  # leases, slow answers
@@ -30,7 +30,7 @@ def _is_followed(trace: Trace, word: Word) -> bool:
     return answered or trace.believes_paid or is_known(trace)
 
 
-def _is_followed_up(trace: Trace) -> StatusChange | None:
+def _is_followed_up(trace: Trace) -> MerchantNotice | None:
     """FAILED by not found, by expiry, by operators, and any payout: asked about for three days, where there is a query."""
     ended = [each for each, _ in ends(trace)]
     if not ended or ended[0].status is not Status.FAILED or not trace.scenario.nature.has_query:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from malipo.networks.connector import Resubmit, Type, Verdict
 from tests.model.oracle.trace_queries import NOT_FOUND, ends, is_success, sendings, too_early
-from tests.model.trace import Sent, StatusChange, Trace, Way, Word
+from tests.model.trace import MerchantNotice, Sent, Trace, Way, Word
 
 MOST_SENDINGS = 12
 
@@ -52,7 +52,7 @@ def not_in_a_row(trace: Trace) -> Iterator[str]:
     """As often as it takes, in a row: an answer that was not heard breaks it."""
     asked = [each for each, word in ends(trace) if word is not None and word.verdict is Verdict.MISSING]
     again = [each for each in sendings(trace) if each.nth > 0]
-    entries: list[StatusChange | Sent] = [*asked, *again]
+    entries: list[MerchantNotice | Sent] = [*asked, *again]
     for entry in entries:
         heard = [each for each in trace.words() if each.at <= entry.at]
         last = heard[-1] if heard else None

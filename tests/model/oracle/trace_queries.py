@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from malipo.networks.connector import Type, Verdict
-from tests.model.trace import Corrected, Sent, StatusChange, Trace, Way, Word
+from tests.model.trace import Corrected, MerchantNotice, Sent, Trace, Way, Word
 
 NOT_FOUND = {Verdict.MISSING: (3, 300.0), Verdict.NOT_INDEXED: (6, 1800.0)}  # answers in a row, seconds since sending
 
@@ -36,10 +36,10 @@ def sendings(trace: Trace) -> list[Sent]:
     return [each for each in trace.entries if isinstance(each, Sent)]
 
 
-def ends(trace: Trace) -> Iterator[tuple[StatusChange, Word | None]]:
+def ends(trace: Trace) -> Iterator[tuple[MerchantNotice, Word | None]]:
     """Final statuses, with the word that led there, if it was one."""
     for place, entry in enumerate(trace.entries):
-        if isinstance(entry, StatusChange) and entry.status.is_final:
+        if isinstance(entry, MerchantNotice) and entry.status.is_final:
             after = trace.entries[place + 1] if place + 1 < len(trace.entries) else None
             yield (
                 entry,
@@ -73,7 +73,7 @@ def too_early(trace: Trace, heard: Sequence[Word], *, silence_breaks: bool = Fal
     taken_up = [
         each.at
         for each in trace.entries
-        if isinstance(each, Sent) or (isinstance(each, StatusChange) and each.by != "ask")
+        if isinstance(each, Sent) or (isinstance(each, MerchantNotice) and each.by != "ask")
     ]
     since = answers[-1].at - max(each for each in taken_up if each < answers[-1].at)
     if row < needed or since < seconds - 1:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import Callback, FailureCode, News, Verdict
+from malipo.networks.connector import Callback, CallbackReport, FailureCode, Verdict
 from tests.networks.airtel_money_spec import CALLED_BACK as PLAIN
 from tests.networks.airtel_money_spec import COLLECTION, RECEIPT
 
@@ -65,15 +65,19 @@ async def test_a_hash_is_checked_over_the_bytes_as_they_came(
     in_body = callback(signed(transaction, hash_))
     in_header = callback(b'{"transaction":' + transaction + b"}", hash=hash_)
     for request in (in_body, in_header):
-        news = connector.read(request)
-        acknowledgement = connector.acknowledge(request, news)
+        report = connector.read(request)
+        acknowledgement = connector.acknowledge(request, report)
         if form in accepted_by:
-            assert news is not None
-            assert (news.key, news.is_signed, news.answer.verdict) == ("0K3ABCDEFGHJ1234", True, Verdict.CONFIRMED)
-            assert news.answer.provider_reference == RECEIPT
+            assert report is not None
+            assert (report.key, report.is_signed, report.answer.verdict) == (
+                "0K3ABCDEFGHJ1234",
+                True,
+                Verdict.CONFIRMED,
+            )
+            assert report.answer.provider_reference == RECEIPT
             assert 200 <= acknowledgement.status < 300
         else:
-            assert news is None
+            assert report is None
             assert 400 <= acknowledgement.status < 500
 
 
@@ -86,9 +90,9 @@ async def test_a_hash_is_checked_over_the_bytes_as_they_came(
     ],
 )
 async def test_a_hash_does_not_depend_on_what_stands_around_the_transaction(airtel: Connect, body: bytes) -> None:
-    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
-    assert news is not None
-    assert news.is_signed
+    report = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert report is not None
+    assert report.is_signed
 
 
 FORGED = b'{"id":"0K3ABCDEFGHJ9999","message":"Paid","status_code":"TS","airtel_money_id":"MP000000.0000.L00000"}'
@@ -111,14 +115,18 @@ HASH = b'"hash":"' + PLAIN_WRAPPED_HASH.encode() + b'"'
     ],
 )
 async def test_a_hash_vouches_for_nothing_but_the_transaction_it_covers(airtel: Connect, body: bytes) -> None:
-    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
-    assert news is None or not news.is_signed or (news.key, news.answer.provider_reference) == (COLLECTION.key, RECEIPT)
+    report = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert (
+        report is None
+        or not report.is_signed
+        or (report.key, report.answer.provider_reference) == (COLLECTION.key, RECEIPT)
+    )
 
 
 async def test_a_wrong_hash_is_not_saved_by_another_in_the_header(airtel: Connect) -> None:
     connector = airtel(airtel_money_callback_key=PRIVATE_KEY)
-    news = connector.read(callback(signed(FORGED, PLAIN_WRAPPED_HASH), hash=PLAIN_WRAPPED_HASH))
-    assert news is None
+    report = connector.read(callback(signed(FORGED, PLAIN_WRAPPED_HASH), hash=PLAIN_WRAPPED_HASH))
+    assert report is None
 
 
 @pytest.mark.parametrize(
@@ -128,25 +136,25 @@ async def test_a_wrong_hash_is_not_saved_by_another_in_the_header(airtel: Connec
 async def test_a_hash_that_is_no_text_vouches_for_nothing(airtel: Connect, hash_: bytes, is_read: bool) -> None:
     """Without one it is a hint; anything else in its place is no callback."""
     body = b'{"transaction":' + PLAIN + b',"hash":' + hash_ + b"}"
-    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
-    assert (news is not None) == is_read
-    assert news is None or not news.is_signed
+    report = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert (report is not None) == is_read
+    assert report is None or not report.is_signed
 
 
 async def test_without_a_hash_it_is_only_a_hint(airtel: Connect) -> None:
     connector = airtel(airtel_money_callback_key=PRIVATE_KEY)
-    news = connector.read(callback(b'{"transaction":' + PLAIN + b"}"))
-    assert news is not None
-    assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
-    assert news.answer.provider_reference == RECEIPT
-    assert 200 <= connector.acknowledge(callback(b'{"transaction":' + PLAIN + b"}"), news).status < 300
+    report = connector.read(callback(b'{"transaction":' + PLAIN + b"}"))
+    assert report is not None
+    assert (report.key, report.is_signed, report.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+    assert report.answer.provider_reference == RECEIPT
+    assert 200 <= connector.acknowledge(callback(b'{"transaction":' + PLAIN + b"}"), report).status < 300
 
 
 @pytest.mark.parametrize("hash_", [PLAIN_WRAPPED_HASH, "wrong"])
 async def test_without_a_key_to_check_it_a_hash_makes_no_difference(airtel: Connect, hash_: str) -> None:
-    news = airtel().read(callback(signed(PLAIN, hash_)))
-    assert news is not None
-    assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+    report = airtel().read(callback(signed(PLAIN, hash_)))
+    assert report is not None
+    assert (report.key, report.is_signed, report.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
 
 
 def wrapped(transaction: bytes, *more: bytes) -> bytes:
@@ -154,17 +162,20 @@ def wrapped(transaction: bytes, *more: bytes) -> bytes:
 
 
 async def test_a_callback_may_come_in_an_envelope(airtel: Connect) -> None:
-    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(wrapped(PLAIN)))
-    assert news is not None
-    assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+    report = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(wrapped(PLAIN)))
+    assert report is not None
+    assert (report.key, report.is_signed, report.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
 
 
 async def test_an_envelope_may_be_signed(airtel: Connect) -> None:
     connector = airtel(airtel_money_callback_key=PRIVATE_KEY)
     outside = wrapped(PLAIN)[:-1] + b"," + HASH + b"}"
-    for news in (connector.read(callback(wrapped(PLAIN), hash=PLAIN_WRAPPED_HASH)), connector.read(callback(outside))):
-        assert news is not None
-        assert (news.key, news.is_signed) == (COLLECTION.key, True)
+    for report in (
+        connector.read(callback(wrapped(PLAIN), hash=PLAIN_WRAPPED_HASH)),
+        connector.read(callback(outside)),
+    ):
+        assert report is not None
+        assert (report.key, report.is_signed) == (COLLECTION.key, True)
     assert connector.read(callback(wrapped(FAILED), hash=PLAIN_WRAPPED_HASH)) is None
 
 
@@ -180,20 +191,20 @@ async def test_an_envelope_may_be_signed(airtel: Connect) -> None:
     ],
 )
 async def test_a_callback_is_read_by_its_letters(airtel: Connect, letters: str, verdict: Verdict) -> None:
-    news = airtel().read(callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}"))
-    assert news is not None
-    assert (news.answer.verdict, news.is_signed) == (verdict, False)
-    assert (news.answer.failure_code is not None) == (verdict is Verdict.REFUSED)
+    report = airtel().read(callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}"))
+    assert report is not None
+    assert (report.answer.verdict, report.is_signed) == (verdict, False)
+    assert (report.answer.failure_code is not None) == (verdict is Verdict.REFUSED)
     if verdict is not Verdict.CONFIRMED:
-        assert news.answer.provider_reference in (None, RECEIPT)
+        assert report.answer.provider_reference in (None, RECEIPT)
 
 
 @pytest.mark.parametrize("letters", ["SUCCESS", "TX", "", "200", "ts?"])
 async def test_a_callback_in_other_letters_says_nothing_definite(airtel: Connect, letters: str) -> None:
-    news: News | None = airtel().read(
+    report: CallbackReport | None = airtel().read(
         callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}")
     )
-    assert news is None or not news.answer.verdict.is_definite
+    assert report is None or not report.answer.verdict.is_definite
 
 
 @pytest.mark.parametrize(
@@ -205,9 +216,9 @@ async def test_a_callback_in_other_letters_says_nothing_definite(airtel: Connect
 )
 async def test_a_newer_callback_has_a_code_too(airtel: Connect, code: str, failure_code: FailureCode) -> None:
     coded = FAILED.replace(b'"status_code"', b'"code":"%b","status_code"' % code.encode())
-    news = airtel().read(callback(b'{"transaction":' + coded + b"}"))
-    assert news is not None
-    assert (news.answer.verdict, news.answer.failure_code) == (Verdict.REFUSED, failure_code)
+    report = airtel().read(callback(b'{"transaction":' + coded + b"}"))
+    assert report is not None
+    assert (report.answer.verdict, report.answer.failure_code) == (Verdict.REFUSED, failure_code)
 
 
 @pytest.mark.parametrize(
@@ -222,5 +233,5 @@ async def test_a_newer_callback_has_a_code_too(airtel: Connect, code: str, failu
     ],
 )
 async def test_a_callback_without_letters_is_at_most_a_reason_to_ask(airtel: Connect, transaction: bytes) -> None:
-    news = airtel().read(callback(b'{"transaction":' + transaction + b"}"))
-    assert news is None or (news.answer.verdict, news.key) == (Verdict.UNKNOWN, COLLECTION.key)
+    report = airtel().read(callback(b'{"transaction":' + transaction + b"}"))
+    assert report is None or (report.answer.verdict, report.key) == (Verdict.UNKNOWN, COLLECTION.key)

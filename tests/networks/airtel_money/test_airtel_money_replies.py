@@ -6,7 +6,7 @@ import pytest
 
 from malipo.networks.airtel_money import replies as airtel_money_replies
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import Answer, Order, Type, Verdict
+from malipo.networks.connector import Answer, NetworkOrder, Type, Verdict
 from tests.networks.airtel_money_spec import (
     ACCEPTED,
     ACCEPTED_WITH_A_POINT,
@@ -41,9 +41,9 @@ TYPES = pytest.mark.parametrize("type_", list(Type))
 PAGE = "<!DOCTYPE html><html><body>Not here</body></html>"
 
 
-def order(**changes: object) -> Order:
+def order(**changes: object) -> NetworkOrder:
     said = {name: getattr(COLLECTION, name) for name in COLLECTION.__struct_fields__}
-    return Order(**(said | changes))
+    return NetworkOrder(**(said | changes))
 
 
 def check_enquiry(answer: Answer, status: int, outcome: Outcome) -> None:
@@ -146,7 +146,7 @@ async def test_an_ok_that_names_no_outcome_is_none(server: ScriptedServer, airte
     server.expect(ASK[type_], result_coded(200, "ESB000010"))
     connector = airtel()
     assert not (await connector.send(ORDERS[type_])).verdict.is_definite
-    assert not (await connector.ask(ORDERS[type_])).verdict.is_definite
+    assert not (await connector.query(ORDERS[type_])).verdict.is_definite
 
 
 @pytest.mark.parametrize(("letters", "collection", "disbursement"), LETTERS)
@@ -177,9 +177,9 @@ async def test_letters_that_nobody_knows_leave_the_word_to_the_code(
         told(ORDERS[type_], letters, code="", success=True, airtel_money_id=RECEIPT),
     )
     connector = airtel()
-    assert not (await connector.ask(ORDERS[type_])).verdict.is_definite
-    assert (await connector.ask(ORDERS[type_])).verdict in (Verdict.REFUSED, Verdict.UNKNOWN)
-    UNKNOWN.check(await connector.ask(ORDERS[type_]))
+    assert not (await connector.query(ORDERS[type_])).verdict.is_definite
+    assert (await connector.query(ORDERS[type_])).verdict in (Verdict.REFUSED, Verdict.UNKNOWN)
+    UNKNOWN.check(await connector.query(ORDERS[type_]))
 
 
 async def test_the_portals_own_samples_are_read_as_the_portal_means_them(
@@ -189,12 +189,12 @@ async def test_the_portals_own_samples_are_read_as_the_portal_means_them(
     server.expect(ASK[Type.COLLECTION], COLLECTED, NOT_COLLECTED)
     server.expect(ASK[Type.DISBURSEMENT], DONE[Type.DISBURSEMENT])
     connector = airtel()
-    answer = await connector.ask(COLLECTION)
+    answer = await connector.query(COLLECTION)
     SUCCESS.check(answer)
     assert answer.provider_reference == RECEIPT
-    answer = await connector.ask(COLLECTION)
+    answer = await connector.query(COLLECTION)
     assert (answer.verdict, answer.alert) == (Verdict.REFUSED, None)
-    answer = await connector.ask(DISBURSEMENT)
+    answer = await connector.query(DISBURSEMENT)
     SUCCESS.check(answer)
     assert answer.provider_reference == "18764502354"
 
@@ -204,7 +204,7 @@ async def test_money_given_back_to_the_customer_is_a_failure_that_calls_the_oper
 ) -> None:
     server.expect(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK[Type.COLLECTION], told(COLLECTION, "TR", code="DP00800001001", success=True))
-    AMBIGUOUS.check(await airtel().ask(COLLECTION))
+    AMBIGUOUS.check(await airtel().query(COLLECTION))
 
 
 @pytest.mark.parametrize(("letters", "collection", "disbursement"), LETTERS)
@@ -229,7 +229,7 @@ async def test_a_success_of_the_other_kind_is_none(
     server.expect(ASK[type_], coded(200, code, result_code="ESB000010", success=True))
     connector = airtel()
     assert not (await connector.send(ORDERS[type_])).verdict.is_definite
-    assert not (await connector.ask(ORDERS[type_])).verdict.is_definite
+    assert not (await connector.query(ORDERS[type_])).verdict.is_definite
 
 
 @TYPES
@@ -260,7 +260,7 @@ async def test_an_unknown_id_is_missing_only_in_airtels_own_words(
         result_coded(200, "ESB000045"),
     ):
         server.expect(ASK[type_], reply)
-        MISSING.check(await connector.ask(ORDERS[type_]))
+        MISSING.check(await connector.query(ORDERS[type_]))
     for reply in (
         # A wrong path of ours would be answered like this too, for ever.
         http("404 Not Found", '{"status":{"code":"404","message":"Transaction not found","success":false}}'),
@@ -272,7 +272,7 @@ async def test_an_unknown_id_is_missing_only_in_airtels_own_words(
         http("404 Not Found", '{"status":"not found"}'),
     ):
         server.expect(ASK[type_], reply)
-        UNKNOWN.check(await connector.ask(ORDERS[type_]))
+        UNKNOWN.check(await connector.query(ORDERS[type_]))
 
 
 @TYPES
@@ -294,4 +294,4 @@ async def test_too_many_requests_means_that_this_one_was_not_taken_in(
     server.expect(ASK[type_], http("429 Too Many Requests", body, "Retry-After: 5"))
     connector = airtel()
     assert (await connector.send(ORDERS[type_])).verdict is Verdict.UNSENT
-    UNKNOWN.check(await connector.ask(ORDERS[type_]))
+    UNKNOWN.check(await connector.query(ORDERS[type_]))

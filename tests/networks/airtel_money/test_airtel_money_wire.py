@@ -63,8 +63,8 @@ async def test_what_differs_between_countries_is_a_setting(server: ScriptedServe
     )
     await connector.send(COLLECTION)
     await connector.send(DISBURSEMENT)
-    await connector.ask(COLLECTION)
-    await connector.ask(DISBURSEMENT)
+    await connector.query(COLLECTION)
+    await connector.query(DISBURSEMENT)
     assert {each.header("X-Country") for each in server.heard[1:]} == {"ZM"}
     assert {each.header("X-Currency") for each in server.heard[1:]} == {"ZMW"}
     sent = json.loads(server.heard[1].body)

@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import Order, Type, Verdict
+from malipo.networks.connector import NetworkOrder, Type, Verdict
 from tests.networks import rsa_keys
 from tests.networks.airtel_money_spec import (
     ACCEPTED,
@@ -47,9 +47,9 @@ DISBURSE_V2 = "POST /standard/v2/disbursements/"
 ASK_V2 = "GET /standard/v2/disbursements/0K3ABCDEFGHJ5678"
 
 
-def order(**changes: object) -> Order:
+def order(**changes: object) -> NetworkOrder:
     said = {name: getattr(DISBURSEMENT, name) for name in DISBURSEMENT.__struct_fields__}
-    return Order(**(said | {"name": "Juma Hamisi"} | changes))
+    return NetworkOrder(**(said | {"name": "Juma Hamisi"} | changes))
 
 
 # The second version.
@@ -105,7 +105,7 @@ async def test_whatever_the_name_it_is_plain(server: ScriptedServer, airtel: Con
 async def test_an_enquiry_says_which_kind_it_means(server: ScriptedServer, airtel: Connect) -> None:
     server.expect(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK_V2, DONE[Type.DISBURSEMENT])
-    SUCCESS.check(await airtel(**V2).ask(DISBURSEMENT))
+    SUCCESS.check(await airtel(**V2).query(DISBURSEMENT))
     request = server.heard[1]
     assert (request.method, request.body) == ("GET", b"")
     assert request.target == "/standard/v2/disbursements/0K3ABCDEFGHJ5678?transactionType=B2C"
@@ -117,7 +117,7 @@ async def test_a_collection_is_what_it_was(server: ScriptedServer, airtel: Conne
     server.expect(ASK[Type.COLLECTION], COLLECTED)
     connector = airtel(**V2)
     PENDING.check(await connector.send(COLLECTION))
-    SUCCESS.check(await connector.ask(COLLECTION))
+    SUCCESS.check(await connector.query(COLLECTION))
     assert "?" not in server.heard[2].target
     assert set(json.loads(server.heard[1].body)) == {"reference", "subscriber", "transaction"}
 
@@ -128,7 +128,7 @@ async def test_the_first_version_knows_nothing_of_the_second(server: ScriptedSer
     server.expect(ASK[Type.DISBURSEMENT], DONE[Type.DISBURSEMENT])
     connector = airtel()
     await connector.send(order())
-    await connector.ask(order())
+    await connector.query(order())
     said = json.loads(server.heard[1].body)
     assert (set(said["payee"]), set(said["transaction"])) == ({"msisdn"}, {"amount", "id"})
     assert server.heard[2].target == "/standard/v1/disbursements/0K3ABCDEFGHJ5678"
@@ -143,7 +143,7 @@ async def test_its_codes_are_those_of_the_first(
     server.expect(ASK_V2, coded(200, code))
     connector = airtel(**V2)
     outcome.check(await connector.send(order()))
-    answer = await connector.ask(order())
+    answer = await connector.query(order())
     if enquired is not None:
         enquired.check(answer)
 
@@ -158,7 +158,7 @@ async def test_its_letters_are_those_of_the_first(
     server.expect(ASK_V2, said)
     connector = airtel(**V2)
     outcome.check(await connector.send(order()))
-    outcome.check(await connector.ask(order()))
+    outcome.check(await connector.query(order()))
 
 
 # Signed messages.
@@ -219,7 +219,7 @@ async def test_a_signature_holds_a_body_of_any_length(server: ScriptedServer, ai
     server.expect(COLLECT, ACCEPTED)
     note = "Thanks" + "x" * length
     await airtel(**SIGNED).send(
-        Order(key=COLLECTION.key, type=Type.COLLECTION, phone="+255684000001", amount=1500, note=note)
+        NetworkOrder(key=COLLECTION.key, type=Type.COLLECTION, phone="+255684000001", amount=1500, note=note)
     )
     assert unsealed(server.heard[1]) == server.heard[1].body
 
@@ -241,8 +241,8 @@ async def test_an_enquiry_has_nothing_to_sign(server: ScriptedServer, airtel: Co
     server.expect(ASK_V2, DONE[Type.DISBURSEMENT])
     server.expect(ASK[Type.COLLECTION], COLLECTED)
     connector = airtel(**SIGNED, **V2)
-    SUCCESS.check(await connector.ask(DISBURSEMENT))
-    SUCCESS.check(await connector.ask(COLLECTION))
+    SUCCESS.check(await connector.query(DISBURSEMENT))
+    SUCCESS.check(await connector.query(COLLECTION))
     assert not any(is_signed(request) for request in server.heard)
 
 

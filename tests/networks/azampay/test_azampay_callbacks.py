@@ -33,34 +33,34 @@ def heard(body: str | bytes) -> Heard:
 @EACH
 def test_a_callback_says_what_became_of_a_payout_and_is_not_signed(offline: Connect, word: str) -> None:
     connector = offline()
-    news = connector.read(heard(FORMS[word]))
-    assert news is not None
-    assert (news.key, news.is_signed) == (DISBURSEMENT.key, False)
-    answer = news.answer
+    report = connector.read(heard(FORMS[word]))
+    assert report is not None
+    assert (report.key, report.is_signed) == (DISBURSEMENT.key, False)
+    answer = report.answer
     assert (answer.verdict, answer.amount, answer.provider_reference) == (Verdict.CONFIRMED, 250000, RECEIPT)
     assert not answer.lacks_amount
     # It may name another payout's, so that it is shown, and never asked for.
     assert answer.network_id is None
     assert NETWORK_ID in answer.detail
-    acknowledged = connector.acknowledge(heard(FORMS[word]), news)
+    acknowledged = connector.acknowledge(heard(FORMS[word]), report)
     assert (acknowledged.status, json.loads(acknowledged.body)) == (200, {"success": True})
 
 
 @EACH
 @pytest.mark.parametrize(("status", "verdict"), STATUSES)
 def test_it_is_read_by_its_status(offline: Connect, word: str, status: str, verdict: Verdict) -> None:
-    news = offline().read(heard(json.dumps(json.loads(FORMS[word]) | {word: status})))
-    assert news is not None
-    assert news.answer.verdict is verdict
+    report = offline().read(heard(json.dumps(json.loads(FORMS[word]) | {word: status})))
+    assert report is not None
+    assert report.answer.verdict is verdict
 
 
 @EACH
 def test_a_success_without_an_amount_lacks_it(offline: Connect, word: str) -> None:
     said = json.loads(FORMS[word])
     del said["amount"]
-    news = offline().read(heard(json.dumps(said)))
-    assert news is not None
-    assert news.answer.lacks_amount
+    report = offline().read(heard(json.dumps(said)))
+    assert report is not None
+    assert report.answer.lacks_amount
 
 
 VALUES: st.SearchStrategy[Any] = (
@@ -71,7 +71,7 @@ VALUES: st.SearchStrategy[Any] = (
 @hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.dictionaries(st.sampled_from(sorted(json.loads(CALLED_BACK))), VALUES))
 def test_no_field_brings_it_down(offline: Connect, changes: dict[str, object]) -> None:
-    news = offline().read(heard(json.dumps(json.loads(CALLED_BACK) | changes)))
-    if news is not None:
-        assert_fit_to_keep(news.answer)
-        assert not news.is_signed
+    report = offline().read(heard(json.dumps(json.loads(CALLED_BACK) | changes)))
+    if report is not None:
+        assert_fit_to_keep(report.answer)
+        assert not report.is_signed

@@ -44,4 +44,4 @@ async def sent(server: ScriptedServer, clickpesa: Connect, type_: Type, said: Re
 async def asked(server: ScriptedServer, clickpesa: Connect, type_: Type, said: Reply) -> Answer:
     server.always(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK[type_], said)
-    return await clickpesa().ask(ORDERS[type_])
+    return await clickpesa().query(ORDERS[type_])

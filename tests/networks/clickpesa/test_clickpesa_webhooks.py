@@ -53,11 +53,16 @@ def test_a_webhook_with_the_right_checksum_is_signed(
     offline: Connect, said: str, checksum: str, key: str, verdict: Verdict, amount: int, phone: str, method: str
 ) -> None:
     connector = offline(clickpesa_checksum_key=CHECKSUM_KEY)
-    news = connector.read(heard(f'{said},"checksum":"{checksum}"{method}}}'))
-    assert news is not None
-    assert news.is_signed
-    assert (news.key, news.answer.verdict, news.answer.amount, news.answer.phone) == (key, verdict, amount, phone)
-    acknowledgement = connector.acknowledge(heard(said), news)
+    report = connector.read(heard(f'{said},"checksum":"{checksum}"{method}}}'))
+    assert report is not None
+    assert report.is_signed
+    assert (report.key, report.answer.verdict, report.answer.amount, report.answer.phone) == (
+        key,
+        verdict,
+        amount,
+        phone,
+    )
+    acknowledgement = connector.acknowledge(heard(said), report)
     assert acknowledgement.status == 200
 
 
@@ -84,8 +89,8 @@ def test_a_webhook_with_a_wrong_checksum_is_not_read(offline: Connect, text: str
 
 @pytest.mark.parametrize("checksum", ["1", "true", "[]", "{}", f'["{RECEIVED_CHECKSUM}"]'])
 def test_a_checksum_that_is_not_text_signs_nothing(offline: Connect, checksum: str) -> None:
-    news = offline(clickpesa_checksum_key=CHECKSUM_KEY).read(heard(f'{RECEIVED},"checksum":{checksum}}}'))
-    assert news is None or not news.is_signed
+    report = offline(clickpesa_checksum_key=CHECKSUM_KEY).read(heard(f'{RECEIVED},"checksum":{checksum}}}'))
+    assert report is None or not report.is_signed
 
 
 # printf %s 'PAYMENT RECEIVED' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
@@ -96,8 +101,8 @@ def test_a_checksum_of_the_event_alone_does_not_sign_the_payment(offline: Connec
     """In the older form the values are joined: those inside of `data` are what it is about."""
     connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum="concatenated")
     for said in (RECEIVED, RECEIVED.replace("1234", "9999")):
-        news = connector.read(heard(f'{said},"checksum":"{EVENT_CHECKSUM}"}}'))
-        assert news is None or not news.is_signed
+        report = connector.read(heard(f'{said},"checksum":"{EVENT_CHECKSUM}"}}'))
+        assert report is None or not report.is_signed
 
 
 def test_a_webhook_without_a_checksum_or_a_key_to_check_it_is_a_hint(offline: Connect) -> None:
@@ -107,10 +112,10 @@ def test_a_webhook_without_a_checksum_or_a_key_to_check_it_is_a_hint(offline: Co
         (offline(), f'{RECEIVED},"checksum":"{RECEIVED_CHECKSUM}"}}'),
         (offline(), f'{RECEIVED},"checksum":"nonsense"}}'),
     ):
-        news = connector.read(heard(text))
-        assert news is not None
-        assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
-        assert news.answer.provider_reference == RECEIPT
+        report = connector.read(heard(text))
+        assert report is not None
+        assert (report.key, report.is_signed, report.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+        assert report.answer.provider_reference == RECEIPT
 
 
 DONE_WORDS, FAILED_WORDS = ("SUCCESS", "SETTLED"), ("FAILED", "REFUNDED", "REVERSED")
@@ -136,25 +141,29 @@ def test_a_webhook_is_read_by_its_event_and_never_by_the_status_beside_it(
 ) -> None:
     """The vendor's own sample of a payout that was begun says SUCCESS. Where the two disagree, a question is asked."""
     said = json.dumps({"event": event, "data": body(Type.COLLECTION, status=status)})
-    news = offline().read(heard(said))
-    assert news is not None
+    report = offline().read(heard(said))
+    assert report is not None
     expected = verdict if unless is None or status in unless else Verdict.UNKNOWN
-    assert (news.key, news.answer.verdict) == (COLLECTION.key, expected)
-    assert (news.answer.failure_code is not None) == (expected is Verdict.REFUSED)
-    assert news.answer.lacks_amount == (expected is Verdict.CONFIRMED)
+    assert (report.key, report.answer.verdict) == (COLLECTION.key, expected)
+    assert (report.answer.failure_code is not None) == (expected is Verdict.REFUSED)
+    assert report.answer.lacks_amount == (expected is Verdict.CONFIRMED)
 
 
 def test_a_payment_received_without_a_status_is_received(offline: Connect) -> None:
     for status in ({}, {"status": None}, {"status": ""}):
         data_ = body(Type.COLLECTION, collectedAmount="1500") | status
-        news = offline().read(heard(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
-        assert news is not None
-        assert (news.answer.verdict, news.answer.amount, news.answer.lacks_amount) == (Verdict.CONFIRMED, 1500, False)
+        report = offline().read(heard(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
+        assert report is not None
+        assert (report.answer.verdict, report.answer.amount, report.answer.lacks_amount) == (
+            Verdict.CONFIRMED,
+            1500,
+            False,
+        )
     for strange in ("[]", "{}", "7", "true", '["SUCCESS"]'):
         data_ = body(Type.COLLECTION, collectedAmount="1500", status=json.loads(strange))
-        news = offline().read(heard(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
-        assert news is not None
-        assert news.answer.verdict is Verdict.UNKNOWN
+        report = offline().read(heard(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
+        assert report is not None
+        assert report.answer.verdict is Verdict.UNKNOWN
 
 
 def test_an_event_about_data_of_the_other_type_says_nothing(offline: Connect) -> None:
@@ -166,9 +175,9 @@ def test_an_event_about_data_of_the_other_type_says_nothing(offline: Connect) ->
         ("PAYOUT INITIATED", "SUCCESS", {"collectedAmount": "1500"}),
     ):
         data_ = body(Type.COLLECTION, status=status) | more
-        news = offline().read(heard(json.dumps({"event": event, "data": data_})))
-        assert news is not None
-        assert news.answer.verdict is Verdict.UNKNOWN
+        report = offline().read(heard(json.dumps({"event": event, "data": data_})))
+        assert report is not None
+        assert report.answer.verdict is Verdict.UNKNOWN
 
 
 values = st.recursive(
@@ -199,13 +208,13 @@ data = st.fixed_dictionaries(
 def test_no_webhook_brings_it_down(offline: Connect, said: dict[str, object], raw: bytes, form: str) -> None:
     connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
     for content in (json.dumps(said).encode(), raw):
-        news = connector.read(Heard({}, content))
-        connector.acknowledge(Heard({}, content), news)
-        if news is not None:
-            assert not news.is_signed
-            assert_fit_to_keep(news.answer)
+        report = connector.read(Heard({}, content))
+        connector.acknowledge(Heard({}, content), report)
+        if report is not None:
+            assert not report.is_signed
+            assert_fit_to_keep(report.answer)
             inside = said["data"]
             assert isinstance(inside, dict)
-            if news.answer.verdict is Verdict.CONFIRMED:
+            if report.answer.verdict is Verdict.CONFIRMED:
                 assert str(said["event"]).strip().upper() == "PAYMENT RECEIVED"
                 assert inside.get("status") in (*DONE_WORDS, *NOTHING)

@@ -442,13 +442,13 @@ callback_bodies = (
 @given(body=callback_bodies)
 async def test_no_callback_brings_m_pesa_down(mpesa: Callable[..., Mpesa], body: bytes) -> None:
     connector = mpesa()
-    news = connector.read(Callback({}, body))
-    acknowledgement = connector.acknowledge(Callback({}, body), news)
-    assert acknowledgement.status == (400 if news is None else 200)
-    if news is not None:
-        assert not news.is_signed
-        assert_fit_to_keep(news.answer)
-        assert news.answer.verdict is not Verdict.CONFIRMED or parsed(body)["input_ResultCode"] in ("INS-0", "0")
+    report = connector.read(Callback({}, body))
+    acknowledgement = connector.acknowledge(Callback({}, body), report)
+    assert acknowledgement.status == (400 if report is None else 200)
+    if report is not None:
+        assert not report.is_signed
+        assert_fit_to_keep(report.answer)
+        assert report.answer.verdict is not Verdict.CONFIRMED or parsed(body)["input_ResultCode"] in ("INS-0", "0")
 
 
 @settings(MANY, max_examples=40)
@@ -461,11 +461,11 @@ async def test_no_callback_brings_airtel_down(
 ) -> None:
     connector = airtel(airtel_money_callback_key="a1Rtel-callback-private-key")
     callback = Callback({} if header is None else {"hash": header}, body)
-    news = connector.read(callback)
-    connector.acknowledge(callback, news)
-    if news is not None:
-        assert not news.is_signed
-        assert_fit_to_keep(news.answer)
+    report = connector.read(callback)
+    connector.acknowledge(callback, report)
+    if report is not None:
+        assert not report.is_signed
+        assert_fit_to_keep(report.answer)
         said = parsed(body)
         letters = [inner(said, "transaction", "status_code"), inner(said, "payload", "transaction", "status_code")]
-        assert news.answer.verdict is not Verdict.CONFIRMED or "TS" in letters
+        assert report.answer.verdict is not Verdict.CONFIRMED or "TS" in letters

@@ -115,7 +115,7 @@ async def test_silence_is_never_a_failure(http_client: HttpClient) -> None:
             "a head": Reply(head + b"\r\n\r\n", After.HANG),
             "all but a byte": Reply(reply.sent[:-1], After.HANG),
             "a byte now and then": replace(reply, piece=1, pause_seconds=0.05),
-            "good news without an end": Reply(
+            "good report without an end": Reply(
                 reply.sent.replace(b"\r\nContent-Length: ", b"\r\nX-Length: "), After.HANG
             ),
         }

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from malipo.networks.connector import Callback as Heard
-from malipo.networks.connector import News, Verdict
+from malipo.networks.connector import CallbackReport, Verdict
 from tests.networks.halopesa.connector import Connect
 from tests.networks.halopesa.connector import offline as offline
 from tests.networks.halopesa_spec import CODES, RECEIPT, enveloped, fields
@@ -35,22 +35,22 @@ def heard(body: str) -> Heard:
     return Heard({"content-type": "text/xml"}, body.encode())
 
 
-def told(halopesa: Connect, body: str) -> News:
-    news = halopesa().read(heard(body))
-    assert news is not None
-    assert not news.is_signed
-    assert news.key == "0K3ABCDEFGHJ1234"
-    assert_fit_to_keep(news.answer)
-    return news
+def told(halopesa: Connect, body: str) -> CallbackReport:
+    report = halopesa().read(heard(body))
+    assert report is not None
+    assert not report.is_signed
+    assert report.key == "0K3ABCDEFGHJ1234"
+    assert_fit_to_keep(report.answer)
+    return report
 
 
 @pytest.mark.parametrize(("code", "_first", "outcome"), [row for row in CODES if row[0].strip()])
 def test_the_last_word_is_read_by_its_code(offline: Connect, code: str, _first: Outcome, outcome: Outcome) -> None:
     for shape in SHAPES.values():
-        news = told(offline, shape(fields(code, response_type="FIN", addition_data=RECEIPT)))
-        outcome.check(news.answer)
+        report = told(offline, shape(fields(code, response_type="FIN", addition_data=RECEIPT)))
+        outcome.check(report.answer)
         if outcome is SUCCESS:
-            assert news.answer.provider_reference == RECEIPT
+            assert report.answer.provider_reference == RECEIPT
 
 
 @pytest.mark.parametrize("kind", ["", "RES", "INT", "ACK", "FINAL", "NOTFIN", "F"])
@@ -69,8 +69,8 @@ def test_a_callback_without_a_kind_or_a_code_decides_nothing(offline: Connect) -
         fields("  ", response_type="FIN"),
         fields("", response_type=""),
     ):
-        news = offline().read(heard(f"<return>{inside}</return>"))
-        assert news is None or not news.answer.verdict.is_definite
+        report = offline().read(heard(f"<return>{inside}</return>"))
+        assert report is None or not report.answer.verdict.is_definite
 
 
 @pytest.mark.parametrize("code", ["00", "000", "OK", "SUCCESS", "0.0", "null", "09009", "9009x"])
@@ -80,9 +80,9 @@ def test_a_last_word_that_nobody_has_listed_decides_nothing(offline: Connect, co
 
 
 def test_a_success_without_a_receipt_is_one(offline: Connect) -> None:
-    news = told(offline, SHAPES["bare"](fields("0", response_type="FIN")))
-    SUCCESS.check(news.answer)
-    assert news.answer.provider_reference is None
+    report = told(offline, SHAPES["bare"](fields("0", response_type="FIN")))
+    SUCCESS.check(report.answer)
+    assert report.answer.provider_reference is None
 
 
 @pytest.mark.parametrize("reference", ["", " ", "a b", "../x", "0K3ABCDEFGHJ1234'--", "A" * 10_000, "\u0660"])
@@ -148,12 +148,12 @@ bodies = st.dictionaries(
 def test_no_callback_brings_it_down(offline: Connect, body: bytes) -> None:
     connector = offline()
     callback = Heard({}, body)
-    news = connector.read(callback)
-    acknowledgement = connector.acknowledge(callback, news)
+    report = connector.read(callback)
+    acknowledgement = connector.acknowledge(callback, report)
     acknowledged(acknowledgement.body)
-    if news is not None:
-        assert not news.is_signed
-        assert_fit_to_keep(news.answer)
-        if news.answer.verdict is Verdict.CONFIRMED:
+    if report is not None:
+        assert not report.is_signed
+        assert_fit_to_keep(report.answer)
+        if report.answer.verdict is Verdict.CONFIRMED:
             assert re.search(rb"<response_code>\s*0\s*</response_code>", body)
             assert b"<response_type>FIN" in body

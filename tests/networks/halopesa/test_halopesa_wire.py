@@ -162,5 +162,5 @@ async def test_there_is_nothing_to_ask(server: ScriptedServer, halopesa: Connect
     connector = halopesa()
     for type_ in Type:
         assert not connector.can_query(type_)
-    UNKNOWN.check(await connector.ask(COLLECTION))
+    UNKNOWN.check(await connector.query(COLLECTION))
     assert server.heard == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, text_of
+from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent, json_object, text_of
 from tests.conftest import free_port
 from tests.networks.scripted_server import After, ScriptedServer, http
 from tests.networks.scripted_server import Reply as Said
@@ -31,7 +31,7 @@ async def call(
     *,
     timeout_seconds: float = 5,
     host: str = "127.0.0.1",
-) -> Reply | Unsent | Lost:
+) -> Reply | RequestUnsent | ReplyLost:
     method, _, path = line.partition(" ")
     return await http_client.call(
         method,
@@ -69,12 +69,12 @@ async def test_a_redirection_is_an_answer_and_not_an_order(http_client: HttpClie
 
 async def test_a_refused_connection_sent_nothing(http_client: HttpClient) -> None:
     answer = await call(http_client, free_port())
-    assert answer == Unsent("no connection: Connection refused")
+    assert answer == RequestUnsent("no connection: Connection refused")
 
 
 @pytest.mark.parametrize("host", ["nobody.invalid", "no such host", "127.0.0.1:x", ""])
 async def test_an_address_that_leads_nowhere_sent_nothing(http_client: HttpClient, host: str) -> None:
-    assert isinstance(await call(http_client, 80, host=host), Unsent)
+    assert isinstance(await call(http_client, 80, host=host), RequestUnsent)
 
 
 async def test_a_header_that_would_break_the_request_sent_nothing(
@@ -82,7 +82,7 @@ async def test_a_header_that_would_break_the_request_sent_nothing(
 ) -> None:
     url = f"http://127.0.0.1:{server.port}/pay"
     answer = await http_client.call("POST", url, headers={"X-Key": "a\r\nX-Other: b"}, timeout_seconds=5, body=b"{}")
-    assert isinstance(answer, Unsent)
+    assert isinstance(answer, RequestUnsent)
 
 
 async def test_a_connection_that_is_never_made_sent_nothing(http_client: HttpClient) -> None:
@@ -98,7 +98,7 @@ async def test_a_connection_that_is_never_made_sent_nothing(http_client: HttpCli
         answer = await call(http_client, port, timeout_seconds=0.3)
         for each in waiting:
             each.close()
-    assert answer == Unsent("no answer in time")
+    assert answer == RequestUnsent("no answer in time")
 
 
 HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"code":'
@@ -134,7 +134,7 @@ async def test_an_answer_that_is_not_whole_is_lost(
     server.always(line, said)
     for _ in range(2):
         answer = await call(http_client, server.port, line, timeout_seconds=0.15)
-        assert isinstance(answer, Lost), answer
+        assert isinstance(answer, ReplyLost), answer
         assert "hunter2" not in answer.reason
         assert str(server.port) not in answer.reason
     if line == PAY:
@@ -144,19 +144,19 @@ async def test_an_answer_that_is_not_whole_is_lost(
 async def test_an_answer_is_at_most_so_long(http_client: HttpClient, server: ScriptedServer) -> None:
     server.expect(PAY, http("200 OK", b"x" * 262_144), http("200 OK", b"x" * 262_145))
     assert isinstance(await call(http_client, server.port), Reply)
-    assert await call(http_client, server.port) == Lost("the answer is too long")
+    assert await call(http_client, server.port) == ReplyLost("the answer is too long")
 
 
 async def test_an_answer_that_unpacks_to_too_much_is_lost(http_client: HttpClient, server: ScriptedServer) -> None:
     server.expect(PAY, http("200 OK", gzip.compress(b"x" * 5_000_000), "Content-Encoding: gzip"))
-    assert isinstance(await call(http_client, server.port), Lost)
+    assert isinstance(await call(http_client, server.port), ReplyLost)
 
 
 async def test_a_call_takes_no_longer_than_it_may_however_slowly_the_answer_drips(
     http_client: HttpClient, server: ScriptedServer
 ) -> None:
     server.expect(PAY, Said(http("200 OK", b"x" * 100).sent, piece=1, pause_seconds=0.05))
-    assert await call(http_client, server.port, timeout_seconds=0.3) == Lost("no answer in time")
+    assert await call(http_client, server.port, timeout_seconds=0.3) == ReplyLost("no answer in time")
 
 
 async def test_no_proxy_is_taken_from_the_environment(

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from malipo.networks.http.connection import Broken
+from malipo.networks.http.connection import ConnectionBroken
 from malipo.networks.http.transport import NotSent, Transport, target_of, written
 from tests.networks.http.transports import OK, PAY, PLENTY, listening, pay
 from tests.networks.http.transports import anyio_backend as anyio_backend
@@ -157,7 +157,7 @@ async def test_an_answer_that_is_not_whole_is_none(
     exchanges: Transport, server: ScriptedServer, sent: bytes, piece: int | None
 ) -> None:
     server.expect(PAY, Reply(sent, After.CLOSE, piece=piece and 1 + len(sent) // 500))
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         await pay(exchanges, server.port)
 
 
@@ -173,7 +173,7 @@ async def test_an_answer_that_goes_on_after_its_end_is_none(
     exchanges: Transport, server: ScriptedServer, sent: bytes
 ) -> None:
     server.expect(PAY, Reply(sent, After.CLOSE))
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         await pay(exchanges, server.port)
 
 
@@ -181,7 +181,7 @@ async def test_an_answer_that_goes_on_after_its_end_is_none(
 async def test_an_answer_that_is_torn_off_is_none(exchanges: Transport, server: ScriptedServer, sent: bytes) -> None:
     """However whole it looks: what ends with the connection must end in peace."""
     server.expect(PAY, Reply(sent, After.RESET))
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         await pay(exchanges, server.port)
 
 
@@ -213,7 +213,7 @@ async def test_a_flood_is_cut_off_at_once(exchanges: Transport, flood: tuple[byt
         hung_up.set_result(poured)
 
     async with listening(pour) as port:
-        with pytest.raises(Broken, match="the answer is too long"):
+        with pytest.raises(ConnectionBroken, match="the answer is too long"):
             await pay(exchanges, port)
         assert await hung_up < 50_000_000
 
@@ -227,6 +227,6 @@ async def test_an_answer_to_half_a_request_is_none(exchanges: Transport) -> None
         await is_over.wait()
 
     async with listening(answer_unasked) as port:
-        with pytest.raises(Broken, match="before all was asked"):
+        with pytest.raises(ConnectionBroken, match="before all was asked"):
             await pay(exchanges, port, body=b" " * 20_000_000)
         is_over.set()

@@ -8,7 +8,7 @@ import ssl
 
 import pytest
 
-from malipo.networks.http.connection import Broken
+from malipo.networks.http.connection import ConnectionBroken
 from malipo.networks.http.transport import NotSent, Transport
 from tests.networks.http.transports import NAME, PAY, PLENTY, listening, pay
 from tests.networks.http.transports import anyio_backend as anyio_backend
@@ -106,7 +106,7 @@ async def test_who_gives_up_hangs_up(exchanges: Transport, at: str, is_late: boo
         await asked.wait()
         if not is_late:
             call.cancel()
-        with pytest.raises(Broken if is_late else asyncio.CancelledError):
+        with pytest.raises(ConnectionBroken if is_late else asyncio.CancelledError):
             await call
         async with asyncio.timeout(PLENTY):
             await hung_up.wait()
@@ -141,5 +141,5 @@ async def test_closing_ends_what_is_under_way(server: ScriptedServer) -> None:
     call = asyncio.create_task(pay(exchanges, server.port))
     await server.was_called.wait()
     await exchanges.close()
-    with pytest.raises(Broken, match="the connection was closed"):
+    with pytest.raises(ConnectionBroken, match="the connection was closed"):
         await call

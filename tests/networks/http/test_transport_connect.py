@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.http.connection import Answer, Broken
+from malipo.networks.http.connection import ConnectionBroken, HttpResponse
 from malipo.networks.http.dns import DnsCache
 from malipo.networks.http.transport import NotSent, Transport
 from tests.conftest import free_port
@@ -61,7 +61,7 @@ async def test_the_next_address_is_not_tried_once_there_was_a_connection(server:
         writer.transport.abort()
 
     async with opened("127.0.0.2", "127.0.0.1") as exchanges, listening(slam, "127.0.0.2", port=server.port) as port:
-        with pytest.raises(Broken):
+        with pytest.raises(ConnectionBroken):
             await pay(exchanges, port, at=f"http://{NAME}")
     assert server.heard == []
 
@@ -109,7 +109,7 @@ async def test_a_name_is_looked_up_once_for_everybody_and_again_if_it_failed(ser
     with pytest.raises(NotSent, match=r"^no connection: "):
         await pay(exchanges, server.port, at=f"http://{NAME}")
     many = await asyncio.gather(*(pay(exchanges, server.port, at=f"http://{NAME}") for _ in range(10)))
-    assert set(many) == {Answer(200, b"{}")}
+    assert set(many) == {HttpResponse(200, b"{}")}
     assert await pay(exchanges, server.port, at=f"http://{NAME}") == (200, b"{}")
     assert asked == [NAME] * 3
 

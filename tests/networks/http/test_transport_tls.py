@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.http.connection import Answer, Broken
+from malipo.networks.http.connection import ConnectionBroken, HttpResponse
 from malipo.networks.http.transport import NotSent, Transport
 from tests.networks.http.transports import NAME, OK, PAY, listening, opened, pay
 from tests.networks.http.transports import anyio_backend as anyio_backend
@@ -61,16 +61,16 @@ async def test_the_next_address_is_tried_if_the_first_cannot_prove_it() -> None:
 
 
 TORN = {
-    "the whole is whole without a goodbye": (http("200 OK", "{}").sent, False, Answer(200, b"{}")),
-    "what ends with a goodbye is whole": (OK + b"\r\n{}", True, Answer(200, b"{}")),
-    "what ends without a goodbye may have been cut": (OK + b"\r\n{}", False, Broken),
-    "what is short is not whole for all their goodbyes": (OK + b"Content-Length: 3\r\n\r\n{}", True, Broken),
+    "the whole is whole without a goodbye": (http("200 OK", "{}").sent, False, HttpResponse(200, b"{}")),
+    "what ends with a goodbye is whole": (OK + b"\r\n{}", True, HttpResponse(200, b"{}")),
+    "what ends without a goodbye may have been cut": (OK + b"\r\n{}", False, ConnectionBroken),
+    "what is short is not whole for all their goodbyes": (OK + b"Content-Length: 3\r\n\r\n{}", True, ConnectionBroken),
 }
 
 
 @pytest.mark.parametrize("case", TORN.values(), ids=TORN.keys())
 async def test_who_cuts_the_line_cannot_make_an_answer(
-    exchanges: Transport, case: tuple[bytes, bool, Answer | type[Broken]]
+    exchanges: Transport, case: tuple[bytes, bool, HttpResponse | type[ConnectionBroken]]
 ) -> None:
     sent, says_goodbye, expected = case
 
@@ -84,7 +84,7 @@ async def test_who_cuts_the_line_cannot_make_an_answer(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(asyncio.to_thread(serve, listener))
         call = pay(exchanges, listener.getsockname()[1], at=f"https://{NAME}")
-        if isinstance(expected, Answer):
+        if isinstance(expected, HttpResponse):
             assert await call == expected
         else:
             with pytest.raises(expected):

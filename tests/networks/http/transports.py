@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.http.connection import Answer
+from malipo.networks.http.connection import HttpResponse
 from malipo.networks.http.dns import DnsCache
 from malipo.networks.http.transport import Transport
 from tests.webhooks.certificates import authority
@@ -48,7 +48,7 @@ async def exchanges() -> AsyncIterator[Transport]:
 
 async def pay(
     exchanges: Transport, port: int, *, at: str = "http://127.0.0.1", body: bytes = b"{}", seconds: float = PLENTY
-) -> Answer:
+) -> HttpResponse:
     return await exchanges.make("POST", f"{at}:{port}/pay", headers={}, body=body, timeout_seconds=seconds)
 
 

@@ -18,16 +18,16 @@ def callback(body: bytes) -> Callback:
 
 @pytest.mark.parametrize("code", ["INS-0", "0"])
 async def test_a_result_is_a_hint_that_the_money_moved(mpesa: Connect, code: str) -> None:
-    news = mpesa().read(callback(CALLED_BACK.replace(b'"INS-0"', f'"{code}"'.encode())))
-    assert news is not None
-    assert (news.key, news.is_signed) == ("0K3ABCDEFGHJ1234", False)
-    assert (news.answer.verdict, news.answer.provider_reference) == (Verdict.CONFIRMED, RECEIPT)
+    report = mpesa().read(callback(CALLED_BACK.replace(b'"INS-0"', f'"{code}"'.encode())))
+    assert report is not None
+    assert (report.key, report.is_signed) == ("0K3ABCDEFGHJ1234", False)
+    assert (report.answer.verdict, report.answer.provider_reference) == (Verdict.CONFIRMED, RECEIPT)
 
 
 async def test_a_result_without_a_receipt_has_none(mpesa: Connect) -> None:
-    news = mpesa().read(callback(CALLED_BACK.replace(b"0YZ1XQ7BC4DE", b"N/A")))
-    assert news is not None
-    assert (news.answer.verdict, news.answer.provider_reference) == (Verdict.CONFIRMED, None)
+    report = mpesa().read(callback(CALLED_BACK.replace(b"0YZ1XQ7BC4DE", b"N/A")))
+    assert report is not None
+    assert (report.answer.verdict, report.answer.provider_reference) == (Verdict.CONFIRMED, None)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ async def test_a_result_without_a_receipt_has_none(mpesa: Connect) -> None:
 async def test_a_result_with_another_code_never_says_that_the_money_moved(
     mpesa: Connect, code: str, verdict: Verdict
 ) -> None:
-    news = mpesa().read(callback(CALLED_BACK.replace(b'"INS-0"', f'"{code}"'.encode())))
-    assert news is not None
-    assert (news.answer.verdict, news.is_signed) == (verdict, False)
-    assert (news.answer.failure_code is not None) == (verdict is Verdict.REFUSED)
+    report = mpesa().read(callback(CALLED_BACK.replace(b'"INS-0"', f'"{code}"'.encode())))
+    assert report is not None
+    assert (report.answer.verdict, report.is_signed) == (verdict, False)
+    assert (report.answer.failure_code is not None) == (verdict is Verdict.REFUSED)
 
 
 async def test_an_acknowledgement_repeats_ids_as_json_and_not_as_they_stand(mpesa: Connect) -> None:

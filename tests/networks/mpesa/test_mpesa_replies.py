@@ -177,15 +177,15 @@ async def test_a_query_that_names_the_receipt_brings_it_home(server: ScriptedSer
         told("Completed", output_OriginalTransactionID="N/A", output_Reversed="N/A"),
     )
     connector = mpesa()
-    assert (await connector.ask(COLLECTION)).provider_reference == RECEIPT
-    assert (await connector.ask(COLLECTION)).provider_reference is None
-    assert (await connector.ask(COLLECTION)).provider_reference is None
+    assert (await connector.query(COLLECTION)).provider_reference == RECEIPT
+    assert (await connector.query(COLLECTION)).provider_reference is None
+    assert (await connector.query(COLLECTION)).provider_reference is None
 
 
 async def test_a_query_answered_without_a_word_says_nothing(server: ScriptedServer, mpesa: Connect) -> None:
     server.expect(SESSION, SESSION_GIVEN)
     server.expect(QUERY, http("200 OK", '{"output_ResponseCode":"INS-0","output_TransactionID":"0YZ1XQ7BC4DE"}'))
-    UNKNOWN.check(await mpesa().ask(COLLECTION))
+    UNKNOWN.check(await mpesa().query(COLLECTION))
 
 
 @pytest.mark.parametrize(("code", "status", "outcome"), QUERY_CODES)
@@ -213,4 +213,4 @@ async def test_a_gateways_error_to_a_query_says_nothing_of_the_payment(
 ) -> None:
     server.expect(SESSION, SESSION_GIVEN)
     server.expect(QUERY, http(status, '{"output_error":"Requested resource not found"}'))
-    UNKNOWN.check(await mpesa().ask(DISBURSEMENT))
+    UNKNOWN.check(await mpesa().query(DISBURSEMENT))

@@ -46,7 +46,7 @@ async def test_what_differs_between_markets_is_a_setting(server: ScriptedServer,
     )
     await connector.send(COLLECTION)
     await connector.send(DISBURSEMENT)
-    await connector.ask(COLLECTION)
+    await connector.query(COLLECTION)
     assert [each.header("Origin") for each in server.heard] == ["*"] * 4
     sent = json.loads(server.heard[1].body)
     assert (sent["input_Country"], sent["input_Currency"]) == ("GHA", "GHS")
@@ -59,5 +59,5 @@ async def test_an_asynchronous_application_is_told_by_query(server: ScriptedServ
     server.expect(QUERY, told("Pending"), COMPLETED)
     connector = mpesa()
     PENDING.check(await connector.send(COLLECTION))
-    assert not (await connector.ask(COLLECTION)).verdict.is_definite
-    SUCCESS.check(await connector.ask(COLLECTION))
+    assert not (await connector.query(COLLECTION)).verdict.is_definite
+    SUCCESS.check(await connector.query(COLLECTION))

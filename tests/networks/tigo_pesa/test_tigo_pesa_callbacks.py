@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from malipo.networks.connector import Callback as Heard
-from malipo.networks.connector import News, Verdict
+from malipo.networks.connector import CallbackReport, Verdict
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import offline as offline
 from tests.networks.tigo_pesa_spec import CALLED_BACK as PAID
@@ -20,19 +20,19 @@ def heard(said: object) -> Heard:
     return Heard({"content-type": "application/json"}, json.dumps(said).encode())
 
 
-def told(tigo: Connect, **changes: object) -> News:
-    news = tigo().read(heard(PAID | changes))
-    assert news is not None
-    assert not news.is_signed
-    assert_fit_to_keep(news.answer)
-    return news
+def told(tigo: Connect, **changes: object) -> CallbackReport:
+    report = tigo().read(heard(PAID | changes))
+    assert report is not None
+    assert not report.is_signed
+    assert_fit_to_keep(report.answer)
+    return report
 
 
 @pytest.mark.parametrize("status", [True, "true", "True", "TRUE"])
 def test_a_success_is_heard(offline: Connect, status: object) -> None:
-    news = told(offline, Status=status)
-    SUCCESS.check(news.answer)
-    assert (news.key, news.answer.provider_reference, news.answer.amount) == ("0K3ABCDEFGHJ1234", RECEIPT, 1500)
+    report = told(offline, Status=status)
+    SUCCESS.check(report.answer)
+    assert (report.key, report.answer.provider_reference, report.answer.amount) == ("0K3ABCDEFGHJ1234", RECEIPT, 1500)
 
 
 @pytest.mark.parametrize("status", [False, "false", "False", "FALSE"])
@@ -54,20 +54,20 @@ def test_a_success_is_heard(offline: Connect, status: object) -> None:
 def test_a_failure_is_heard_with_its_reason(
     offline: Connect, status: object, description: object, outcome: Outcome
 ) -> None:
-    news = told(offline, Status=status, Description=description, MFSTransactionID=None)
-    outcome.check(news.answer)
-    assert news.key == "0K3ABCDEFGHJ1234"
+    report = told(offline, Status=status, Description=description, MFSTransactionID=None)
+    outcome.check(report.answer)
+    assert report.key == "0K3ABCDEFGHJ1234"
 
 
 @pytest.mark.parametrize("status", [None, "", 1, 0, "yes", "1", "truely", "not true", [], {}, [True], "success"])
 def test_a_status_that_is_neither_decides_nothing(offline: Connect, status: object) -> None:
-    news = offline().read(heard(PAID | {"Status": status}))
-    assert news is None or not news.answer.verdict.is_definite
+    report = offline().read(heard(PAID | {"Status": status}))
+    assert report is None or not report.answer.verdict.is_definite
 
 
 def test_a_callback_without_a_status_decides_nothing(offline: Connect) -> None:
-    news = offline().read(heard({name: value for name, value in PAID.items() if name != "Status"}))
-    assert news is None or not news.answer.verdict.is_definite
+    report = offline().read(heard({name: value for name, value in PAID.items() if name != "Status"}))
+    assert report is None or not report.answer.verdict.is_definite
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_reference_that_is_not_ours_is_nobodys(offline: Connect, reference: ob
 
 
 def test_without_a_biller_code_the_reference_is_the_key(offline: Connect) -> None:
-    news = offline(tigo_pesa_biller_code="").read(heard(PAID | {"ReferenceID": "0K3ABCDEFGHJ1234"}))
-    assert news is not None
-    assert news.key == "0K3ABCDEFGHJ1234"
+    report = offline(tigo_pesa_biller_code="").read(heard(PAID | {"ReferenceID": "0K3ABCDEFGHJ1234"}))
+    assert report is not None
+    assert report.key == "0K3ABCDEFGHJ1234"
 
 
 @pytest.mark.parametrize("receipt", ["", None, [], {}, 0])
@@ -166,12 +166,12 @@ def test_no_callback_brings_it_down(offline: Connect, said: dict[str, object], r
     connector = offline()
     for body in (json.dumps(said | ({"ReferenceID": "MLP0K3ABCDEFGHJ1234"} if is_ours else {})).encode(), raw):
         callback = Heard({}, body)
-        news = connector.read(callback)
-        acknowledgement = connector.acknowledge(callback, news)
+        report = connector.read(callback)
+        acknowledgement = connector.acknowledge(callback, report)
         json.loads(acknowledgement.body)
-        assert acknowledgement.status == (400 if news is None else 200)
-        if news is not None:
-            assert_fit_to_keep(news.answer)
-            assert not news.is_signed
+        assert acknowledgement.status == (400 if report is None else 200)
+        if report is not None:
+            assert_fit_to_keep(report.answer)
+            assert not report.is_signed
             is_true = said.get("Status") is True or str(said.get("Status")).strip().lower() == "true"
-            assert news.answer.verdict is not Verdict.CONFIRMED or is_true
+            assert report.answer.verdict is not Verdict.CONFIRMED or is_true

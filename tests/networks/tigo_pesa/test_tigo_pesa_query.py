@@ -14,7 +14,7 @@ from tests.networks.verdict_words import MISSING, SUCCESS, UNKNOWN
 async def test_there_is_no_question_about_a_payout(server: ScriptedServer, tigo: Connect) -> None:
     connector = tigo()
     assert not connector.can_query(Type.DISBURSEMENT)
-    answer = await connector.ask(DISBURSEMENT)
+    answer = await connector.query(DISBURSEMENT)
     UNKNOWN.check(answer)
     assert "no query" in answer.code + answer.detail
     assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.UNSAFE
@@ -27,13 +27,13 @@ async def test_without_an_address_there_is_no_question_about_a_collection(
     connector = tigo(tigo_pesa_query_url=None)
     assert not connector.can_query(Type.COLLECTION)
     assert tigo().can_query(Type.COLLECTION)
-    UNKNOWN.check(await connector.ask(COLLECTION))
+    UNKNOWN.check(await connector.query(COLLECTION))
     assert server.heard == []
 
 
 async def asked(server: ScriptedServer, tigo: Connect, reply: Reply) -> Answer:
     server.expect(QUERY, reply)
-    return await tigo().ask(COLLECTION)
+    return await tigo().query(COLLECTION)
 
 
 async def test_a_posted_collection_is_confirmed(server: ScriptedServer, tigo: Connect) -> None:
@@ -101,9 +101,9 @@ async def test_only_codes_on_the_operators_list_say_that_there_is_no_such_paymen
         ("GetSOError001", "", UNKNOWN),
     ):
         server.expect(QUERY, query_reply(code, word))
-        outcome.check(await connector.ask(COLLECTION))
+        outcome.check(await connector.query(COLLECTION))
     server.expect(QUERY, query_reply("0", "Posted", AMOUNT="1500"))
-    SUCCESS.check(await connector.ask(COLLECTION))
+    SUCCESS.check(await connector.query(COLLECTION))
 
 
 @pytest.mark.parametrize("value", ["0", "00", "GetSOError010,0", "a b", "x" * 41, "é"])

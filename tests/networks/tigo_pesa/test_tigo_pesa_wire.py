@@ -44,7 +44,7 @@ async def test_a_biller_without_a_code_sends_the_key_as_it_is(server: ScriptedSe
     server.expect(CASH_IN, command(TYPE="RESMFICI", REFERENCEID=DISBURSEMENT.key, TXNID=RECEIPT, TXNSTATUS="200"))
     connector = tigo(tigo_pesa_biller_code="")
     PENDING.check(await connector.send(COLLECTION))
-    SUCCESS.check(await connector.ask(COLLECTION))
+    SUCCESS.check(await connector.query(COLLECTION))
     SUCCESS.check(await connector.send(DISBURSEMENT))
     assert json.loads(server.heard[1].body)["ReferenceID"] == "0K3ABCDEFGHJ1234"
     assert b"<EXTERNALREFID>0K3ABCDEFGHJ1234</EXTERNALREFID>" in server.heard[2].body

@@ -16,11 +16,11 @@ from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.networks.connector import Channel, Type
 from malipo.payments.batches import progress
 from malipo.payments.batches.approve import Approval
-from malipo.payments.batches.batch import Batch, BatchLine, Progress, Requester
+from malipo.payments.batches.batch import Batch, BatchLine, BatchProgress, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder, MadeBatch
 from malipo.payments.batches.request import batch_order_of
-from malipo.payments.claim_for_sending import Claimed
+from malipo.payments.claim_for_sending import ClaimedPayments
 from malipo.validation.fields import Fields
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PAIRS, a_claim
@@ -79,7 +79,7 @@ class BatchSteps:
     async def running(self, wanted: Sequence[dict[str, Any]] | int = 3, **changes: Any) -> Batch:
         return await self.approve(await self.make(wanted, **changes))
 
-    async def look(self, batch: Batch) -> Progress:
+    async def look(self, batch: Batch) -> BatchProgress:
         async with self.database.snapshot() as connection:
             found = await progress.find(connection, self.merchant_id, batch.id)
         assert found is not None
@@ -96,7 +96,7 @@ class BatchSteps:
         async with self.database.begin() as tx:
             await change_approval_rules(tx, self.merchant_id, rules, actor=owner, now=clock.now() - COOLING_TIME)
 
-    async def claim(self, most: int = 1000, pairs: Sequence[tuple[Channel, Type]] = PAIRS) -> Claimed:
+    async def claim(self, most: int = 1000, pairs: Sequence[tuple[Channel, Type]] = PAIRS) -> ClaimedPayments:
         return await self.service.network_work.claim_for_sending(a_claim(most=most, pairs=pairs))
 
     async def actions(self) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from malipo.app.assemble import Service
 from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.initiate import Initiated, Order
+from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
@@ -24,7 +24,7 @@ class RefundSteps(PaymentSteps):
         """A collection that the customer has paid."""
         return await self.ended(Type.COLLECTION, Status.COMPLETED, amount)
 
-    def order(self, collection: Transaction, amount: int | None = None, *, key: str | None = None) -> Order:
+    def order(self, collection: Transaction, amount: int | None = None, *, key: str | None = None) -> PaymentRequest:
         return refund_order_of(
             Fields({"amount": amount, "reason": "Returned"}),
             collection,
@@ -33,7 +33,9 @@ class RefundSteps(PaymentSteps):
             now=self.service.clock(),
         )
 
-    async def ask(self, collection: Transaction, amount: int | None = None, *, key: str | None = None) -> Initiated:
+    async def ask(
+        self, collection: Transaction, amount: int | None = None, *, key: str | None = None
+    ) -> InitiatedPayment:
         return await self.service.payments.initiate(self.order(collection, amount, key=key))
 
     async def refund(self, collection: Transaction, amount: int | None = None) -> Transaction:

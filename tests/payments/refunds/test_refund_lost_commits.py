@@ -4,7 +4,7 @@ import pytest
 
 from malipo.app.assemble import assemble
 from malipo.db import Database
-from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
 from malipo.payments.refunds.refundable import RefundInProgress
 from malipo.payments.transaction import Status, Type
 from malipo.settings import Settings
@@ -17,7 +17,7 @@ from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps
 
 
-async def _commit(steps: RefundSteps, orders: list[Order], *, again: bool) -> list[object]:
+async def _commit(steps: RefundSteps, orders: list[PaymentRequest], *, again: bool) -> list[object]:
     async with steps.database.begin() as tx:
         return list(await Initiate(clock=steps.service.clock)(tx, orders, again=again))
 
@@ -32,8 +32,8 @@ async def test_a_refund_that_was_written_by_an_earlier_try_is_answered_as_made(
 
     refused, again = await _commit(steps, [late, ours], again=True)
 
-    assert isinstance(first, Initiated)
-    assert isinstance(again, Initiated)
+    assert isinstance(first, InitiatedPayment)
+    assert isinstance(again, InitiatedPayment)
     assert (again.transaction.id, again.is_replay) == (first.transaction.id, False)
     assert isinstance(refused, RefundInProgress)
     assert await database_facts.count(steps.database, "refunds") == 1
@@ -44,7 +44,7 @@ async def test_a_refund_that_was_written_by_an_earlier_try_is_answered_as_made(
 async def test_a_try_that_was_not_written_is_made_by_the_next(steps: RefundSteps) -> None:
     collection = await steps.collected()
     [made] = await _commit(steps, [steps.order(collection)], again=True)
-    assert isinstance(made, Initiated)
+    assert isinstance(made, InitiatedPayment)
     assert not made.is_replay
     await database_facts.assert_clean(steps.database)
 

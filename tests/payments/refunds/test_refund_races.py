@@ -11,7 +11,7 @@ from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
-from malipo.payments.initiate import Initiate, Initiated
+from malipo.payments.initiate import Initiate, InitiatedPayment
 from malipo.payments.refunds.refundable import RefundInProgress
 from malipo.payments.transaction import Status
 from malipo.settings import Settings
@@ -33,9 +33,9 @@ async def processes(database: Database, database_url: str, merchant: Merchant) -
         await each.close()
 
 
-def _codes(answers: list[Initiated | BaseException]) -> Counter[str]:
+def _codes(answers: list[InitiatedPayment | BaseException]) -> Counter[str]:
     for each in answers:
-        assert isinstance(each, Initiated | Refusal), each
+        assert isinstance(each, InitiatedPayment | Refusal), each
     return Counter(each.code if isinstance(each, Refusal) else "made" for each in answers)
 
 
@@ -67,7 +67,7 @@ async def test_two_in_one_commit_refund_it_once(steps: RefundSteps) -> None:
     orders = [steps.order(collection, 1000), steps.order(collection, 1000)]
     async with steps.database.begin() as tx:
         first, second = await Initiate(clock=steps.service.clock)(tx, orders, again=False)
-    assert isinstance(first, Initiated)
+    assert isinstance(first, InitiatedPayment)
     assert isinstance(second, RefundInProgress)
     await database_facts.assert_clean(steps.database)
 
@@ -81,7 +81,7 @@ async def test_fifty_at_once_with_one_idempotency_key_are_one_refund(processes: 
     )
 
     assert _codes(answers) == {"made": 50}
-    assert Counter(each.is_replay for each in answers if isinstance(each, Initiated)) == {True: 49, False: 1}
+    assert Counter(each.is_replay for each in answers if isinstance(each, InitiatedPayment)) == {True: 49, False: 1}
     assert await database_facts.count(steps.database, "refunds") == 1
 
 
@@ -93,7 +93,7 @@ async def test_fifty_at_once_of_other_amounts_never_exceed_it(processes: list[Re
         answers = await asyncio.gather(
             *(processes[place % 3].ask(collection, amounts[place % 5]) for place in range(50)), return_exceptions=True
         )
-        made = [each.transaction for each in answers if isinstance(each, Initiated)]
+        made = [each.transaction for each in answers if isinstance(each, InitiatedPayment)]
         assert len(made) <= 1
         for each in made:
             await steps.claim()

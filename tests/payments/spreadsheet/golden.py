@@ -8,7 +8,7 @@ from typing import Any
 from openpyxl import Workbook
 
 from malipo.networks.connector import Channel
-from malipo.payments.batches.spreadsheet.read_sheet import Sheet, read_sheet
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, read_sheet
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine, lines_of
 from malipo.payments.payment_request import Terms
 
@@ -39,7 +39,7 @@ def write_workbook(path: Path, rows: Sequence[Sequence[Any]]) -> Path:
     return path
 
 
-def lines_in(path: Path) -> tuple[Sheet, list[SpreadsheetLine]]:
+def lines_in(path: Path) -> tuple[PayoutSheet, list[SpreadsheetLine]]:
     sheet = read_sheet(path)
     return sheet, lines_of(sheet, {}, TERMS)
 

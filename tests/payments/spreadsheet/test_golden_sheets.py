@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.payments.batches.spreadsheet.cell_values import RepairKind
-from malipo.payments.batches.spreadsheet.columns import Column
+from malipo.payments.batches.spreadsheet.columns import SheetColumn
 from malipo.payments.batches.spreadsheet.read_sheet import total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import DIGITS_LOST, lines_of
 from tests.payments.spreadsheet.golden import FILES, TERMS, brief, lines_in
@@ -56,7 +56,7 @@ def test_the_other_columns_are_found_too() -> None:
 
 def test_of_a_gross_and_a_net_salary_the_net_one_is_paid() -> None:
     sheet, _ = lines_in(FILES / "payroll.csv")
-    assert sheet.header[sheet.columns[Column.AMOUNT]] == "Net Pay"
+    assert sheet.header[sheet.columns[SheetColumn.AMOUNT]] == "Net Pay"
 
 
 @pytest.mark.parametrize(

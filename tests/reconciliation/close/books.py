@@ -14,7 +14,7 @@ from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move, Posting, Step
-from malipo.ledger.house_bookings import HouseBooking, Kind, ends_of, value_date_of
+from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind, ends_of, value_date_of
 from malipo.ledger.store import wallets
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.profile import built_in
@@ -230,9 +230,11 @@ class Books:
             )
         return exception_id
 
-    async def book(self, kind: Kind, change: int, day: date, **more: Any) -> HouseBooking:
+    async def book(self, kind: HouseBookingKind, change: int, day: date, **more: Any) -> HouseBooking:
         """A booking of the house, signed as in a statement, for this day if it is open."""
-        other = {Kind.BANK_TRANSFER: Account.BANK, Kind.NETWORK_FEE: Account.NETWORK_FEES}.get(kind, Account.SUSPENSE)
+        other = {HouseBookingKind.BANK_TRANSFER: Account.BANK, HouseBookingKind.NETWORK_FEE: Account.NETWORK_FEES}.get(
+            kind, Account.SUSPENSE
+        )
         source, target = ends_of(change, other)
         self.bookings += 1
         async with self.database.begin() as tx:

@@ -13,7 +13,7 @@ from malipo.cli.close.differences import sentences_of
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
-from malipo.ledger.house_bookings import ID_PREFIX, DayClosed, Kind
+from malipo.ledger.house_bookings import ID_PREFIX, DayClosed, HouseBookingKind
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
@@ -183,7 +183,9 @@ async def test_bookings_that_come_while_a_day_is_closed_are_each_in_exactly_one_
         await books.statement(day, [])
 
     async def transfer(number: int) -> date:
-        return (await books.book(Kind.BANK_TRANSFER, 1000 + number, MONDAY, reference=f"FT{number}")).value_date
+        return (
+            await books.book(HouseBookingKind.BANK_TRANSFER, 1000 + number, MONDAY, reference=f"FT{number}")
+        ).value_date
 
     dates = [await transfer(number) for number in range(3)]
     *meanwhile, monday = await asyncio.gather(*(transfer(number) for number in range(3, 33)), books.close(MONDAY))
@@ -198,7 +200,7 @@ async def test_bookings_that_come_while_a_day_is_closed_are_each_in_exactly_one_
 
 async def test_nothing_is_booked_into_a_closed_day_whoever_asks(books: Books) -> None:
     """Also by a caller who did not ask which day is open."""
-    booked = await books.book(Kind.BANK_TRANSFER, 1000, MONDAY, reference="FT1")
+    booked = await books.book(HouseBookingKind.BANK_TRANSFER, 1000, MONDAY, reference="FT1")
     await books.statement(MONDAY, [])
     await books.close(MONDAY)
     again = replace(booked, id=ids.mint(ID_PREFIX, at(WEDNESDAY, "10:00")), reference="FT2")

@@ -8,7 +8,7 @@ from malipo.app.assemble import Service
 from malipo.cli.close.differences import sentences_of
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Step
-from malipo.ledger.house_bookings import Kind
+from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.close.business_day import end_of
@@ -49,7 +49,7 @@ async def test_a_day_on_which_both_sides_have_the_same_adds_up(books: Books) -> 
         ],
     )
     await books.match("R1", "R2", "R3")
-    await books.book(Kind.NETWORK_FEE, -50, MONDAY, file_id=file, reference=str(MONDAY))
+    await books.book(HouseBookingKind.NETWORK_FEE, -50, MONDAY, file_id=file, reference=str(MONDAY))
     close = await books.close(MONDAY)
     channel = of_channel(close)
     assert channel.statement is not None
@@ -85,7 +85,7 @@ async def test_a_line_that_only_the_network_has_is_open_until_it_is_booked(books
     assert (item.name, item.exception, item.kind, item.side) == ("X", exception, "theirs_only", "statement")
     # It is booked on Wednesday, when Monday is closed: into the first open day.
     await books.statement(TUESDAY, [])
-    await books.book(Kind.LINE, 700, MONDAY, line_id=await books.line_id("X"))
+    await books.book(HouseBookingKind.LINE, 700, MONDAY, line_id=await books.line_id("X"))
     tuesday = await books.close(TUESDAY)
     assert (opened(tuesday), of_channel(tuesday).difference) == ({}, 0)
     assert of_channel(tuesday).ledger.changes == {ChangeKind.IN: 700}
@@ -146,7 +146,7 @@ async def test_a_fee_that_is_learned_later_counts_when_it_became_known(books: Bo
         name="both days.csv",
     )
     await books.match("R1")
-    await books.book(Kind.NETWORK_FEE, -50, MONDAY, file_id=file, reference=str(MONDAY))
+    await books.book(HouseBookingKind.NETWORK_FEE, -50, MONDAY, file_id=file, reference=str(MONDAY))
     tuesday = await books.close(TUESDAY)
     channel = of_channel(tuesday)
     assert channel.statement is not None
@@ -198,8 +198,10 @@ async def test_two_accounts_at_one_network_are_one_float_also_with_a_sweep_betwe
     utility = await books.statement(MONDAY, lines, account="Utility")
     settlement = await books.statement(MONDAY, [("S", 4000, "20:00", "sweep")], account="Settlement")
     await books.match("R1")
-    await books.book(Kind.SWEEP, -4000, MONDAY, account="Utility", file_id=utility, reference=str(MONDAY))
-    await books.book(Kind.SWEEP, 4000, MONDAY, account="Settlement", file_id=settlement, reference=str(MONDAY))
+    await books.book(HouseBookingKind.SWEEP, -4000, MONDAY, account="Utility", file_id=utility, reference=str(MONDAY))
+    await books.book(
+        HouseBookingKind.SWEEP, 4000, MONDAY, account="Settlement", file_id=settlement, reference=str(MONDAY)
+    )
     channel = of_channel(await books.close(MONDAY))
     assert (channel.accounts, channel.ledger.closing) == ({"Settlement": 4000, "Utility": 1000}, 5000)
     assert (channel.difference, channel.open) == (0, {})
@@ -209,7 +211,7 @@ async def test_a_transfer_to_the_bank_is_on_its_way_over_midnight(books: Books) 
     await books.paid("R1", 5000, at(MONDAY))
     await books.statement(MONDAY, [("R1", 5000, "11:59", "money")])
     await books.match("R1")
-    transfer = await books.book(Kind.BANK_TRANSFER, -3000, MONDAY, reference="FT1")
+    transfer = await books.book(HouseBookingKind.BANK_TRANSFER, -3000, MONDAY, reference="FT1")
     monday = await books.close(MONDAY)
     assert opened(monday) == {Reason.TRANSFER: 3000}
     assert [(each.what, each.name) for each in of_channel(monday).items] == [("booking", "FT1")]
@@ -220,7 +222,7 @@ async def test_a_transfer_to_the_bank_is_on_its_way_over_midnight(books: Books) 
 
 
 async def test_a_transfer_that_never_arrives_is_not_explained_for_ever(books: Books) -> None:
-    await books.book(Kind.BANK_TRANSFER, 3000, MONDAY, reference="FT1")
+    await books.book(HouseBookingKind.BANK_TRANSFER, 3000, MONDAY, reference="FT1")
     for day in (MONDAY, TUESDAY, WEDNESDAY):
         await books.statement(day, [])
         assert opened(await books.close(day)) == {Reason.TRANSFER: -3000}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
-from malipo.ledger.house_bookings import Kind
+from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.networks.connector import Channel
 from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at
 
@@ -71,9 +71,13 @@ async def _monday(books: Books, names: dict[str, str]) -> str:
     await books.match("R1", "R2", "MIDNIGHT")
     names[await books.exception("theirs_only", "THEIRS")] = "exception THEIRS"
     names[await books.exception("ours_only", "KNOWN")] = "exception KNOWN"
-    names[(await books.book(Kind.BANK_TRANSFER, -3000, MONDAY, reference="FT1")).id] = "booking FT1"
-    names[(await books.book(Kind.LINE, 690, MONDAY, line_id=await books.line_id("X3"))).id] = "booking of X3"
-    old = await books.book(Kind.BANK_TRANSFER, 77, MONDAY, reference="FT-OLD", booked_at=at(MONDAY - timedelta(days=9)))
+    names[(await books.book(HouseBookingKind.BANK_TRANSFER, -3000, MONDAY, reference="FT1")).id] = "booking FT1"
+    names[(await books.book(HouseBookingKind.LINE, 690, MONDAY, line_id=await books.line_id("X3"))).id] = (
+        "booking of X3"
+    )
+    old = await books.book(
+        HouseBookingKind.BANK_TRANSFER, 77, MONDAY, reference="FT-OLD", booked_at=at(MONDAY - timedelta(days=9))
+    )
     names[old.id] = "booking FT-OLD"
     return file
 
@@ -83,7 +87,7 @@ async def _tuesday(books: Books, names: dict[str, str], first: str) -> None:
     await books.paid("R4", 2500, at(TUESDAY, "23:59"))
     await books.paid_out("OUT-2", 800, at(TUESDAY, "09:00"))
     line_id = await books.line_id("FIRST")
-    names[(await books.book(Kind.LINE, 320, MONDAY, line_id=line_id)).id] = "booking of FIRST"
+    names[(await books.book(HouseBookingKind.LINE, 320, MONDAY, line_id=line_id)).id] = "booking of FIRST"
     await books.withdraw(first)
     kept = [("R1", 5000, f"{MONDAY} 07:59", "money"), ("THEIRS", 650, f"{MONDAY} 10:30", "money")]
     lines = [("OVER", 5000, f"{TUESDAY} 00:01", "money"), ("B1", -3000, f"{TUESDAY} 09:00", "bank")]
@@ -93,7 +97,7 @@ async def _tuesday(books: Books, names: dict[str, str], first: str) -> None:
     await books.match("R1", "OVER")
     transfer = next(id_ for id_, name in names.items() if name == "booking FT1")
     await books.match_booking("B1", transfer)
-    fee = await books.book(Kind.NETWORK_FEE, -45, TUESDAY, file_id=file, reference=str(TUESDAY))
+    fee = await books.book(HouseBookingKind.NETWORK_FEE, -45, TUESDAY, file_id=file, reference=str(TUESDAY))
     names[fee.id] = "booking of fees"
     for account in ("Till 1", "Till1", "Main till", "Cents"):
         names[await books.statement(TUESDAY, [], account=account)] = f"file of Tuesday {account}"

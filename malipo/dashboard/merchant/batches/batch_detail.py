@@ -23,7 +23,7 @@ from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.merchants.vouching import find_not_paying, find_open
 from malipo.payments.batches import progress, views
-from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, Item, NoSuchBatch
+from malipo.payments.batches.batch import Batch, BatchItem, BatchLine, BatchStatus, NoSuchBatch
 from malipo.payments.batches.pay_again import find_attempt, find_failed
 from malipo.payments.batches.store import payouts
 from malipo.payments.transaction import Status
@@ -33,7 +33,7 @@ _ENDED_BADLY = (Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BatchData:
     batch: Batch
     counts: Mapping[Status, int]
     lines: Sequence[BatchLine]
@@ -42,7 +42,7 @@ class Found:
     people: Sequence[Person]
     wallet: Wallet
     resets: Sequence[CredentialReset] = ()  # of people, that nobody has vouched for
-    failed: Sequence[Item] = ()  # payouts that can be paid again
+    failed: Sequence[BatchItem] = ()  # payouts that can be paid again
     again: Batch | None = None  # the batch that was made of them
     not_paying: Collection[str] = ()  # people who approve nothing, because an operator may have their account
 
@@ -94,7 +94,7 @@ async def page_of(request: MerchantRequest, *, problem: str | None = None, code:
     )
 
 
-async def look(connection: Conn, request: MerchantRequest, status: Status | None, page: int) -> Found:
+async def look(connection: Conn, request: MerchantRequest, status: Status | None, page: int) -> BatchData:
     progressed = await progress.find(connection, request.merchant_id, id_in(request))
     if progressed is None:
         raise NoSuchBatch
@@ -102,7 +102,7 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
     indexes = await _indexes(connection, batch, status)
     wallet, _ = await wallets.get(connection, batch.merchant_id)
     now = request.parts.clock()
-    return Found(
+    return BatchData(
         batch,
         counts,
         await _lines(connection, batch, indexes[(page - 1) * PER_PAGE : page * PER_PAGE]),
@@ -152,7 +152,7 @@ async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
         is_first = False
 
 
-def _can_be_cancelled(found: Found) -> bool:
+def _can_be_cancelled(found: BatchData) -> bool:
     if found.batch.status is BatchStatus.RUNNING:
         return found.counts.get(Status.PENDING, 0) > 0
     return found.batch.status is BatchStatus.AWAITING_APPROVAL

@@ -9,9 +9,9 @@ from malipo.dashboard.urls import number_in
 from malipo.db import Conn
 from malipo.merchants.roles import Right
 from malipo.payments.batches import progress
-from malipo.payments.batches.batch import Batch, BatchStatus, Progress
+from malipo.payments.batches.batch import Batch, BatchProgress, BatchStatus
 from malipo.payments.batches.store import batches, drafts
-from malipo.payments.batches.store.drafts import Summary
+from malipo.payments.batches.store.drafts import DraftSummary
 
 PER_PAGE = 20
 
@@ -19,7 +19,7 @@ PER_PAGE = 20
 async def show(request: MerchantRequest) -> Response:
     page = number_in(request, "page", 1)
 
-    async def find(connection: Conn) -> tuple[int, list[Progress], list[Summary]]:
+    async def find(connection: Conn) -> tuple[int, list[BatchProgress], list[DraftSummary]]:
         total, found = await batches.find_page(connection, request.merchant_id, page=page, limit=PER_PAGE)
         counted = [await _progress(connection, each) for each in found]
         uploads = (
@@ -40,8 +40,8 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _progress(connection: Conn, batch: Batch) -> Progress:
+async def _progress(connection: Conn, batch: Batch) -> BatchProgress:
     """Only of what is being paid: the others do not change."""
     is_running = batch.status is BatchStatus.RUNNING
     found = await progress.find(connection, batch.merchant_id, batch.id) if is_running else None
-    return found or Progress(batch, {})
+    return found or BatchProgress(batch, {})

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.merchant.batches.batch_detail import Found, look, page_of
+from malipo.dashboard.merchant.batches.batch_detail import BatchData, look, page_of
 from malipo.dashboard.merchant.batches.line_names import look_up_items
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -13,7 +13,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Conn
 from malipo.errors import Missing, Refusal, Unavailable
 from malipo.payments.batches.approve import Approval
-from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
+from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.store import items
 from malipo.restore.state import Closed
@@ -24,7 +24,7 @@ _LARGEST_SHOWN = 5
 
 
 async def ask_to_approve(request: MerchantRequest) -> Response:
-    async def find(connection: Conn) -> tuple[Found, list[Item]]:
+    async def find(connection: Conn) -> tuple[BatchData, list[BatchItem]]:
         found = await look(connection, request, None, 1)
         return found, await items.find_all(connection, found.batch)
 

@@ -32,9 +32,9 @@ from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.payments.batches import pay_again, warnings
-from malipo.payments.batches.batch import BatchWarning, Item, Requester
+from malipo.payments.batches.batch import BatchItem, BatchWarning, Requester
 from malipo.payments.batches.request import batch_order_of
-from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
+from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, number_of, with_batch, with_columns
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine
 from malipo.payments.batches.store import batches, drafts, items
@@ -61,7 +61,7 @@ class Tab(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class DraftPreview:
     draft: Draft
     lines: Sequence[SpreadsheetLine]
     left_out: Sequence[SpreadsheetLine]
@@ -149,7 +149,7 @@ async def look(
     lines: Sequence[SpreadsheetLine],
     left_out: Sequence[SpreadsheetLine],
     now: datetime,
-) -> Preview:
+) -> DraftPreview:
     right = [each for each in lines if not each.problems]
     items = [item_of(index, each) for index, each in enumerate(right)]
     found: dict[int, list[BatchWarning]] = defaultdict(list)
@@ -157,18 +157,18 @@ async def look(
         found[right[warning.index].row].append(warning)
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     fee = await _fee(connection, draft.merchant_id, items)
-    return Preview(draft, lines, left_out, found, [each.row for each in right], fee, wallet)
+    return DraftPreview(draft, lines, left_out, found, [each.row for each in right], fee, wallet)
 
 
-async def _fee(connection: Conn, merchant_id: str, items: Sequence[Item]) -> int:
+async def _fee(connection: Conn, merchant_id: str, items: Sequence[BatchItem]) -> int:
     places = {each.channel: (merchant_id, Type.DISBURSEMENT, str(each.channel)) for each in items}
     bands = await tariffs.find_for(connection, set(places.values()))
     return sum(fee_of(each.amount, bands.get(places[each.channel], ())) for each in items)
 
 
-def item_of(index: int, line: SpreadsheetLine) -> Item:
+def item_of(index: int, line: SpreadsheetLine) -> BatchItem:
     """Of a line without problems, as far as warnings and fees need it."""
-    return Item(
+    return BatchItem(
         index=index,
         channel=Channel(str(line.values["channel"])),
         amount=line.amount,
@@ -236,7 +236,7 @@ def _typed_in(form: Form) -> tuple[dict[int, dict[str, str]], set[int]]:
 
 async def choose_columns(request: MerchantRequest) -> Response:
     form = await request.form()
-    chosen = {each: int(form.text(each)) for each in Column if _NUMBER.fullmatch(form.text(each))}
+    chosen = {each: int(form.text(each)) for each in SheetColumn if _NUMBER.fullmatch(form.text(each))}
     if any(each not in chosen for each in NEEDED) or len(set(chosen.values())) < len(chosen):
         return await _page(request, problem=_say(request, "columns"), chosen=chosen)
 
@@ -297,7 +297,7 @@ async def submit(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made")
 
 
-def _why_not(request: MerchantRequest, form: Form, seen: Preview) -> str | None:
+def _why_not(request: MerchantRequest, form: Form, seen: DraftPreview) -> str | None:
     if not seen.lines:
         return _say(request, "nothing_left")
     if seen.has_problems:
@@ -309,7 +309,7 @@ def _why_not(request: MerchantRequest, form: Form, seen: Preview) -> str | None:
     return None
 
 
-async def _why_not_again(request: MerchantRequest, seen: Preview) -> str | None:
+async def _why_not_again(request: MerchantRequest, seen: DraftPreview) -> str | None:
     """What failed is paid again only if it still counts as failed."""
     again = seen.draft.edits.again
     if again is None:
@@ -326,7 +326,7 @@ async def _page(
     *,
     problem: str | None = None,
     name: str | None = None,
-    chosen: Mapping[Column, int] | None = None,
+    chosen: Mapping[SheetColumn, int] | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> Response:
     seen = await _look(request)
@@ -371,7 +371,7 @@ def _proposed_name(request: MerchantRequest, draft: Draft) -> str:
     return PurePath(draft.filename).stem[:_MOST_NAME]
 
 
-def _tab(request: MerchantRequest, seen: Preview) -> Tab:
+def _tab(request: MerchantRequest, seen: DraftPreview) -> Tab:
     """Problems first, as long as there are some."""
     asked = request.http.query_params.get("show", "")
     if asked in Tab.__members__.values() and seen.count(Tab(asked)):
@@ -394,7 +394,7 @@ def _path(request: MerchantRequest) -> str:
     return f"{DRAFTS}/{id_in(request)}"
 
 
-async def _look(request: MerchantRequest) -> Preview:
+async def _look(request: MerchantRequest) -> DraftPreview:
     """Lines are checked in a thread, because thousands take a while: payments are answered meanwhile."""
     parts, draft_id = request.parts, id_in(request)
     draft = _found(

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Tx
 from malipo.networks.connector import Channel
-from malipo.payments.batches.batch import Batch, Item
+from malipo.payments.batches.batch import Batch, BatchItem
 from malipo.payments.batches.spreadsheet.draft import Draft, number_of, with_names
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.batches.store import drafts, items
-from malipo.recipients.look_up import Line, NameCheck
+from malipo.recipients.look_up import NameCheck, Payee
 from malipo.recipients.name_comparison import Comparison, compare
 
 _SECONDS = 8.0  # A page does not wait longer for names.
@@ -23,7 +23,7 @@ async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
     """Names of the numbers that were not asked for yet, kept with the draft."""
     lines = [each for each in await asyncio.to_thread(draft.lines, request.parts.payments.terms) if not each.problems]
     asked = {number_of(each): each for each in lines if number_of(each) not in draft.edits.names}
-    wanted = [Line(_channel(each), str(each.values["recipientPhone"])) for each in asked.values()]
+    wanted = [Payee(_channel(each), str(each.values["recipientPhone"])) for each in asked.values()]
     if not any(request.parts.recipients.can_look_up(each.channel) for each in wanted):
         return
     checks = await _look_up(request, wanted)
@@ -45,19 +45,19 @@ def _channel(line: SpreadsheetLine) -> Channel:
 
 
 class NamesOfItems(NamedTuple):
-    other_names: list[tuple[Item, str]]  # whose number the network has under another name
-    unregistered: list[Item]  # whose number has no account there
+    other_names: list[tuple[BatchItem, str]]  # whose number the network has under another name
+    unregistered: list[BatchItem]  # whose number has no account there
 
 
-async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[Item]) -> NamesOfItems:
+async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[BatchItem]) -> NamesOfItems:
     """Those that were not asked for lately are asked now. That a number has no account is asked each time: it may have
     got one."""
     now = request.parts.clock()
     old = [each for each in all_items if each.name_checked_at is None or each.name_checked_at < now - _STAYS_TRUE]
     found = {each.index: each.name_found for each in all_items}
-    unregistered: list[Item] = []
+    unregistered: list[BatchItem] = []
     if any(request.parts.recipients.can_look_up(each.channel) for each in old):
-        checks = await _look_up(request, [Line(each.channel, each.phone) for each in old])
+        checks = await _look_up(request, [Payee(each.channel, each.phone) for each in old])
         checked = [(item, check) for item, check in zip(old, checks, strict=True) if check.checked_at is not None]
         unregistered = [item for item, check in checked if check.is_registered is False]
         new = {item.index: check.name for item, check in checked if check.is_registered is not False}
@@ -68,7 +68,7 @@ async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Seque
     return NamesOfItems(other_names, unregistered)
 
 
-async def _look_up(request: MerchantRequest, lines: Sequence[Line]) -> list[NameCheck]:
+async def _look_up(request: MerchantRequest, lines: Sequence[Payee]) -> list[NameCheck]:
     return await request.parts.recipients.look_up_many(
         request.merchant_id, lines, actor=request.actor, seconds=_SECONDS
     )

@@ -12,7 +12,7 @@ from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments.batches.request import batch_order_of_one
 from malipo.payments.batches.store import batches
-from malipo.payments.initiate import Order
+from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.person_limits import PersonLimit, approval_limit_of
 from malipo.payments.store import creators
 
@@ -43,7 +43,7 @@ async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now
     return Allowance(limit, (await creators.find_sums(connection, [limit]))[limit])
 
 
-async def submit(request: MerchantRequest, order: Order) -> tuple[str, str]:
+async def submit(request: MerchantRequest, order: PaymentRequest) -> tuple[str, str]:
     """Make the batch. The page of it, and what to say there. Refusals are raised as those of a payout are.
 
     It has the idempotency key of the form, so a form that is sent twice makes one.

@@ -21,7 +21,7 @@ from malipo.payments.batches.spreadsheet.read_sheet import (
     MOST_FILE_BYTES,
     MOST_LINES,
     NoLines,
-    Sheet,
+    PayoutSheet,
     TooManyLines,
     read_sheet,
 )
@@ -113,7 +113,7 @@ async def take(request: MerchantRequest) -> Response:
     return request.go(f"{DRAFTS}/{draft.id}")
 
 
-async def _read(request: MerchantRequest, content: bytes) -> Sheet:
+async def _read(request: MerchantRequest, content: bytes) -> PayoutSheet:
     """When it is this merchant's turn, and for as long as somebody waits for it."""
     turns = ReadingTurns(request.parts.settings.data_dir)
     with tempfile.TemporaryDirectory(prefix="malipo-") as folder:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS
 from malipo.network_statements.guess_profile import Guess
 from malipo.network_statements.profile import DONE, FAILED, NEEDED, Field, SignRule
@@ -120,9 +120,9 @@ def is_enough(mapped: Guess) -> bool:
     return not missing(mapped)
 
 
-def mistakes(words: Words, mapped: Guess) -> dict[str, str]:
+def mistakes(words: Translator, mapped: Guess) -> dict[str, str]:
     return {field: words(sentence) for field, sentence in missing(mapped).items()}
 
 
-def name_mistake(words: Words) -> str:
+def name_mistake(words: Translator) -> str:
     return words(_LAYOUT_NAME)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from malipo import money
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.db import Conn
 from malipo.ledger.accounts import Account
 from malipo.reconciliation.exceptions import effect_words
@@ -73,7 +73,7 @@ class Effect(NamedTuple):
     notes: list[str]
     fingerprint: str = ""
 
-    def in_words(self, words: Words) -> str:
+    def in_words(self, words: Translator) -> str:
         shown = [(each.title, money.display(each.before), money.display(each.after)) for each in self.rows or ()]
         told = [f"{title}: {before} → {after}." for title, before, after in shown]
         if self.rows == []:
@@ -84,7 +84,9 @@ class Effect(NamedTuple):
 class Effects:
     """Finds effects with one reading of the balances."""
 
-    def __init__(self, words: Words, connection: Conn, names: dict[str, str], *, credits_automatically: bool) -> None:
+    def __init__(
+        self, words: Translator, connection: Conn, names: dict[str, str], *, credits_automatically: bool
+    ) -> None:
         self._words = words
         self._connection = connection
         self._names = names
@@ -135,7 +137,7 @@ class Effects:
         return list(together.values())
 
 
-def rows_of(words: Words, changes: Sequence[AccountChange], names: dict[str, str]) -> list[Row]:
+def rows_of(words: Translator, changes: Sequence[AccountChange], names: dict[str, str]) -> list[Row]:
     """With the names of merchants, where a change may be one of theirs."""
     return [
         Row(words(effect_words.title_of(each), of=effect_words.owner_of(each, names)), each.before, each.after)

@@ -24,7 +24,7 @@ from malipo.floats import store
 from malipo.floats.note_readings import note_seen
 from malipo.floats.position import Position
 from malipo.ledger import house_bookings
-from malipo.ledger.transfers import Kind, Transfer
+from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
 from malipo.validation.fields import amount_of
@@ -79,11 +79,13 @@ async def transfer(request: OperatorRequest) -> Response:
         errors["amount"] = amount
     if not 1 <= len(reference) <= 100 or not reference.isprintable():
         errors["reference"] = _say(request, "reference")
-    if form.text("way") not in Kind.__members__.values():
+    if form.text("way") not in TransferKind.__members__.values():
         errors["way"] = _say(request, "way")
     if errors or isinstance(amount, str):
         return await _page(request, status=HTTPStatus.BAD_REQUEST, transfer=form.values(), transfer_errors=errors)
-    wanted = Transfer(Kind(form.text("way")), Channel(form.text("channel")), form.text("account"), amount, reference)
+    wanted = Transfer(
+        TransferKind(form.text("way")), Channel(form.text("channel")), form.text("account"), amount, reference
+    )
 
     async def act(tx: Tx) -> Requested:
         limit = request.parts.settings.booking_approval_amount

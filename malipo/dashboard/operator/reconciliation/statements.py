@@ -13,7 +13,7 @@ from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.dashboard import render
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.reconciliation.exception_effects import Effect, rows_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -93,7 +93,7 @@ async def show_all(request: OperatorRequest) -> Response:
     )
 
 
-def _row(words: Words, listed: ListedFile) -> Row:
+def _row(words: Translator, listed: ListedFile) -> Row:
     uncovered = uncovered_before(listed.file, listed.before)
     return Row(
         listed.file,
@@ -200,14 +200,14 @@ def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[
     return {each.id for each in waiting if is_part and each.requested_by == SYSTEM_NAME}
 
 
-def _effects(words: Words, file_id: str, effect: ImportEffect) -> dict[str, Effect]:
+def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, Effect]:
     """What each proposal would change, by what it is about: the file, or one of its bookings."""
     notes = [words(sentence, count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
     undos = {booking_id: Effect("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()}
     return {file_id: Effect("", rows_of(words, effect.withdrawal, {}), notes)} | undos
 
 
-def _authors(words: Words, file: StatementFile) -> list[str]:
+def _authors(words: Translator, file: StatementFile) -> list[str]:
     """Who said how it is read, beside who imported it."""
     found = [effect_words.author_of(each, file.profile) for each in file.authors]
     return [words(sentence, **values) for sentence, values in found]
@@ -221,7 +221,7 @@ class Line(NamedTuple):
     number: str = ""
 
 
-def _told(words: Words, summary: Summary) -> list[Line]:
+def _told(words: Translator, summary: Summary) -> list[Line]:
     """As the command line tells it."""
     return [
         Line(words(matching_summary.SENTENCES[name], **values), kind or "")

@@ -17,7 +17,7 @@ _NOT_LETTERS = re.compile(r"[^a-z0-9]+")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
-class Column(StrEnum):
+class SheetColumn(StrEnum):
     PHONE = "phone"
     AMOUNT = "amount"
     CHANNEL = "channel"
@@ -28,32 +28,35 @@ class Column(StrEnum):
     ORDER_REFERENCE = "order_reference"
 
 
-NEEDED = (Column.PHONE, Column.AMOUNT)
+NEEDED = (SheetColumn.PHONE, SheetColumn.AMOUNT)
 
 # Words of headers, English and Kiswahili. Of one column, the first that claims a header has it, the better word first:
 # an employer's file has a gross salary and a net one, and the net one is paid out.
-_WORDS: dict[Column, tuple[str, ...]] = {
-    Column.CHANNEL: (r"network|channel|mtandao|\bmno\b|telco|carrier", r"operator|provider|mobile money"),
-    Column.PHONE: (r"phone|msisdn|\bsimu\b", r"mobile|\btel\b|\bcell\b|contact|m ?pesa (number|no|num)\b"),
-    Column.AMOUNT: (
+_WORDS: dict[SheetColumn, tuple[str, ...]] = {
+    SheetColumn.CHANNEL: (r"network|channel|mtandao|\bmno\b|telco|carrier", r"operator|provider|mobile money"),
+    SheetColumn.PHONE: (r"phone|msisdn|\bsimu\b", r"mobile|\btel\b|\bcell\b|contact|m ?pesa (number|no|num)\b"),
+    SheetColumn.AMOUNT: (
         r"^(amount|kiasi)\b|\bamount to (pay|send)|kiasi cha kulipa",
         r"\bnet\b|take home|mshahara halisi",
         r"amount|kiasi",
         r"salary|mshahara|wage|payout|payment|\bpay\b|malipo|fedha|\btzs\b|\btshs?\b|value|\bsum\b",
     ),
-    Column.LAST_NAME: (r"last name|surname|family name|jina la (mwisho|ukoo)",),
-    Column.MIDDLE_NAME: (r"middle name|jina la (kati|baba)",),
-    Column.NAME: (
+    SheetColumn.LAST_NAME: (r"last name|surname|family name|jina la (mwisho|ukoo)",),
+    SheetColumn.MIDDLE_NAME: (r"middle name|jina la (kati|baba)",),
+    SheetColumn.NAME: (
         r"(full|recipient|employee|staff|customer|beneficiary|account) name|jina kamili",
         r"\bnames?\b|\bjina\b|\bmajina\b",
         r"^(recipient|employee|staff|beneficiary|payee|mfanyakazi|mpokeaji|mlipwaji)$",
     ),
-    Column.ORDER_REFERENCE: (
+    SheetColumn.ORDER_REFERENCE: (
         r"reference|\bref\b|kumbukumbu|\bkumb\b",
         r"(employee|staff|payroll|check|invoice|order|member|mfanyakazi|ankara)\b.*\b(number|no|num|id|code)\b",
         r"(namba|nambari) ya (mfanyakazi|ankara|oda)|\binvoice\b|\border\b",
     ),
-    Column.DESCRIPTION: (r"description|maelezo", r"reason|purpose|narration|remark|detail|comment|\bnotes?\b|sababu"),
+    SheetColumn.DESCRIPTION: (
+        r"description|maelezo",
+        r"reason|purpose|narration|remark|detail|comment|\bnotes?\b|sababu",
+    ),
 }
 
 
@@ -75,16 +78,16 @@ def find_header(rows: Sequence[Sequence[str]]) -> int | None:
     return best if best is not None and scores[best] >= 2 else None
 
 
-def guess_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[Column, int]:
+def guess_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[SheetColumn, int]:
     """By the words of the header; what these do not say, by the cells."""
     samples = rows[:_SAMPLE_ROWS]
     found = _by_words(header, samples)
     return found | _by_cells(samples, found)
 
 
-def _by_words(header: Sequence[str], samples: Sequence[Sequence[str]]) -> dict[Column, int]:
+def _by_words(header: Sequence[str], samples: Sequence[Sequence[str]]) -> dict[SheetColumn, int]:
     names = [folded(each) for each in header]
-    found: dict[Column, int] = {}
+    found: dict[SheetColumn, int] = {}
     for column, patterns in _WORDS.items():
         free = [number for number in range(len(names)) if number not in found.values() and names[number]]
         candidates = [
@@ -99,36 +102,36 @@ def _by_words(header: Sequence[str], samples: Sequence[Sequence[str]]) -> dict[C
     return found
 
 
-def _by_cells(samples: Sequence[Sequence[str]], found: dict[Column, int]) -> dict[Column, int]:
+def _by_cells(samples: Sequence[Sequence[str]], found: dict[SheetColumn, int]) -> dict[SheetColumn, int]:
     """Where two columns could be the amount, neither is taken: a serial number is one too."""
     width = max((len(row) for row in samples), default=0)
-    added: dict[Column, int] = {}
-    for column in (Column.PHONE, Column.CHANNEL, Column.AMOUNT, *([] if found else [Column.NAME])):
+    added: dict[SheetColumn, int] = {}
+    for column in (SheetColumn.PHONE, SheetColumn.CHANNEL, SheetColumn.AMOUNT, *([] if found else [SheetColumn.NAME])):
         if column in found:
             continue
         taken = {*found.values(), *added.values()}
         fitting = [each for each in range(width) if each not in taken and _share(column, samples, each) >= _LEAST_SHARE]
-        if len(fitting) == 1 or (fitting and column is not Column.AMOUNT):
+        if len(fitting) == 1 or (fitting and column is not SheetColumn.AMOUNT):
             added[column] = max(fitting, key=lambda number: (_share(column, samples, number), -number))
     return added
 
 
-def _share(column: Column, samples: Sequence[Sequence[str]], number: int) -> float:
+def _share(column: SheetColumn, samples: Sequence[Sequence[str]], number: int) -> float:
     """How many of the cells that are filled in can be read as this."""
     cells = [row[number] for row in samples if number < len(row) and row[number].strip()]
     return sum(_fits(column, each) for each in cells) / len(cells) if cells else 0.0
 
 
-def _fits(column: Column, cell: str) -> bool:
+def _fits(column: SheetColumn, cell: str) -> bool:
     match column:
-        case Column.PHONE:
+        case SheetColumn.PHONE:
             return phone_cell(cell).quality is not Quality.WRONG
-        case Column.AMOUNT:
+        case SheetColumn.AMOUNT:
             # A phone number can be read as an amount too.
             return amount_cell(cell).quality is not Quality.WRONG and phone_cell(cell).quality is Quality.WRONG
-        case Column.CHANNEL:
+        case SheetColumn.CHANNEL:
             return channel_cell(cell) is not None
-        case Column.NAME:
+        case SheetColumn.NAME:
             return _LETTERS.search(cell) is not None and channel_cell(cell) is None
         case _:
             return True

@@ -10,9 +10,9 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from malipo.payments.batches.batch import Item
-from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
-from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet, rechosen, total_of
+from malipo.payments.batches.batch import BatchItem
+from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow, rechosen, total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, lines_of
 from malipo.payments.payment_request import Terms
 
@@ -45,7 +45,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: str
     person: str
     filename: str
-    sheet: Sheet
+    sheet: PayoutSheet
     edits: Edits
     created_at: datetime
     batch_id: str | None = None
@@ -59,7 +59,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return f"dashboard-{self.id}" if self.edits.again is None else self.edits.again.key
 
     @property
-    def missing_columns(self) -> list[Column]:
+    def missing_columns(self) -> list[SheetColumn]:
         """What only a person can say."""
         return [each for each in NEEDED if each not in self.sheet.columns]
 
@@ -95,7 +95,7 @@ def brought_back(draft: Draft, row: int) -> Draft:
     return replace(draft, edits=replace(draft.edits, left_out=draft.edits.left_out - {row}))
 
 
-def with_columns(draft: Draft, columns: Mapping[Column, int]) -> Draft:
+def with_columns(draft: Draft, columns: Mapping[SheetColumn, int]) -> Draft:
     """With other columns. What was mended was read from the old ones, so it is dropped."""
     return replace(
         draft, sheet=rechosen(draft.sheet, columns), edits=replace(draft.edits, typed={}, left_out=frozenset())
@@ -127,25 +127,25 @@ def with_names(
 
 
 _AGAIN_COLUMNS = {
-    Column.NAME: "recipientName",
-    Column.PHONE: "recipientPhone",
-    Column.CHANNEL: "channel",
-    Column.AMOUNT: "amount",
-    Column.DESCRIPTION: "description",
-    Column.ORDER_REFERENCE: "orderReference",
+    SheetColumn.NAME: "recipientName",
+    SheetColumn.PHONE: "recipientPhone",
+    SheetColumn.CHANNEL: "channel",
+    SheetColumn.AMOUNT: "amount",
+    SheetColumn.DESCRIPTION: "description",
+    SheetColumn.ORDER_REFERENCE: "orderReference",
 }
 
 
-def sheet_of(items: Sequence[Item]) -> Sheet:
+def sheet_of(items: Sequence[BatchItem]) -> PayoutSheet:
     """Items of a batch as the rows of a sheet; each has the number that it has in its batch."""
     rows = [
-        Row(
+        SheetRow(
             item.index + 1,
             [item.name, item.phone, item.channel, str(item.amount), item.description, item.order_reference or ""],
         )
         for item in items
     ]
-    return Sheet(list(_AGAIN_COLUMNS.values()), rows, {column: at for at, column in enumerate(_AGAIN_COLUMNS)})
+    return PayoutSheet(list(_AGAIN_COLUMNS.values()), rows, {column: at for at, column in enumerate(_AGAIN_COLUMNS)})
 
 
 def with_batch(draft: Draft, batch_id: str) -> Draft:

@@ -12,7 +12,7 @@ import msgspec
 from malipo.errors import Invalid
 from malipo.network_statements.cell_values import text_of
 from malipo.payments.batches.spreadsheet.cell_values import Quality, amount_cell, phone_cell
-from malipo.payments.batches.spreadsheet.columns import Column, delimiter_score, find_header, guess_columns
+from malipo.payments.batches.spreadsheet.columns import SheetColumn, delimiter_score, find_header, guess_columns
 from malipo.table_files.limits import PAYOUTS
 from malipo.table_files.rows import DELIMITERS, Cell, NotATable, rows_of
 
@@ -33,19 +33,19 @@ class TooManyLines(Invalid):
         super().__init__(f"A file may have at most {MOST_LINES} lines.")
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class SheetRow(msgspec.Struct, frozen=True, array_like=True):
     number: int  # in the file, from 1
     cells: list[str]
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class PayoutSheet(msgspec.Struct, frozen=True):
     header: list[str]  # empty if the file has none
-    rows: list[Row]
-    columns: dict[Column, int]
-    totals: list[Row] = []  # rows that sum up others: they are not paid
+    rows: list[SheetRow]
+    columns: dict[SheetColumn, int]
+    totals: list[SheetRow] = []  # rows that sum up others: they are not paid
 
 
-def read_sheet(path: Path) -> Sheet:
+def read_sheet(path: Path) -> PayoutSheet:
     """Raises NotATable, NoLines or TooManyLines, whatever the file holds."""
     rows = _filled_rows(path)
     at = find_header([each.cells for each in rows])
@@ -57,17 +57,17 @@ def read_sheet(path: Path) -> Sheet:
         raise NoLines
     if len(left) > MOST_LINES:
         raise TooManyLines
-    return Sheet(header, left, columns, totals)
+    return PayoutSheet(header, left, columns, totals)
 
 
-def _filled_rows(path: Path) -> list[Row]:
-    rows: list[Row] = []
+def _filled_rows(path: Path) -> list[SheetRow]:
+    rows: list[SheetRow] = []
     for number, cells in enumerate(rows_of(path, PAYOUTS, choose_delimiter=_choose_delimiter), 1):
         texts = [_text(each) for each in cells]
         while texts and not texts[-1]:
             texts.pop()
         if texts:
-            rows.append(Row(number, texts))
+            rows.append(SheetRow(number, texts))
         if len(rows) > MOST_LINES + 100:
             raise TooManyLines
     return rows
@@ -94,12 +94,12 @@ def _choose_delimiter(sample: str) -> str:
     return max(DELIMITERS, key=score)
 
 
-def _without_totals(rows: list[Row], columns: dict[Column, int]) -> tuple[list[Row], list[Row]]:
+def _without_totals(rows: list[SheetRow], columns: dict[SheetColumn, int]) -> tuple[list[SheetRow], list[SheetRow]]:
     """A total has no number to pay to, and a word for it; or nothing but the sum of the lines above it."""
-    left: list[Row] = []
-    totals: list[Row] = []
+    left: list[SheetRow] = []
+    totals: list[SheetRow] = []
     above = 0
-    phone_at = columns.get(Column.PHONE, _MOST_COLUMNS)
+    phone_at = columns.get(SheetColumn.PHONE, _MOST_COLUMNS)
     for row in rows:
         amount = total_of(row, columns)
         has_phone = phone_at < len(row.cells) and phone_cell(row.cells[phone_at]).quality is not Quality.WRONG
@@ -112,27 +112,27 @@ def _without_totals(rows: list[Row], columns: dict[Column, int]) -> tuple[list[R
     return left, totals
 
 
-def rechosen(sheet: Sheet, columns: Mapping[Column, int]) -> Sheet:
+def rechosen(sheet: PayoutSheet, columns: Mapping[SheetColumn, int]) -> PayoutSheet:
     """With columns that a person has chosen. A first row that has neither a number nor an amount there is a header."""
     header, rows = sheet.header, sheet.rows
     if not header and len(rows) > 1 and not _is_payable(rows[0], columns):
         header, rows = rows[0].cells, rows[1:]
-    return Sheet(header, rows, dict(columns), sheet.totals)
+    return PayoutSheet(header, rows, dict(columns), sheet.totals)
 
 
-def _is_payable(row: Row, columns: Mapping[Column, int]) -> bool:
+def _is_payable(row: SheetRow, columns: Mapping[SheetColumn, int]) -> bool:
     texts = {each: row.cells[at] for each, at in columns.items() if at < len(row.cells)}
-    values = phone_cell(texts.get(Column.PHONE, "")), amount_cell(texts.get(Column.AMOUNT, ""))
+    values = phone_cell(texts.get(SheetColumn.PHONE, "")), amount_cell(texts.get(SheetColumn.AMOUNT, ""))
     return any(each.quality is not Quality.WRONG for each in values)
 
 
-def total_of(row: Row, columns: dict[Column, int]) -> int | None:
+def total_of(row: SheetRow, columns: dict[SheetColumn, int]) -> int | None:
     """The sum that a file itself gives, to be compared with that of its lines."""
-    at = columns.get(Column.AMOUNT)
+    at = columns.get(SheetColumn.AMOUNT)
     if at is None or at >= len(row.cells):
         return None
     amount = amount_cell(row.cells[at]).value
     return amount if isinstance(amount, int) else None
 
 
-__all__ = ["MOST_LINES", "NoLines", "NotATable", "Row", "Sheet", "TooManyLines", "read_sheet", "total_of"]
+__all__ = ["MOST_LINES", "NoLines", "NotATable", "PayoutSheet", "SheetRow", "TooManyLines", "read_sheet", "total_of"]

@@ -16,8 +16,8 @@ from malipo.payments.batches.spreadsheet.cell_values import (
     clean,
     phone_cell,
 )
-from malipo.payments.batches.spreadsheet.columns import Column
-from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
+from malipo.payments.batches.spreadsheet.columns import SheetColumn
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
@@ -32,7 +32,7 @@ FIELDS = {
 }
 DIGITS_LOST = "digits_lost"
 _NAMES = {request_name: name for name, request_name in FIELDS.items()}
-_NAME_COLUMNS = (Column.NAME, Column.MIDDLE_NAME, Column.LAST_NAME)
+_NAME_COLUMNS = (SheetColumn.NAME, SheetColumn.MIDDLE_NAME, SheetColumn.LAST_NAME)
 
 Typed = Mapping[str, str]
 
@@ -82,12 +82,12 @@ class SpreadsheetLine:
         return next((each for each in self.repairs if each.field == field), None)
 
 
-def lines_of(sheet: Sheet, edits: Mapping[int, Typed], terms: Terms) -> list[SpreadsheetLine]:
+def lines_of(sheet: PayoutSheet, edits: Mapping[int, Typed], terms: Terms) -> list[SpreadsheetLine]:
     """`edits` are what somebody has typed instead, by row. They count as typed: nothing in them is in doubt."""
     return [_line(each, sheet.columns, edits.get(each.number, {}), terms) for each in sheet.rows]
 
 
-def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
+def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
     in_file = _texts(row, columns)
     of_file = _read(in_file)
     read = _read({**in_file, **edited}) if edited else of_file
@@ -139,18 +139,18 @@ def _read(texts: Typed) -> _Read:
     return _Read(texts, phone, amount, suggested, values)
 
 
-def _texts(row: Row, columns: Mapping[Column, int]) -> dict[str, str]:
-    def text(column: Column) -> str:
+def _texts(row: SheetRow, columns: Mapping[SheetColumn, int]) -> dict[str, str]:
+    def text(column: SheetColumn) -> str:
         at = columns.get(column)
         return "" if at is None or at >= len(row.cells) else clean(row.cells[at])
 
     return {
-        "phone": text(Column.PHONE),
-        "amount": text(Column.AMOUNT),
-        "channel": text(Column.CHANNEL),
+        "phone": text(SheetColumn.PHONE),
+        "amount": text(SheetColumn.AMOUNT),
+        "channel": text(SheetColumn.CHANNEL),
         "name": " ".join(part for column in _NAME_COLUMNS if (part := text(column))),
-        "description": text(Column.DESCRIPTION),
-        "order_reference": text(Column.ORDER_REFERENCE),
+        "description": text(SheetColumn.DESCRIPTION),
+        "order_reference": text(SheetColumn.ORDER_REFERENCE),
     }
 
 

@@ -6,13 +6,13 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits
-from malipo.payments.batches.spreadsheet.read_sheet import Sheet
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet
 
 _LIFE = timedelta(days=7)
 _MOST_EACH = 20
 
 
-class Summary(msgspec.Struct, frozen=True):
+class DraftSummary(msgspec.Struct, frozen=True):
     """A draft in a list."""
 
     id: str
@@ -79,7 +79,7 @@ async def _get(connection: Conn, merchant_id: str, person: str, draft_id: str, h
         merchant_id=merchant_id,
         person=person,
         filename=row["filename"],
-        sheet=msgspec.json.decode(row["sheet"], type=Sheet),
+        sheet=msgspec.json.decode(row["sheet"], type=PayoutSheet),
         edits=msgspec.json.decode(row["edits"], type=Edits),
         created_at=row["created_at"],
         batch_id=row["batch_id"],
@@ -103,7 +103,7 @@ async def delete(tx: Tx, draft_id: str) -> None:
     await tx.execute("DELETE FROM batch_drafts WHERE id = $1", draft_id)
 
 
-async def find_open(connection: Conn, merchant_id: str, person: str) -> list[Summary]:
+async def find_open(connection: Conn, merchant_id: str, person: str) -> list[DraftSummary]:
     """Those that are not submitted, the newest first."""
     rows = await connection.fetch(
         """
@@ -113,4 +113,4 @@ async def find_open(connection: Conn, merchant_id: str, person: str) -> list[Sum
         merchant_id,
         person,
     )
-    return [Summary(*row.values()) for row in rows]
+    return [DraftSummary(*row.values()) for row in rows]

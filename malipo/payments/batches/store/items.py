@@ -7,7 +7,7 @@ import msgspec
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
-from malipo.payments.batches.batch import Batch, Item
+from malipo.payments.batches.batch import Batch, BatchItem
 from malipo.payments.transaction import Transaction
 
 _COLUMNS = """
@@ -19,8 +19,8 @@ _encode = msgspec.json.Encoder().encode
 _CHANNELS = {each.value: each for each in Channel}
 
 
-def _item_of(row: Row) -> Item:
-    return Item(
+def _item_of(row: Row) -> BatchItem:
+    return BatchItem(
         index=row["item_index"],
         channel=_CHANNELS[row["channel"]],
         amount=row["amount"],
@@ -37,7 +37,7 @@ def _item_of(row: Row) -> Item:
     )
 
 
-async def insert(tx: Tx, batch: Batch, items: Sequence[Item]) -> None:
+async def insert(tx: Tx, batch: Batch, items: Sequence[BatchItem]) -> None:
     await tx.execute(
         f"""
         INSERT INTO batch_items (merchant_id, batch_id, {_COLUMNS})
@@ -54,11 +54,11 @@ async def insert(tx: Tx, batch: Batch, items: Sequence[Item]) -> None:
     )
 
 
-async def find_all(connection: Conn, batch: Batch) -> list[Item]:
+async def find_all(connection: Conn, batch: Batch) -> list[BatchItem]:
     return await find_page(connection, batch, first=0, limit=batch.item_count)
 
 
-async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> list[Item]:
+async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> list[BatchItem]:
     """In their order, from this index on."""
     rows = await connection.fetch(
         f"""
@@ -73,7 +73,7 @@ async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -
     return [_item_of(row) for row in rows]
 
 
-async def find_by_network_key(connection: Conn, key: str) -> tuple[str, Item] | None:
+async def find_by_network_key(connection: Conn, key: str) -> tuple[str, BatchItem] | None:
     """The item that its network knows by this key, and the merchant whose it is."""
     row = await connection.fetchrow(f"SELECT merchant_id, {_COLUMNS} FROM batch_items WHERE network_key = $1", key)
     return None if row is None else (row["merchant_id"], _item_of(row))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from malipo import clock, ids
 from malipo.db import Conn
-from malipo.payments.batches.batch import Batch, Item
+from malipo.payments.batches.batch import Batch, BatchItem
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Status, Transaction
 
@@ -22,7 +22,7 @@ class KnownPayment(NamedTuple):
     is_undone: bool  # operators adopted it, and took that back
 
 
-async def find_known(connection: Conn, items: Sequence[Item]) -> dict[int, KnownPayment]:
+async def find_known(connection: Conn, items: Sequence[BatchItem]) -> dict[int, KnownPayment]:
     """The payments that networks know by the keys of these items already, by the items' index."""
     rows = await connection.fetch(
         f"""

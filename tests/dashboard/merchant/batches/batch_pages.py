@@ -17,9 +17,9 @@ from malipo.db import Database
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.payments.batches.batch import Batch
-from malipo.payments.batches.spreadsheet.columns import Column
+from malipo.payments.batches.spreadsheet.columns import SheetColumn
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits
-from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.batches.store import batches, drafts
 from malipo.payments.fees import Band
 from malipo.payments.store import tariffs
@@ -114,7 +114,9 @@ async def mend(surfer: Surfer, draft: str, **typed: str) -> Seen:
 
 async def make_draft(database: Database, merchant_id: str, email: str) -> str:
     """The id of one that was sent without a page."""
-    sheet = Sheet(["Phone", "Amount"], [Row(2, ["0754000101", "1000"])], {Column.PHONE: 0, Column.AMOUNT: 1})
+    sheet = PayoutSheet(
+        ["Phone", "Amount"], [SheetRow(2, ["0754000101", "1000"])], {SheetColumn.PHONE: 0, SheetColumn.AMOUNT: 1}
+    )
     now = clock.now()
     draft = Draft(
         id=ids.mint("drf_", now),

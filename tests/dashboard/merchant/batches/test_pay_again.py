@@ -6,7 +6,7 @@ import re
 from malipo.app.assemble import Service
 from malipo.networks.connector import Verdict
 from malipo.payments.batches.batch import BatchStatus
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Transaction
 from tests.dashboard.merchant.batches.batch_pages import Office, inputs_in, office
@@ -33,7 +33,8 @@ async def ended(office: Office, service: Service, *causes: Cause) -> str:
         for each in dict.fromkeys((Cause.SUBMITTED, cause)):
             code = "not_registered" if each is Cause.REFUSED else None
             await change_status(
-                service, Change(merchant_id=office.merchant_id, transaction_id=payout.id, cause=each, failure_code=code)
+                service,
+                StatusChange(merchant_id=office.merchant_id, transaction_id=payout.id, cause=each, failure_code=code),
             )
     return page
 

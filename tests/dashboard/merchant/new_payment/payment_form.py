@@ -13,7 +13,7 @@ from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.payments.fees import Band
 from malipo.payments.listing import transaction_list
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Transaction, Type
 from tests.conftest import Running, make_merchant
@@ -53,7 +53,9 @@ class PaymentForm:
 
     async def made(self) -> list[Transaction]:
         async with self.database.snapshot() as connection:
-            return (await transaction_list.page(connection, self.merchant_id, Filter(), page=1, limit=100))[1]
+            return (await transaction_list.page(connection, self.merchant_id, TransactionFilter(), page=1, limit=100))[
+                1
+            ]
 
     async def available(self) -> int:
         async with self.database.read() as connection:

@@ -7,7 +7,7 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger.bookings import Kind, book
+from malipo.ledger.bookings import BookingKind, book
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, PaymentForm
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
@@ -20,7 +20,7 @@ async def stale(payment_form: PaymentForm, database: Database) -> PaymentForm:
     """A wallet of more than two millions, and a password that was typed eleven minutes ago."""
     async with database.begin() as tx:
         await book(
-            tx, Kind.TOP_UP, payment_form.merchant_id, 2_500_000, reference=secrets.token_hex(8), now=clock.now()
+            tx, BookingKind.TOP_UP, payment_form.merchant_id, 2_500_000, reference=secrets.token_hex(8), now=clock.now()
         )
         await tx.execute(
             "UPDATE sessions SET confirmed_at = confirmed_at - interval '11 minutes' "
@@ -55,7 +55,7 @@ async def test_a_payout_up_to_the_amount_and_a_collection_need_no_password(
 async def test_right_after_the_log_in_it_is_not_asked_for(payment_form: PaymentForm, database: Database) -> None:
     async with database.begin() as tx:
         await book(
-            tx, Kind.TOP_UP, payment_form.merchant_id, 2_500_000, reference=secrets.token_hex(8), now=clock.now()
+            tx, BookingKind.TOP_UP, payment_form.merchant_id, 2_500_000, reference=secrets.token_hex(8), now=clock.now()
         )
     assert (await payment_form.pay(PAYOUT, await payment_form.key(PAYOUT), amount="2,000,000")).status == 303
 

@@ -12,16 +12,16 @@ from starlette.requests import Request
 
 from malipo import clock
 from malipo.app.assemble import Service
-from malipo.dashboard.language import Words
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import new_payment
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
 from malipo.db import ConnectionLost, Tx
-from malipo.db.group_commit import Act, GroupCommit, GroupCommits
+from malipo.db.group_commit import GroupAct, GroupCommit, GroupCommits
 from malipo.http.accept_language import Language
-from malipo.ledger.bookings import Kind, book
-from malipo.merchants.store.sessions import Session
-from malipo.payments.initiate import Answer, Order
+from malipo.ledger.bookings import BookingKind, book
+from malipo.merchants.store.sessions import MerchantSession
+from malipo.payments.initiate import Answer, PaymentRequest
 from malipo.payments.payments import Payments
 from malipo.payments.status_signals import StatusSignals
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
@@ -84,7 +84,9 @@ async def test_a_wallet_that_is_too_low_says_what_it_holds_and_the_form_still_wo
     assert key_in(seen) == key
     assert await payment_form.made() == []
     async with payment_form.database.begin() as tx:
-        await book(tx, Kind.TOP_UP, payment_form.merchant_id, 300, reference=secrets.token_hex(8), now=clock.now())
+        await book(
+            tx, BookingKind.TOP_UP, payment_form.merchant_id, 300, reference=secrets.token_hex(8), now=clock.now()
+        )
     assert (await payment_form.pay(PAYOUT, key, amount="100,000")).status == 303
     assert await payment_form.available() == 0
 
@@ -98,13 +100,13 @@ async def test_of_two_who_spend_the_whole_wallet_at_once_one_is_told_what_is_lef
     assert len(await payment_form.made()) == 1
 
 
-async def in_doubt(tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
+async def in_doubt(tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
     """A database that goes away while it decides."""
     raise ConnectionLost("gone", in_doubt=True)
 
 
 class InDoubt(GroupCommits):
-    def group(self, name: str, act: Act[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
+    def group(self, name: str, act: GroupAct[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
         return super().group(name, in_doubt if name == "initiate" else act, **options)
 
 
@@ -115,7 +117,7 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
     person = await add_person(
         payment_form.database, payment_form.merchant_id, f"owner+{secrets.token_hex(6)}@example.com"
     )
-    session = Session("ses_1", person, "Duka", clock.now(), clock.now())
+    session = MerchantSession("ses_1", person, "Duka", clock.now(), clock.now())
     body = TYPED | {"key": key, "step": "pay", "token": service.accounts.cookies.form_token(session.id)}
     scope = {"type": "http", "method": "POST", "path": PAYOUT, "headers": [(b"host", b"duka")], "query_string": b""}
 
@@ -126,7 +128,9 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
     signals = StatusSignals(service.notifier, service.metrics)
     payments = Payments(commits, service.payments.terms, signals, clock=service.clock)
     doubtful = replace(PageParts.of(service), payments=payments)
-    visit = MerchantRequest(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session=session)
+    visit = MerchantRequest(
+        doubtful, Request(scope, receive), Translator(Language.ENGLISH), "127.0.0.1", session=session
+    )
 
     answer = await new_payment.take_payout(visit)
 

@@ -136,7 +136,9 @@ async def test_what_is_unknown_is_not_spoken_of(payment_form: PaymentForm, phone
     assert (asked.status, "has this number" in asked.words) == (200, False)
 
 
-@pytest.mark.parametrize("typed", [{"phone": "0684"}, {"channel": ""}, {"channel": "BANK"}, {"name": "x" * 101}])
+@pytest.mark.parametrize(
+    "typed", [{"phone": "0684"}, {"channel": "", "phone": "0600 000 100"}, {"channel": "BANK"}, {"name": "x" * 101}]
+)
 async def test_what_is_not_typed_to_the_end_is_not_looked_up(payment_form: PaymentForm, typed: dict[str, str]) -> None:
     assert (await _fetch(payment_form, **typed)).status == 204
     assert await _looked_up(payment_form) == []

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from malipo import clock
 from malipo.dashboard.merchant import transaction_csv
 from malipo.payments.listing import keyset_pagination
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Type
 from malipo.table_files.csv_export import csv_lines
 from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages
@@ -68,7 +68,9 @@ async def test_the_file_is_read_in_pieces_and_has_everything_once(shop: Transact
         await shop.make()
     pieces = [
         [each.id for each in piece]
-        async for piece in keyset_pagination.stream(shop.service.queries.read, shop.merchant.id, Filter(), size=3)
+        async for piece in keyset_pagination.stream(
+            shop.service.queries.read, shop.merchant.id, TransactionFilter(), size=3
+        )
     ]
     made = [each.id for each in shop.made]
     assert [len(piece) for piece in pieces] == [3, 3, 1]

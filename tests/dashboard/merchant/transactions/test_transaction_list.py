@@ -10,7 +10,7 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.listing import keyset_pagination
-from malipo.payments.listing.filters import Filter
+from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Type
 from tests.conftest import make_merchant
 from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages, link_in, rows_in
@@ -181,10 +181,10 @@ async def test_words_of_customers_are_never_markup(shop: TransactionPages) -> No
 
 
 async def through(
-    shop: TransactionPages, wanted: Filter, *, most: int, upwards: str | None = None
-) -> list[keyset_pagination.Page]:
+    shop: TransactionPages, wanted: TransactionFilter, *, most: int, upwards: str | None = None
+) -> list[keyset_pagination.TransactionPage]:
     """Page by page in one direction, two at a time, until there is none."""
-    pages: list[keyset_pagination.Page] = []
+    pages: list[keyset_pagination.TransactionPage] = []
     key: dict[str, str] = {"after": upwards} if upwards else {}
     async with shop.service.queries.database.read() as connection:
         while not pages or key:
@@ -202,7 +202,7 @@ async def test_a_rare_one_is_found_in_parts_and_each_once(shop: TransactionPages
     for n in range(9):
         await shop.make(at=began + timedelta(seconds=n), name="rare" if n in (0, 1, 4, 5, 6) else "")
 
-    pages = await through(shop, Filter(search="rare"), most=most)
+    pages = await through(shop, TransactionFilter(search="rare"), most=most)
 
     found = [each.id for page in pages for each in page.transactions]
     assert found == [shop.made[n].id for n in (6, 5, 4, 1, 0)]
@@ -215,7 +215,7 @@ async def test_going_up_finds_them_too(shop: TransactionPages, most: int) -> Non
     for n in range(9):
         await shop.make(at=began + timedelta(seconds=n), name="rare" if n in (0, 3, 4, 5, 8) else "")
 
-    pages = await through(shop, Filter(search="rare"), most=most, upwards=shop.made[0].id)
+    pages = await through(shop, TransactionFilter(search="rare"), most=most, upwards=shop.made[0].id)
 
     found = {each.id for page in pages for each in page.transactions}
     assert found >= {shop.made[n].id for n in (3, 4, 5)}
@@ -227,6 +227,6 @@ async def test_going_up_finds_them_too(shop: TransactionPages, most: int) -> Non
 async def test_without_a_filter_nothing_is_cut(shop: TransactionPages) -> None:
     for _ in range(5):
         await shop.make()
-    pages = await through(shop, Filter(), most=1)
+    pages = await through(shop, TransactionFilter(), most=1)
     assert [len(page.transactions) for page in pages] == [2, 2, 1]
     assert not any(page.is_cut for page in pages)

@@ -16,7 +16,7 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants.roles import Role
-from malipo.payments.status_writer import Change
+from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.conftest import Merchant, Running, make_merchant
@@ -67,13 +67,13 @@ class TransactionPages:
         self.made.append(made)
         return made
 
-    def _change(self, made: Transaction, cause: Cause) -> Change:
+    def _change(self, made: Transaction, cause: Cause) -> StatusChange:
         learned: dict[str, str] = {}
         if cause is Cause.CONFIRMED:
             learned = {"provider_reference": "NET-42"}
         elif cause is Cause.REFUSED:
             learned = {"failure_code": "declined", "failure_reason": "The customer declined the payment."}
-        return Change(merchant_id=self.merchant.id, transaction_id=made.id, cause=cause, **learned)
+        return StatusChange(merchant_id=self.merchant.id, transaction_id=made.id, cause=cause, **learned)
 
     async def listed(self, query: str = "") -> list[str]:
         seen = await self.surfer.get(PATH + query)
