@@ -15,7 +15,7 @@ from simulation.template import RECEIVER_PORT
 from simulation.world import NETWORK_PORT, NETWORKS, World
 
 
-def _is_commit(exchange: Exchange) -> bool:
+def _is_commit(exchange: PostgresExchange) -> bool:
     """A COMMIT, or the statement that creates collections, which is a transaction of its own."""
     creates = "INSERT INTO idempotency_keys" in exchange.sql and "INSERT INTO transactions" in exchange.sql
     return exchange.sql.startswith("COMMIT") or (creates and not exchange.is_flush)

@@ -26,8 +26,14 @@ class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> str:
         """As it stands in docs/networks/, one page for each network."""
         marks = [str(self.failure_code)] if self.failure_code and not self.refuses_us else []
-        marks += [str(self.failure_detail)] if self.failure_detail else []
-        marks += ["refuses us"] * self.refuses_us + ["a fault"] * self.is_fault + ["alert"] * self.has_alert
+        if self.failure_detail:
+            marks.append(str(self.failure_detail))
+        if self.refuses_us:
+            marks.append("refuses us")
+        if self.is_fault:
+            marks.append("a fault")
+        if self.has_alert:
+            marks.append("alert")
         return ": ".join(filter(None, (self.verdict, ", ".join(marks))))
 
 

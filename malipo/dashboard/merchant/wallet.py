@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
 
+from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS

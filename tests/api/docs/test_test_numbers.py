@@ -2,7 +2,7 @@
 networks hold malipo to."""
 
 from malipo.settings import Settings
-from malipo_simulator.behaviour import ANY_OTHER, TABLE, Answering, PaymentPlan, PhoneBehaviour
+from malipo_simulator.behaviour import ANY_OTHER, TABLE, PaymentPlan, PhoneBehaviour, ReplyTiming
 from tests.api.docs.samples import DOCS
 from tests.journeys.networks.network_grid import DETAILS, EXPECTED, Cell
 
@@ -52,7 +52,7 @@ def _when(plan: PaymentPlan, end: str) -> str:
     polls = Settings().poll_seconds
     if "PROCESSING" in end:
         return "never"
-    if plan.answering is Answering.HTML_500:
+    if plan.answering is ReplyTiming.HTML_500:
         return "minutes ([how many](payments.md#how-long-can-a-payment-be-open))"
     if plan.queries_not_found:
         return f"{sum(polls[: plan.queries_not_found + 1])} s, by a query"
