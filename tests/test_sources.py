@@ -61,7 +61,7 @@ QUERIES = {
     *(f"malipo/payments/check/{name}.py" for name in ("check_in_pieces", "corrections", "counts", "expected")),
     *(f"malipo/payments/check/{name}.py" for name in ("fingerprints", "newer_rows", "refunds", "transactions")),
     "malipo/payments/counts/backlog.py",
-    *(f"malipo/payments/listing/{name}.py" for name in ("filters", "keyset_pagination", "offset_pagination")),
+    *(f"malipo/payments/listing/{name}.py" for name in ("filters", "keyset_pagination", "offset_pagination", "sums")),
     "malipo/payments/listing/transaction_list.py",
     "malipo/payments/search/index.py",
     "malipo/payments/search/query.py",
