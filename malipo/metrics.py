@@ -22,7 +22,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 class _Counts(Collector):
     """What the library's Counter does, for what is counted in every request: one dictionary, and no lock, since one
-    thread counts and exposes (decision 52)."""
+    thread counts and exposes (decision 50)."""
 
     def __init__(self, name: str, help_: str, labels: Sequence[str]) -> None:
         self._named = name, help_, labels

@@ -1,4 +1,4 @@
-"""POST /v1/payments without a task, a request object and a response object, where nothing is unusual (decision 52).
+"""POST /v1/payments without a task, a request object and a response object, where nothing is unusual (decision 50).
 
 Nearly every request of the commonest kind is taken here: an API key that this process has let in before, an
 Idempotency-Key, a body that is right. It gets the same answer, byte for byte, the same line in the log and the same

@@ -9,7 +9,7 @@ try, and money moves only for rows that did not exist. `again` says that an earl
 its answer lost (in doubt).
 
 Some of what is asked may need no transaction, because one statement does it all and commits by itself (`at_once`,
-decision 52): that is tried first, and what it did not do goes into a transaction.
+decision 50): that is tried first, and what it did not do goes into a transaction.
 
 While the database is away, each caller waits until its own deadline (`retry.py`). A batch goes on for those who
 still wait; whoever's time is over is answered, and rides no further.

@@ -1,4 +1,4 @@
-"""Creates collections in one statement, without a transaction around it, where nothing is unusual (decision 52).
+"""Creates collections in one statement, without a transaction around it, where nothing is unusual (decision 50).
 
 What is unusual goes the way of `initiate.py`, which decides everything; here nothing is ever refused. So a collection
 comes here only with an idempotency key, from an API key, and with a tariff that this process has read before. Whether

@@ -1,7 +1,7 @@
 """Reads the request for a collection in which nothing is unusual: in one pass, by the decoder itself.
 
 It knows only what is right. Whatever else a request may be, `payment_request.py` reads it field by field, and says
-what is wrong with it. That both understand the same is a test on random bodies (decision 52).
+what is wrong with it. That both understand the same is a test on random bodies (decision 50).
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Creates collections in one statement that is a transaction of its own. Only `status_writer.py` may call what writes.
 
 A collection takes no money out of a wallet, so nothing needs to be decided with a lock held: what it depends on is
-compared in the statement that writes it (decision 52). Of a payment that does not fit nothing is written.
+compared in the statement that writes it (decision 50). Of a payment that does not fit nothing is written.
 """
 
 from collections.abc import Sequence
