@@ -86,7 +86,8 @@ async def test_the_same_key_is_the_same_payment(ask: Ask, full_stack: FullStack,
     key = f"payout-{program.language}"
     payout = {"amount": 2000, "channel": "AIRTEL_MONEY", "recipientPhone": PAYS, "recipientName": "Juma"}
     first, second = [await ask("payments.disburse", **payout, idempotencyKey=key) for _ in range(2)]
-    assert first == second
+    now = {"isReplay": True, "currentStatus": second["currentStatus"]}
+    assert (first["isReplay"], first["currentStatus"], second) == (False, "PENDING", first | now)
     assert [each["id"] for each in await ask("payments.list", idempotencyKey=key)] == [first["id"]]
     assert (await ask("payments.waitUntilEnded", first["id"]))["status"] == "COMPLETED"
     with pytest.raises(Refused, match="IdempotencyKeyReused"):

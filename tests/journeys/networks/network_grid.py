@@ -59,6 +59,7 @@ UNTOLD = {
 # What the network said beyond our code, by type and digits: of all that it is on, or of one network.
 DETAILS = {
     ("DISBURSEMENT", "101", "Tigo Pesa"): "not_registered",
+    ("DISBURSEMENT", "101", "HaloPesa"): "not_registered",  # by ClickPesa
     ("DISBURSEMENT", "102", None): "float_too_low",
     ("DISBURSEMENT", "110", "Tigo Pesa"): "barred",
     ("DISBURSEMENT", "113", "Tigo Pesa"): "barred",
