@@ -20,7 +20,7 @@ from malipo.db.transaction import Conn, PooledConnection
 # scan a short or a new table as a whole, and would keep that plan when the table has grown.
 _BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
-# A setting that only we know: who finds it has the session that was asked for.
+# A setting of our own: a session that has it is the one that was requested.
 _SESSION_MARK = "malipo.session"
 # The parameters of an address that name files.
 _FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
@@ -105,7 +105,7 @@ class Database:
         finds_by_key: bool = False,
         statement_timeout_seconds: float | None = None,
     ) -> AsyncIterator["Database"]:
-        """Open for as long as the block lasts."""
+        """Open within the block."""
         database = cls(
             url,
             size=size,
@@ -120,7 +120,7 @@ class Database:
             await database.close()
 
     def another(self, *, size: int) -> "Database":
-        """One at the same address, for another event loop. Its statements may take as long as they need."""
+        """Another Database at the same address, for another event loop. Its statements have no timeout."""
         return Database(self._url, size=size, connect_seconds=self._connect_seconds, setting=self._setting)
 
     async def close(self) -> None:
