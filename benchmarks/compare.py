@@ -19,11 +19,13 @@ from benchmarks.load import CannotMeasure
 
 Say = Callable[[str], None]
 Microseconds = Mapping[str, Mapping[str, float]]  # by load and part
+Turn = Callable[[int], Microseconds]  # in the round of this number
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = Path(__file__).with_name("reference.txt")
 MOST = 1.10  # of what the other version's payment costs
 MEASUREMENTS = 3  # in which it must be more
+SURELY = 1.05  # If no part costs more in the first round, the gate needs no other one.
 _PACKAGES = ("benchmarks", "malipo", "malipo_simulator")
 _PATIENCE_SECONDS = 600
 
@@ -65,6 +67,11 @@ class Report:
         found = [Growth(load, part, *self.us(load, part)) for load, part in self.parts()]
         return [each for each in found if not each.ratio <= MOST]
 
+    @property
+    def is_surely_good(self) -> bool:
+        ratios = [Growth(*each, *self.us(*each)).ratio for each in self.parts()]
+        return bool(ratios) and all(each <= SURELY for each in ratios)
+
 
 def _middle(turns: Sequence[Microseconds], load: str, part: str) -> float:
     return median(each[load][part] for each in turns)
@@ -75,18 +82,36 @@ def reference() -> str:
     return REFERENCE.read_text().split()[0]
 
 
-def measure(commit: str, rounds: int, options: Sequence[str], say: Say) -> Report:
+def measure(commit: str, rounds: int, options: Sequence[str], say: Say, *, until_sure: bool = False) -> Report:
     with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
         _extract(commit, Path(folder))
-        ours: list[Microseconds] = []
-        theirs: list[Microseconds] = []
-        for number in range(rounds):
-            # The first of two turns finds the machine colder.
-            turns = [(theirs, Path(folder)), (ours, ROOT)]
-            for measured, place in turns if number % 2 == 0 else reversed(turns):
-                say(f"round {number + 1} of {rounds}: {'this version' if place == ROOT else commit} ...")
-                measured.append(_cost(place, options))
-        return Report(commit, ours, theirs)
+
+        def turn(number: int, who: str, place: Path) -> Microseconds:
+            say(f"round {number} of {rounds}: {who} ...")
+            return _cost(place, options)
+
+        return take_turns(
+            commit,
+            rounds,
+            ours=lambda number: turn(number, "this version", ROOT),
+            theirs=lambda number: turn(number, commit, Path(folder)),
+            until_sure=until_sure,
+        )
+
+
+def take_turns(commit: str, rounds: int, *, ours: Turn, theirs: Turn, until_sure: bool) -> Report:
+    """`until_sure` stops after a round in which no part costs nearly too much: two noisy rounds would say no more.
+
+    The first of two turns finds the machine colder. In the first round that is ours, which is then good in spite of it.
+    """
+    report = Report(commit, [], [])
+    for number in range(1, rounds + 1):
+        turns = [(report.ours, ours), (report.theirs, theirs)]
+        for measured, take in turns if number % 2 else reversed(turns):
+            measured.append(take(number))
+        if until_sure and number == 1 and report.is_surely_good:
+            break
+    return report
 
 
 def hold(measure_once: Callable[[], Report], say: Say) -> tuple[Report, list[Growth]]:

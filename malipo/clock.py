@@ -12,7 +12,7 @@ import msgspec
 
 Clock = Callable[[], datetime]
 
-ZONE = ZoneInfo("Africa/Dar_es_Salaam")  # whose days the house counts in
+ZONE = ZoneInfo("Africa/Dar_es_Salaam")  # the business time zone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -53,6 +53,16 @@ def milliseconds(moment: datetime) -> int:
 def day_of(moment: datetime) -> date:
     """The day in Dar es Salaam."""
     return moment.astimezone(ZONE).date()
+
+
+def day_sql(moment: str) -> str:
+    """As `day_of`, of a column or another expression in SQL."""
+    return f"({moment} AT TIME ZONE '{ZONE.key}')::date"
+
+
+def local(moment: datetime) -> str:
+    """`2026-11-15 11:30:00`, as people in Dar es Salaam read and write it."""
+    return f"{moment.astimezone(ZONE):%Y-%m-%d %H:%M:%S}"
 
 
 def iso(moment: datetime) -> str:

@@ -36,6 +36,21 @@ def _base32(number: int, length: int) -> str:
     return "".join(reversed(pairs))[-length:]
 
 
+def base32_of_80_bits(number: int) -> str:
+    """16 characters. Without a loop it takes half as long, and each payment has such a key."""
+    pairs = _PAIRS
+    return (
+        pairs[number >> 70]
+        + pairs[number >> 60 & 1023]
+        + pairs[number >> 50 & 1023]
+        + pairs[number >> 40 & 1023]
+        + pairs[number >> 30 & 1023]
+        + pairs[number >> 20 & 1023]
+        + pairs[number >> 10 & 1023]
+        + pairs[number & 1023]
+    )
+
+
 # Random characters in reserve: asking the system for each id would take longer than all the rest.
 _drawn: list[str] = []
 os.register_at_fork(after_in_child=_drawn.clear)  # or parent and child would make the same ids

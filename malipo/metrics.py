@@ -3,9 +3,15 @@
 One registry for each service, nothing global, so that two services in one process do not mix.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from malipo import __version__
 from malipo.build import build_id
@@ -14,22 +20,61 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
+class _Counts(Collector):
+    """What the library's Counter does, for what is counted in every request: one dictionary, and no lock, since one
+    thread counts and exposes (decision 50)."""
+
+    def __init__(self, name: str, help_: str, labels: Sequence[str]) -> None:
+        self._named = name, help_, labels
+        self._counts: dict[tuple[str, ...], int] = {}
+
+    def add(self, *labels: str) -> None:
+        self._counts[labels] = self._counts.get(labels, 0) + 1
+
+    def collect(self) -> Iterable[Metric]:
+        name, help_, labels = self._named
+        family = CounterMetricFamily(name, help_, labels=labels)
+        for each, count in list(self._counts.items()):
+            family.add_metric(each, count)
+        yield family
+
+
+class _Times(Collector):
+    """The same for a Histogram of seconds."""
+
+    def __init__(self, name: str, help_: str, labels: Sequence[str]) -> None:
+        self._named = name, help_, labels
+        self._counts: dict[tuple[str, ...], list[int]] = {}  # by bucket, each without those before it
+        self._sums: dict[tuple[str, ...], float] = {}
+
+    def add(self, seconds: float, *labels: str) -> None:
+        counts = self._counts.get(labels)
+        if counts is None:
+            counts = self._counts[labels] = [0] * (len(_SECONDS) + 1)
+            self._sums[labels] = 0.0
+        counts[bisect_left(_SECONDS, seconds)] += 1
+        self._sums[labels] += seconds
+
+    def collect(self) -> Iterable[Metric]:
+        name, help_, labels = self._named
+        family = HistogramMetricFamily(name, help_, labels=labels)
+        bounds = [*map(floatToGoString, _SECONDS), "+Inf"]
+        for each, counts in list(self._counts.items()):
+            family.add_metric(each, list(zip(bounds, accumulate(counts), strict=True)), self._sums[each])
+        yield family
+
+
 class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.money = MoneyGauges(self._registry)
-        self._of_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._of_transaction: dict[tuple[str, str, str], Counter] = {}
-        self._requests = Counter(
-            "malipo_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+        self._requests = _Counts("malipo_requests", "Requests answered", ["method", "route", "status"])
+        self._request_seconds = _Times("malipo_request_seconds", "Time to the end of an answer", ["route"])
+        self._transactions = _Counts(
+            "malipo_transactions", "Transactions that reached a status", ["type", "channel", "status"]
         )
-        self._request_seconds = Histogram(
-            "malipo_request_seconds",
-            "Time to the end of an answer",
-            ["route"],
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
+        for each in (self._requests, self._request_seconds, self._transactions):
+            self._registry.register(each)
         self._batch_size = Histogram(
             "malipo_batch_size", "Requests that shared one commit", ["group"], buckets=_SIZES, registry=self._registry
         )
@@ -55,12 +100,6 @@ class Metrics:
         build.labels(__version__, build_id()).set(1)
         self._epoch = Gauge(
             "malipo_epoch", "1; after a restore the Unix time at which it was noticed", registry=self._registry
-        )
-        self._transactions = Counter(
-            "malipo_transactions",
-            "Transactions that reached a status",
-            ["type", "channel", "status"],
-            registry=self._registry,
         )
 
         self._calls = Counter(
@@ -102,12 +141,8 @@ class Metrics:
         self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        key = (method, route, status)
-        if key not in self._of_request:  # To look labels up by their names costs more than to count.
-            self._of_request[key] = (self._requests.labels(*key), self._request_seconds.labels(route))
-        counter, histogram = self._of_request[key]
-        counter.inc()
-        histogram.observe(seconds)
+        self._requests.add(method, route, str(status))
+        self._request_seconds.add(seconds, route)
 
     def observer_of(self, group: str) -> Callable[[int, float], None]:
         """What a group calls after each commit."""
@@ -137,10 +172,7 @@ class Metrics:
         self._epoch.set_function(epoch)
 
     def count_transaction(self, type_: str, channel: str, status: str) -> None:
-        key = (type_, channel, status)
-        if key not in self._of_transaction:
-            self._of_transaction[key] = self._transactions.labels(*key)
-        self._of_transaction[key].inc()
+        self._transactions.add(type_, channel, status)
 
     def count_call(self, network: str, act: str, verdict: str, seconds: float) -> None:
         self._calls.labels(network, act, verdict).inc()

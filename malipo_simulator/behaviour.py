@@ -182,6 +182,11 @@ TABLE = (
         _person("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
         PaymentPlan("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
     ),
+    PhoneBehaviour(
+        "113",
+        _person("approved after 2 s"),  # so that its refund can fail
+        PaymentPlan("told FAILED", Outcome.FAILED),
+    ),
 )
 
 _BY_DIGITS = {row.digits: row for row in TABLE}

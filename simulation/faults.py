@@ -15,6 +15,12 @@ from simulation.template import RECEIVER_PORT
 from simulation.world import NETWORK_PORT, NETWORKS, World
 
 
+def _is_commit(exchange: PostgresExchange) -> bool:
+    """A COMMIT, or the statement that creates collections, which is a transaction of its own."""
+    creates = "INSERT INTO idempotency_keys" in exchange.sql and "INSERT INTO transactions" in exchange.sql
+    return exchange.sql.startswith("COMMIT") or (creates and not exchange.is_flush)
+
+
 def _fate_of(fault: Fault) -> RequestFate:
     kind = fault.kind.partition("-")[2]
     if kind == "refused":
@@ -107,7 +113,7 @@ class Faults:
     def _fate_of_exchange(self, exchange: PostgresExchange) -> str | None:
         if not exchange.connection.process.startswith(("api", "worker")) or exchange.is_startup:
             return None
-        kind = "commit" if exchange.sql.startswith("COMMIT") else "other"
+        kind = "commit" if _is_commit(exchange) else "other"
         self._counts[kind] += 1
         fault = self._by_exchange.get((kind, self._counts[kind]))
         if fault is None:

@@ -1,6 +1,8 @@
 """Time and chance come from one place each, so that the simulation can give both."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,68 @@ def test_only_these_files_read_a_clock_or_draw_random_numbers(pattern: str, allo
 @pytest.mark.parametrize("act", [r"clock\.read_from\(", r"randomness\.draw_from\("])
 def test_nothing_in_the_service_puts_another_source_in_place(act: str) -> None:
     assert _users_of(act) == set()
+
+
+def test_one_place_names_the_business_time_zone() -> None:
+    assert _users_of(r"Africa/Dar_es_Salaam") == {"malipo/clock.py", "malipo_simulator/statements/account.py"}
+
+
+SQL = re.compile(r"\b(SELECT\s.*\bFROM\b|INSERT INTO \w|UPDATE \w+( \w+)? SET\b|DELETE FROM \w)", re.DOTALL)
+# Files whose subject is one query, or a family of them. All other SQL is in stores and in `db`.
+QUERIES = {
+    "malipo/counts/check.py",
+    "malipo/ledger/check.py",
+    "malipo/ledger/check_in_pieces.py",
+    "malipo/outbox/daily_totals.py",
+    "malipo/outbox/feed.py",
+    *(f"malipo/payments/check/{name}.py" for name in ("check_in_pieces", "corrections", "counts", "expected")),
+    *(f"malipo/payments/check/{name}.py" for name in ("fingerprints", "newer_rows", "refunds", "transactions")),
+    "malipo/payments/counts/backlog.py",
+    *(f"malipo/payments/listing/{name}.py" for name in ("filters", "keyset_pagination", "offset_pagination", "sums")),
+    "malipo/payments/listing/transaction_list.py",
+    "malipo/payments/search/index.py",
+    "malipo/payments/search/query.py",
+}
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "malipo").rglob("*.py")):
+        yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+
+
+def _texts(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Constant(value=str(text)):
+                yield text
+            case ast.JoinedStr(values=parts):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts)
+
+
+def _is_store(path: str) -> bool:
+    return "/store/" in path or path.endswith(("/store.py", "_store.py")) or path.startswith("malipo/db/")
+
+
+def test_only_stores_and_files_of_queries_contain_sql() -> None:
+    found = {path for path, module in _modules() if any(map(SQL.search, _texts(module)))}
+    assert {path for path in found if not _is_store(path)} == QUERIES
+
+
+def test_a_module_that_says_pure_reads_no_database() -> None:
+    """It may use the structs and the constants of a store, but none of its functions."""
+    wrong, pure = [], 0
+    for path, module in _modules():
+        if not re.search(r"\bPure\.", ast.get_docstring(module) or ""):
+            continue
+        pure += 1
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom):
+                source = node.module or ""
+                for name in (each.name for each in node.names):
+                    of_store = re.search(r"\.store\b|_store$", source) and name[0].islower()
+                    if source == "malipo.db" or source.startswith("malipo.db.") or name == "store" or of_store:
+                        wrong.append(f"{path}: {source} {name}")
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("clock.now", "clock.monotonic", "open"):
+                wrong.append(f"{path}: {ast.unparse(node)}")
+    assert pure > 50
+    assert wrong == []

@@ -22,8 +22,8 @@ from benchmarks.load import CannotMeasure
 from benchmarks.webhooks.receiver import need_nginx
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger import statement
 from malipo.ledger.bookings import BookingKind, book
+from malipo.ledger.store import statement_counts
 from malipo.payments.counts import counter
 
 _MONEY = 10**12  # more than the payouts of a merchant
@@ -154,7 +154,7 @@ async def _wait(connection: asyncpg.Connection) -> None:
 async def _count(url: str) -> None:
     """What a worker leaves for later, because there is little of it."""
     async with Database.opened(url, size=1) as opened:
-        for count in (counter.count, statement.count):
+        for count in (counter.count, statement_counts.count):
             is_more = True
             while is_more:
                 async with opened.begin() as tx:

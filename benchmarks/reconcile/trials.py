@@ -148,5 +148,5 @@ class _Trial:
         settings = Settings()
         settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
         done = await match_statements(database, settle, approval_amount=10**15, clock=clock.now)
-        if done.payments != self._size or done.exceptions.count:
-            raise CannotMeasure(f"{done.payments:,} of {self._size:,} lines were matched: this is a bug.")
+        if done.matched != self._size or done.exceptions.count:
+            raise CannotMeasure(f"{done.matched:,} of {self._size:,} lines were matched: this is a bug.")

@@ -4,7 +4,7 @@
 //
 //     require 'Malipo.php';
 //     $malipo = new Malipo\Client(); // MALIPO_API_KEY and MALIPO_URL
-//     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000123', idempotencyKey: 'order-17');
+//     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000123', idempotencyKey: 'order-17-1');
 //     $payment = $malipo->payments->waitUntilEnded($payment['id']); // or a webhook: Malipo\Client::verifyWebhook
 // What comes back are arrays with the fields of the contract at /openapi.json. Amounts are whole shillings.
 declare(strict_types=1);
@@ -204,7 +204,15 @@ final class Client
         if ($status >= 200 && $status < 300) {
             // Otherwise it is such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
             $given = ($answer['success'] ?? null) !== true ? null : ($gives === null ? $answer : $answer[$gives] ?? null);
-            return is_array($given) ? $given : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
+            is_array($given) || throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
+            if ($key === null || $gives === null) {
+                return $given;
+            }
+            // The key may have been used before, perhaps by this call, whose answer was lost. Then the fields are those of the first
+            // answer: currentStatus is the one of now, and get() has the rest.
+            $isReplay = ($told['idempotency-replayed'] ?? '') === 'true';
+            $now = $isReplay ? $told['idempotency-replayed-status'] ?? null : null;
+            return $given + ['isReplay' => $isReplay, 'currentStatus' => $now ?? $given['status'] ?? null];
         }
         $code = $told['x-error-code'] ?? "http_$status";
         $byHundred = $status >= 500 ? Unavailable::class : ($status >= 400 ? InvalidRequest::class : ApiError::class);

@@ -15,6 +15,8 @@ _HSTS = (HSTS[0].encode(), HSTS[1].encode())
 class LoggedExchange:
     """One request and its response: its id, its caller and its status."""
 
+    __slots__ = ("_began", "_is_secure", "_scope", "_send", "_status", "caller", "id", "rate_limit_status", "route")
+
     def __init__(self, scope: Scope, send: Send, id_: str, *, is_secure: bool) -> None:
         self.id = id_
         self._is_secure = is_secure
@@ -28,11 +30,12 @@ class LoggedExchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status = message["status"]
-            message["headers"].extend(self._headers())
+            message["headers"].extend(self.headers_for(message["status"]))
         await self._send(message)
 
-    def _headers(self) -> list[tuple[bytes, bytes]]:
+    def headers_for(self, status: int) -> list[tuple[bytes, bytes]]:
+        """What this response has beside its own headers. From here on it counts as answered."""
+        self._status = status
         headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
         if self._is_secure:
             headers.append(_HSTS)
@@ -45,8 +48,11 @@ class LoggedExchange:
         if self._status is None:
             await answer(self._scope, receive, self.send)
 
-    def log_and_count(self, metrics: Metrics) -> None:
-        """A line in the log, and a count. A path that no route knows is not repeated: it could hold anything."""
+    def log_and_count(self, metrics: Metrics, **ids: str) -> None:
+        """A line in the log, and a count. A path that no route knows is not repeated: it could hold anything.
+
+        `ids` are those that are not bound in the log already.
+        """
         seconds = clock.monotonic() - self._began
         route = self.route or "unknown"
         # Methods can be made up too.
@@ -57,6 +63,7 @@ class LoggedExchange:
             tracing.active.end_request(method, route, self._status, scheme, self.caller.get("merchant"))
         log.info(
             "request",
+            **ids,
             method=self._scope["method"],
             route=route,
             status=self._status,

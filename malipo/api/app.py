@@ -13,8 +13,9 @@ from starlette.types import Receive, Scope, Send
 
 from malipo.api import auth
 from malipo.api.access_log import LoggedExchange
+from malipo.api.docs import site
 from malipo.api.parts import ApiParts
-from malipo.api.routes import PAGES, ROUTES, AnyRoute, PublicRoute, TokenRoute
+from malipo.api.routes import CALLBACK_PATH, PAGES, ROUTES, AnyRoute, PublicRoute, TokenRoute
 from malipo.app.assemble import Service
 from malipo.errors import Unavailable
 from malipo.http import methods as http_methods
@@ -23,15 +24,17 @@ from malipo.http.request_ids import begin_request
 from malipo.rate_limit.refusal import RateLimited
 
 _EXCHANGE = "malipo.exchange"
+_CALLBACKS = "/callbacks/"
 
 
 class App:
     def __init__(self, service: Service) -> None:
-        self._parts = ApiParts.of(service)
-        self._parts_for_people = self._parts.with_queries(service.people_queries)
+        self.parts = ApiParts.of(service)
+        self._parts_for_people = self.parts.with_queries(service.people_queries)
         routes = http_methods.by_path([*ROUTES, *PAGES])
         # Most paths are fixed: for those no pattern need be tried.
         self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
+        self._callback = routes[CALLBACK_PATH]["POST"]
         self._router = Router(
             [Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in routes.items()],
             redirect_slashes=False,
@@ -39,33 +42,55 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        is_secure = came_over_tls(scope, self._parts.settings.trusted_proxies)
-        exchange = LoggedExchange(scope, send, begin_request(scope, self._parts.clock()), is_secure=is_secure)
-        self._parts.queries.begin_waiting()
+        is_secure = came_over_tls(scope, self.parts.settings.trusted_proxies)
+        exchange = LoggedExchange(scope, send, begin_request(scope, self.parts.clock()), is_secure=is_secure)
+        self.parts.queries.begin_waiting()
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope.update({"app": self, _EXCHANGE: exchange})
         try:
-            if scope["path"].endswith("\n"):
-                raise HTTPException(404)  # The router would overlook it.
-            if route := self._fixed.get(scope["path"], {}).get(scope["method"]):
+            if route := self._fixed.get(scope["path"], {}).get(scope["method"]) or self._callback_for(scope):
                 response = await self._serve(route, Request(scope, receive))
                 await response(scope, receive, exchange.send)
             else:
-                await self._router(scope, receive, exchange.send)
+                await self._find(scope, receive, exchange)
         except ClientDisconnect:
             pass
         except HTTPException as refusal:
             await exchange.answer_to(refusal, receive)
         except Exception as error:
-            await exchange.answer_to(await self._parts.health.monitor.schema.explain(error), receive)
+            await exchange.answer_to(await self.parts.health.monitor.schema.explain(error), receive)
         except BaseException:
             # The process is stopping while this request is under way.
             await exchange.answer_to(Unavailable(), receive)
             raise
         finally:
-            exchange.log_and_count(self._parts.metrics)
-            self._parts.queries.end_waiting()
+            exchange.log_and_count(self.parts.metrics)
+            self.parts.queries.end_waiting()
             del scope[_EXCHANGE]  # They refer to each other: without this only the garbage collector frees them.
+
+    def _callback_for(self, scope: Scope) -> AnyRoute | None:
+        """The route of callbacks, if this is one. Every payment has one, and the router would try 32 patterns first."""
+        path: str = scope["path"]
+        if scope["method"] != "POST" or not path.startswith(_CALLBACKS):
+            return None
+        route, _, token = path.removeprefix(_CALLBACKS).partition("/")
+        if not route or not token or "/" in token or token.endswith("\n"):
+            return None
+        scope["path_params"] = {"route": route, "token": token}
+        return self._callback
+
+    async def _find(self, scope: Scope, receive: Receive, exchange: LoggedExchange) -> None:
+        """Answer an address that may be none. Somebody with a browser gets a page there."""
+        try:
+            if scope["path"].endswith("\n"):
+                raise HTTPException(404)  # The router would overlook it.
+            await self._router(scope, receive, exchange.send)
+        except HTTPException as refusal:
+            request = Request(scope, receive)
+            if refusal.status_code != 404 or not site.is_for_browser(request):
+                raise
+            page = await site.lost(self.parts, request)
+            await page(scope, receive, exchange.send)
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -77,22 +102,22 @@ class App:
         exchange: LoggedExchange = request.scope[_EXCHANGE]
         exchange.route = route.path
         if route.method != "GET" or not isinstance(route, PublicRoute):
-            self._parts.health.monitor.schema.require()  # Health, metrics and docs are there whatever the schema is.
+            self.parts.health.monitor.schema.require()  # Health, metrics and docs are there whatever the schema is.
         if isinstance(route, PublicRoute):
-            return await route.handler(self._parts, request)
+            return await route.handler(self.parts, request)
         if isinstance(route, TokenRoute):
-            session = await auth.session_of(self._parts, request)
+            session = await auth.session_of(self.parts, request)
             exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
-            self._parts.accounts.requests.admit(session.id, session.person.id)
+            self.parts.accounts.requests.admit(session.id, session.person.id)
             auth.require_right(session, route.right)
-            auth.require_confirmation(self._parts, session, route.act)
+            auth.require_confirmation(self.parts, session, route.act)
             return await route.handler(self._parts_for_people, session, request)
         try:
-            caller = await auth.authenticate(self._parts, request, route.rate_class)
+            caller = await auth.authenticate(self.parts, request, route.rate_class)
         except RateLimited as refusal:
             exchange.rate_limit_status = refusal.rate_limit_status
             raise
         exchange.rate_limit_status = caller.rate_limit_status
         exchange.caller = {"merchant": caller.merchant_id, "key": caller.key_id}
         auth.require(caller, route.permission)
-        return await route.handler(self._parts, caller, request)
+        return await route.handler(self.parts, caller, request)

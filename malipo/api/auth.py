@@ -14,16 +14,26 @@ from malipo.merchants.sessions import SessionOver
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.rate_limit.sliding_window import RateClass
 
+_NO_KEY = "The API key is missing or not valid."
+_KEY_ELSEWHERE = "Send the API key in the header x-api-key, as it is: not in Authorization, and without Bearer."
+
 
 async def authenticate(parts: ApiParts, request: Request, rate_class: RateClass) -> Caller:
     """The caller, or why not: key, merchant, address, rate limit, in this order."""
     key = header_of(request, "x-api-key")
     if not key:
-        raise Unauthorized("The API key is missing or not valid.")
+        raise Unauthorized(_KEY_ELSEWHERE if _is_key_elsewhere(parts, request) else _NO_KEY)
     address = address_of(request, parts.settings.trusted_proxies)
-    caller = await parts.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
+    key_hash = hash_of(key.encode("latin-1"))
+    caller = await parts.authenticate(AccessRequest(key_hash, address, rate_class))
+    parts.known_keys.note(key_hash, caller)
     parts.health.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
     return caller
+
+
+def _is_key_elsewhere(parts: ApiParts, request: Request) -> bool:
+    """Whether a key is sent as many other services want it. Nothing tells whether it is a good one."""
+    return f"{parts.settings.key_prefix}_" in request.headers.get("authorization", "")
 
 
 def header_of(request: Request, name: str) -> str | None:
@@ -39,6 +49,8 @@ def require(caller: Caller, permission: Permission) -> None:
 
 async def session_of(parts: ApiParts, request: Request) -> MerchantSession:
     """The session of a person who is logged in. An API key is not accepted here."""
+    if _is_key_elsewhere(parts, request):
+        raise SessionOver("This route takes the token of a person who has logged in. An API key opens only /v1.")
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise SessionOver

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from malipo.api.auth import actor_of, header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
-from malipo.api.responses import AnswerForm, pagination, success
+from malipo.api.responses import AnswerForm, pagination, replayed, success
 from malipo.api.urls import id_in
 from malipo.http.body_limit import MOST_BATCH_BYTES
 from malipo.merchants.authenticate import Caller
@@ -47,7 +47,7 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
     items = fields.raw("items")
     is_long = isinstance(items, list) and len(items) > _MOST_READ_AT_ONCE
     made = await parts.batches.create(await asyncio.to_thread(read) if is_long else read())
-    headers = {"Idempotency-Replayed": "true"} if made.is_replay else None
+    headers = replayed(made.batch.status) if made.is_replay else None
     return success({"batch": views.created(made.batch)}, status=201, headers=headers)
 
 

@@ -10,7 +10,7 @@ from malipo.app.health import Health
 from malipo.app.long_polls import LongPolls
 from malipo.clock import Clock
 from malipo.db.queries import Queries
-from malipo.merchants.authenticate import Authentication
+from malipo.merchants.authenticate import Authentication, KnownKeys
 from malipo.metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.payments.batches.batches import Batches
@@ -28,6 +28,7 @@ class ApiParts:
     metrics: Metrics
     health: Health
     large_answers: LargeAnswers
+    known_keys: KnownKeys
     queries: Queries  # on the connections of whoever asks: programs or people
     authenticate: Authentication
     accounts: Accounts
@@ -47,6 +48,7 @@ class ApiParts:
             metrics=service.metrics,
             health=service.health,
             large_answers=LargeAnswers(),
+            known_keys=KnownKeys(),
             queries=service.queries,
             authenticate=service.authenticate,
             accounts=service.accounts,

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from malipo.api.auth import header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of, optional_object_of
-from malipo.api.responses import pagination, success
+from malipo.api.responses import encoded, pagination, replayed, success
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.http.accept_language import Language, preferred
@@ -18,7 +18,7 @@ from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation
-from malipo.payments.initiate import PaymentRequest
+from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.listing import transaction_list
 from malipo.payments.listing.filters import filter_in
 from malipo.payments.payment_request import order_of
@@ -86,8 +86,12 @@ async def _create(parts: ApiParts, order: PaymentRequest) -> Response:
             note_transaction(order.draft.id)  # It may exist: whoever looks into it must know where.
         raise
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
-    headers = {"Idempotency-Replayed": "true"} if initiated.is_replay else None
-    return success({"transaction": views.created(initiated.transaction)}, status=201, headers=headers)
+    headers = replayed(initiated.transaction.status) if initiated.is_replay else None
+    return Response(created_body(initiated), 201, headers=headers, media_type="application/json")
+
+
+def created_body(initiated: InitiatedPayment) -> bytes:
+    return encoded({"transaction": views.created(initiated.transaction)})
 
 
 async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:

@@ -13,16 +13,16 @@ from malipo.http.body_limit import MOST_BODY_BYTES
 
 async def object_of(request: Request, *, most_bytes: int = MOST_BODY_BYTES) -> dict[str, Any]:
     """The JSON object that a request carries."""
-    return _object_in(await body_of(request, most_bytes=most_bytes))
+    return object_in(await body_of(request, most_bytes=most_bytes))
 
 
 async def optional_object_of(request: Request) -> dict[str, Any]:
     """The same, where no body at all is an object without fields."""
     body = await body_of(request)
-    return _object_in(body) if body.strip() else {}
+    return object_in(body) if body.strip() else {}
 
 
-def _object_in(text: bytes) -> dict[str, Any]:
+def object_in(text: bytes) -> dict[str, Any]:
     try:
         body = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -18,7 +18,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
+    return Response(encoded(fields), status, headers=headers, media_type="application/json")
+
+
+def encoded(fields: dict[str, Any]) -> bytes:
+    return _encode({"success": True} | fields)
+
+
+def replayed(status: StrEnum) -> dict[str, str]:
+    """The headers of an answer that is given again. Its body is the first one, so the status of now is said here."""
+    return {"Idempotency-Replayed": "true", "Idempotency-Replayed-Status": status}
 
 
 def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:

@@ -90,6 +90,8 @@ _WEBHOOKS: list[tuple[str, str, PartyHandler, Right]] = [
     ("POST", "/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
 ]
 
+CALLBACK_PATH = "/callbacks/{route}/{token}"
+
 ROUTES: list[AnyRoute] = [
     PublicRoute("GET", "/healthz", health.healthz),
     PublicRoute("GET", "/readyz", health.readyz),
@@ -117,7 +119,7 @@ ROUTES: list[AnyRoute] = [
     KeyRoute("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
     KeyRoute("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
     *(KeyRoute(method, f"/v1{path}", handler, Permission.WEBHOOKS_MANAGE) for method, path, handler, _ in _WEBHOOKS),
-    PublicRoute("POST", "/callbacks/{route}/{token}", callbacks.receive),
+    PublicRoute("POST", CALLBACK_PATH, callbacks.receive),
     PublicRoute("POST", "/merchant/auth/login", login.log_in),
     PublicRoute("POST", "/merchant/auth/refresh", login.refresh),
     PublicRoute("POST", "/merchant/auth/reset", login.reset),

@@ -76,9 +76,11 @@ async def approve(
     shown: Callable[[], Awaitable[str]] | None = None,
     is_single_operator: bool = False,
 ) -> Proposal:
-    """Agree with what another operator has proposed, or what one has, as the only operator. The caller has locked the
-    proposal, and does it in this transaction. As it is decided, it says whether one has decided alone: not about what
-    an operator has proposed who has left since then.
+    """End a proposal as approved, by another operator than its proposer, or by the only operator there is.
+
+    The caller has locked the proposal, and does what it proposes in this transaction. `is_single_operator` of the
+    result says whether one operator has decided alone. That is false if the proposer was another operator, who has left
+    since then.
 
     `seen` is the code of what the approver was shown, if the caller has not compared it. `shown` reads what would be
     shown now, where an act shows more than the proposal. Nothing is stored before both are the same.

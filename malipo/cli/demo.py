@@ -253,7 +253,7 @@ Take a first payment:
 
   curl -s {base_url}/v1/payments \\
     -H 'x-api-key: {access.api_key}' \\
-    -H 'Idempotency-Key: order-1' \\
+    -H 'Idempotency-Key: order-1-1' \\
     -H 'content-type: application/json' \\
     -d '{{"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000100", "buyerName": "Asha"}}'
 

@@ -14,7 +14,6 @@ from malipo.cli import terminal
 from malipo.cli.authority import add_alone, add_here
 from malipo.cli.output import printable
 from malipo.errors import Conflict, Refusal
-from malipo.words.say import SENTENCES
 
 _YES = "yes"
 
@@ -30,9 +29,6 @@ class ShownProposal(NamedTuple):
     def lines(self) -> list[str]:
         told = {name: value for name, value in self.terms.items() if value not in (None, "", False)}
         return [*(f"{name + ':':<20} {value}" for name, value in told.items()), *self.changes]
-
-
-_CHANGED = SENTENCES[ApprovalRefusal.CHANGED]
 
 
 class NotSeen(Refusal):
@@ -60,7 +56,9 @@ def agreed(arguments: argparse.Namespace, shown: ShownProposal) -> str:
         if arguments.seen.strip().lower() == shown.code:
             return shown.code
         _show(shown)
-        raise Conflict(f"{_CHANGED} This is what waits now: --seen {shown.code}")
+        from malipo.words.say import SENTENCES  # of all rooms, which most commands do not need
+
+        raise Conflict(f"{SENTENCES[ApprovalRefusal.CHANGED]} This is what waits now: --seen {shown.code}")
     _show(shown)
     if arguments.stdin or sys.stdin is None or not sys.stdin.isatty():
         raise NotSeen(f"Nothing has changed. If this is what you approve, name its code: --seen {shown.code}")

@@ -6,15 +6,12 @@ The catalogue is read as it is: there is no build step. A test compares it with 
 from datetime import datetime
 from functools import cache
 from importlib import resources
-from zoneinfo import ZoneInfo
 
 from babel import dates
 from babel.messages.pofile import read_po
 
+from malipo import clock
 from malipo.http.accept_language import Language
-
-ZONE = ZoneInfo("Africa/Dar_es_Salaam")
-
 
 NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
 
@@ -44,7 +41,7 @@ class Translator:
 
     def moment(self, at: datetime) -> str:
         """`15 Nov 2026, 12:26:30`, in Dar es Salaam."""
-        return f"{self.day(at)}, {at.astimezone(ZONE):%H:%M:%S}"
+        return f"{self.day(at)}, {at.astimezone(clock.ZONE):%H:%M:%S}"
 
     def day(self, at: datetime) -> str:
-        return str(dates.format_date(at.astimezone(ZONE), "d MMM y", locale=self.language))
+        return str(dates.format_date(at.astimezone(clock.ZONE), "d MMM y", locale=self.language))

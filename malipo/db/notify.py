@@ -16,7 +16,7 @@ from malipo import log
 from malipo.db import Conn, ConnectionLost, Contention, Database
 
 _CHANNEL = "malipo"
-_PAUSE_SECONDS = 0.02
+_PAUSE_SECONDS = 0.05
 _AGAIN_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 

@@ -27,13 +27,19 @@ def new_request_id(now: datetime) -> str:
 
 
 def begin_request(scope: Scope, now: datetime) -> str:
-    """Begin a request, and return its id, which log lines contain from here on."""
-    sent = scope.get(SENT_IDS)
-    id_ = new_request_id(now) if sent is None else _chosen_in(sent) or new_request_id(now)
+    """Its id, which the log names from here on."""
+    id_ = request_id(scope, now)
     log.bind(request=id_)
     if tracing.active is not None:
+        sent = scope.get(SENT_IDS)
         tracing.active.begin_request(id_, None if sent is None else sent.get(TRACEPARENT))
     return id_
+
+
+def request_id(scope: Scope, now: datetime) -> str:
+    """The one that was sent, if it may be chosen, or a new one."""
+    sent = scope.get(SENT_IDS)
+    return new_request_id(now) if sent is None else _chosen_in(sent) or new_request_id(now)
 
 
 def _chosen_in(sent: dict[bytes, bytes]) -> str | None:

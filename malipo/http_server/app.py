@@ -1,10 +1,15 @@
 """Which application answers a path: the merchants' pages, the operators' pages, or the API."""
 
+from collections.abc import Callable
+from typing import Any
+
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo.api.app import App
+from malipo.api.direct_collections import PATH, DirectCollections
 from malipo.api.errors import answer_to
+from malipo.api.http.writer import Cycle
 from malipo.app.assemble import Service
 from malipo.dashboard.merchant.app import Dashboard
 from malipo.dashboard.operator.app import OperatorDashboard
@@ -22,10 +27,18 @@ class WebApplication:
     def __init__(self, service: Service, *, most_pages: int) -> None:
         self._settings = service.settings
         self._api = App(service)
+        self._direct = DirectCollections(self._api.parts)
         self._merchants = Dashboard(service)
         self._operators = OperatorDashboard(service)
         self._most_pages = most_pages
         self._pages_under_way = 0
+
+    def take(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
+        """Whether a request is answered without a task, or later by `usual`. What is not taken is served by a call."""
+        scope: Any = cycle.scope
+        if scope["path"] != PATH or self._is_operators_port(scope):
+            return False
+        return self._direct.take(cycle, usual)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         application = self._application(scope)
@@ -46,16 +59,19 @@ class WebApplication:
     def _application(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
         root = path[1:].partition("/")[0]
-        port = self._settings.operator_port
-        is_operators_port = port is not None and scope["server"][1] == port
+        is_operators_port = self._is_operators_port(scope)
         if root == "operator":
-            is_here = (port is None or is_operators_port) and self._is_allowed(scope)
+            is_here = (self._settings.operator_port is None or is_operators_port) and self._is_allowed(scope)
             return self._operators if is_here else self._api
         if is_operators_port:
             # The pages share their files with the merchants'. Every other path is unknown to them.
             is_file = path.startswith("/dashboard/static/") and self._is_allowed(scope)
             return self._merchants if is_file else self._operators
         return self._merchants if root == "dashboard" else self._api
+
+    def _is_operators_port(self, scope: Scope) -> bool:
+        port = self._settings.operator_port
+        return port is not None and bool(scope["server"][1] == port)
 
     def _is_allowed(self, scope: Scope) -> bool:
         allowed = self._settings.operator_allowed_addresses

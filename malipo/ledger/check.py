@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from malipo import clock
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
@@ -260,7 +261,7 @@ async def wrong_cents_of_files(connection: Conn, within: KeyRange = EVERYTHING) 
             FROM house_bookings b WHERE kind IN ('network_fee', 'sweep') AND {within.holds("file_id")}
               AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
         ) b JOIN (
-            SELECT file_id, account, kind, (moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date::text AS reference,
+            SELECT file_id, account, kind, {clock.day_sql("moved_at")}::text AS reference,
                    sum(amount * 100 + cents)::bigint AS cents
             FROM statement_lines l
             WHERE file_id IN (SELECT file_id FROM statement_lines WHERE cents <> 0 AND {within.holds("file_id")})

@@ -5,6 +5,7 @@ in the order of arrival. Nothing here waits for a disk: a window that loses its 
 lets a few more requests through, and no money depends on it.
 """
 
+import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,6 +25,7 @@ from malipo.settings.parsers import Address
 
 # At each conflict one of the processes has succeeded, so many processes on one key all succeed in the end.
 _MOST_TRIES = 50
+_MOST_KNOWN = 10_000  # in the memory of a process
 
 
 class AccessRequest(msgspec.Struct, frozen=True):
@@ -105,6 +107,22 @@ class Authenticate:
         return counts
 
 
+class KnownKeys:
+    """What never changes of the API keys that this process has let in: their ids and merchants, by their hashes."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[str, str]] = {}
+
+    def note(self, key_hash: bytes, caller: Caller) -> None:
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key_hash] = (caller.key_id, caller.merchant_id)
+
+    def get(self, key_hash: bytes) -> tuple[str, str] | None:
+        """The ids of the key and of its merchant. They say nothing of whether the key is still good."""
+        return self._known.get(key_hash)
+
+
 class Authentication:
     """Requests that arrive together share one query."""
 
@@ -112,6 +130,10 @@ class Authentication:
         self._authenticate = commits.group(
             "authenticate", Authenticate(limits=limits, clock=clock), needs_transaction=False
         )
+
+    def submit(self, request: AccessRequest, *, deadline: float) -> "asyncio.Future[Caller | Refusal]":
+        """The same as a future, whose result may be a refusal. `deadline` is by the event loop's clock."""
+        return self._authenticate.submit(request, deadline=deadline)
 
     async def __call__(self, request: AccessRequest) -> Caller:
         try:

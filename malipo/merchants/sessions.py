@@ -23,8 +23,8 @@ class SessionOver(Unauthorized):
     code = "invalid_token"
     scheme = "Bearer"
 
-    def __init__(self) -> None:
-        super().__init__("The token is missing, not valid or no longer valid. Log in again.")
+    def __init__(self, message: str = "The token is missing, not valid or no longer valid. Log in again.") -> None:
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)

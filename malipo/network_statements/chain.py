@@ -173,16 +173,12 @@ class Chain:
         last = ends + timedelta(seconds=59) if ends.minute == 59 and ends.second == 0 else ends
         if begins <= self.begins and self.ends <= last:
             return None
-        lines = {"begins": _moment(self.begins), "ends": _moment(self.ends)}
+        lines = {"begins": clock.local(self.begins), "ends": clock.local(self.ends)}
         if heading.ends is None:
-            return Problem(ChainProblem.BEFORE, first=_moment(begins), **lines)
+            return Problem(ChainProblem.BEFORE, first=clock.local(begins), **lines)
         if heading.begins is None:
-            return Problem(ChainProblem.AFTER, last=_moment(ends), **lines)
-        return Problem(ChainProblem.OUTSIDE, first=_moment(begins), last=_moment(ends), **lines)
-
-
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"
+            return Problem(ChainProblem.AFTER, last=clock.local(ends), **lines)
+        return Problem(ChainProblem.OUTSIDE, first=clock.local(begins), last=clock.local(ends), **lines)
 
 
 def _balance(line: StatementLine) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from malipo import clock
 from malipo.network_statements.cell_values import DECIMAL_MARKS
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
@@ -93,7 +94,7 @@ class StatementProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     sign: SignRule
     columns: dict[StatementField, tuple[str, ...]]
     time_formats: tuple[str, ...]
-    zone: str = "Africa/Dar_es_Salaam"
+    zone: str = clock.ZONE.key
     decimal_mark: str = "."  # before the cents; the other one, of `.` and `,`, is between thousands
     completed: tuple[str, ...] = ()  # statuses of lines that moved money. None: all lines did
     failed: tuple[str, ...] = FAILED  # of lines that did not. A file with a word that is in neither is refused

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from malipo.networks.answers import misconfigured
-from malipo.networks.connector import Answer, FailureCode, Verdict
+from malipo.networks.connector import Answer, FailureCode, FailureDetail, Verdict
 
 
 class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +17,7 @@ class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
     says: str  # what the network means by it
     source: str  # who says that it means this
     failure_code: FailureCode | None = None
+    failure_detail: FailureDetail | None = None
     refuses_us: bool = False  # the same for every customer
     is_fault: bool = False
     has_alert: bool = False  # an operator should look
@@ -25,7 +26,14 @@ class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> str:
         """As it stands in docs/networks/, one page for each network."""
         marks = [str(self.failure_code)] if self.failure_code and not self.refuses_us else []
-        marks += ["refuses us"] * self.refuses_us + ["a fault"] * self.is_fault + ["alert"] * self.has_alert
+        if self.failure_detail:
+            marks.append(str(self.failure_detail))
+        if self.refuses_us:
+            marks.append("refuses us")
+        if self.is_fault:
+            marks.append("a fault")
+        if self.has_alert:
+            marks.append("alert")
         return ": ".join(filter(None, (self.verdict, ", ".join(marks))))
 
 
@@ -44,6 +52,7 @@ def answer_of(network: str, table: Table, code: str, detail: str = "", *, shown:
         code=shown,
         detail=detail,
         failure_code=meaning.failure_code,
+        failure_detail=meaning.failure_detail,
         is_fault=meaning.is_fault,
         alert=f"{network}: {meaning.says} ({' '.join(filter(None, (shown, detail)))})." if meaning.has_alert else None,
     )
@@ -70,10 +79,22 @@ def not_indexed(says: str, source: str) -> CodeMeaning:
     return CodeMeaning(verdict=Verdict.NOT_INDEXED, says=says, source=source)
 
 
-def refused(failure_code: FailureCode, says: str, source: str, *, has_alert: bool = False) -> CodeMeaning:
+def refused(
+    failure_code: FailureCode,
+    says: str,
+    source: str,
+    *,
+    detail: FailureDetail | None = None,
+    has_alert: bool = False,
+) -> CodeMeaning:
     """The money did not move and never will: a payout is given back. It is about this payment alone."""
     return CodeMeaning(
-        verdict=Verdict.REFUSED, says=says, source=source, failure_code=failure_code, has_alert=has_alert
+        verdict=Verdict.REFUSED,
+        says=says,
+        source=source,
+        failure_code=failure_code,
+        failure_detail=detail,
+        has_alert=has_alert,
     )
 
 

@@ -27,6 +27,14 @@ class FailureCode(StrEnum):
     REJECTED = "rejected"
 
 
+class FailureDetail(StrEnum):
+    """What a network says beyond the failure code, where it says more."""
+
+    NOT_REGISTERED = "not_registered"  # the number has no account
+    BARRED = "barred"  # it has one, which takes part in no payment now
+    FLOAT_TOO_LOW = "float_too_low"  # a payout: the account of the service holds too little
+
+
 class Verdict(StrEnum):
     """What a network's answer, or the lack of one, says about a payment."""
 
@@ -72,6 +80,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""  # its words, for people
     provider_reference: str | None = None
     failure_code: FailureCode | None = None  # when REFUSED
+    failure_detail: FailureDetail | None = None  # when the network says more than that
     amount: int | None = None  # where the network repeats them
     phone: str | None = None
     lacks_amount: bool = False  # it names none although this network always does: that is a wrong amount

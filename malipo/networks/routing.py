@@ -109,8 +109,10 @@ class Networks:
         return [route for route, carrier in self.routes.items() if carrier == name]
 
     def account_name(self, name: str, channel: Channel) -> str:
-        """What a connector's account is called among those of a channel, wherever it is named: in statements, readings
-        and transfers. The only one has no name, nor has that of the channel's own network."""
+        """The name of a connector's account among the accounts of a channel: in statements, readings and transfers.
+
+        It is empty for the channel's own network, and for a connector that alone carries this channel and no other.
+        """
         is_shared = any(other is not channel for other, _ in self.carried_by(name))
         is_only_one = all(carrier == name for (each, _), carrier in self.routes.items() if each is channel)
         return "" if name == channel.lower() or (is_only_one and not is_shared) else name

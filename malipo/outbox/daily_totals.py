@@ -4,16 +4,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from zoneinfo import ZoneInfo
 
 import msgspec
 
-from malipo import log
+from malipo import clock, log
 from malipo.db import Conn, Tx
 from malipo.outbox.event import ENDS, Event
 from malipo.outbox.store import OutboxEvent
-
-ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 
 
 class _EndedPayment(msgspec.Struct, rename="camel"):
@@ -55,7 +52,7 @@ def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:
             # A total that lacks one payment is better than a feed that stops.
             log.error("totals.unreadable", error, delivery=each.id)
             continue
-        total = totals[each.merchant_id, each.created_at.astimezone(ZONE).date(), ended.type, ended.channel]
+        total = totals[each.merchant_id, clock.day_of(each.created_at), ended.type, ended.channel]
         if each.event in (Event.PAYMENT_COMPLETED, Event.PAYOUT_COMPLETED):
             total.completed += 1
             total.amount += ended.amount

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.outbox.event import Event
 
 _encode = msgspec.json.Encoder().encode
@@ -68,6 +68,10 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[OutboxEv
         [next(places[each.merchant_id]) for each in events],
     )
     return events
+
+
+async def has_unnumbered(connection: Conn) -> bool:
+    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM events WHERE feed_number IS NULL)"))
 
 
 async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> list[OutboxEvent]:

@@ -101,11 +101,12 @@ async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]],
     free = claim.most - len(subjects)
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
     of_batches = await dispatches.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
-    # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches.
+    # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches. What a
+    # quarter leaves over goes round with the turns, so that batches get their share of few places, too.
     most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
     for place, (channel, type_) in enumerate(pairs):
         left = most - len(subjects)
-        share = -(-left // (len(pairs) - place))
+        share = -(-left // (len(pairs) - place))  # rounded up
         if share > 0:
             subjects += await dispatches.claim_new(tx, channel, type_, most=share)
     return subjects + of_batches[: claim.most - len(subjects)]

@@ -12,6 +12,7 @@ from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.payments.store import adopted_payments, idempotency_keys, transactions
+from malipo.payments.transaction import Type
 from malipo.restore.store import installation
 
 
@@ -28,9 +29,14 @@ class DerivedKeys:
         if self._secret is None:
             found = await retry.read(self._database, installation.get)
             self._secret = found.key_secret
-        key = network_keys.derive(self._secret, order.merchant_id, order.type, order.key)
+        key = self.derived(order.merchant_id, order.type, order.key)
+        assert key is not None
         reference = self._terms.reference_of(key)
         return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
+
+    def derived(self, merchant_id: str, type_: Type, key: str) -> str | None:
+        """None: the secret has not been read yet."""
+        return None if self._secret is None else network_keys.derive(self._secret, merchant_id, type_, key)
 
     def with_new_reference(self, order: PaymentRequest) -> PaymentRequest:
         """The reference that follows the key is another payment's: of an adoption that was undone."""

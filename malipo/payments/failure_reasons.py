@@ -5,7 +5,7 @@ whoever reads a payment can have it in Kiswahili.
 """
 
 from malipo.http.accept_language import Language
-from malipo.networks.connector import FailureCode
+from malipo.networks.connector import Answer, FailureCode, FailureDetail
 
 FAILURE_REASONS = {
     FailureCode.DECLINED: "The customer declined the payment.",
@@ -16,6 +16,13 @@ FAILURE_REASONS = {
     FailureCode.NOT_RECEIVED: "The network did not receive the request.",
     FailureCode.CHANNEL_UNAVAILABLE: "The network could not take it in time. Nothing was charged or paid.",
     FailureCode.REJECTED: "The network refused the payment.",
+}
+
+# Where the network says more than the code.
+DETAILED_REASONS = {
+    FailureDetail.NOT_REGISTERED: "This number has no account at the network.",
+    FailureDetail.BARRED: "This number's account is barred by its network.",
+    FailureDetail.FLOAT_TOO_LOW: "The account of this service at the network holds too little. Nothing was paid.",
 }
 
 # The pages say the same: a test compares them with their catalogue.
@@ -29,14 +36,29 @@ IN_KISWAHILI = {
     FailureCode.CHANNEL_UNAVAILABLE: "Mtandao haukuweza kuipokea kwa wakati. Hakuna kilichokatwa wala kulipwa.",
     FailureCode.REJECTED: "Mtandao umekataa malipo.",
 }
+DETAILED_IN_KISWAHILI = {
+    FailureDetail.NOT_REGISTERED: "Namba hii haina akaunti kwenye mtandao.",
+    FailureDetail.BARRED: "Akaunti ya namba hii imefungiwa na mtandao wake.",
+    FailureDetail.FLOAT_TOO_LOW: "Akaunti ya huduma hii kwenye mtandao haina salio la kutosha. Hakuna kilicholipwa.",
+}
 
 
-def failure_reason_of(code: FailureCode) -> str:
-    return FAILURE_REASONS[code]
+def detail_of(code: FailureCode, answer: Answer) -> FailureDetail | None:
+    """What the answer that ended a payment says beyond its code."""
+    if code is FailureCode.CHANNEL_UNAVAILABLE:
+        # A network that answers refuses a payout like this for one reason. What was not sent has no answer.
+        return FailureDetail.FLOAT_TOO_LOW
+    return answer.failure_detail if code is answer.failure_code else None
 
 
-def in_language(language: Language, code: str | None, reason: str | None) -> str | None:
+def failure_reason_of(code: FailureCode, detail: FailureDetail | None = None) -> str:
+    return FAILURE_REASONS[code] if detail is None else DETAILED_REASONS[detail]
+
+
+def in_language(language: Language, code: str | None, detail: str | None, reason: str | None) -> str | None:
     """A payment's reason. One whose code has no sentence here stays as it is."""
     if language is Language.ENGLISH or code is None or code not in FailureCode.__members__.values():
         return reason
+    if detail is not None and detail in FailureDetail.__members__.values():
+        return DETAILED_IN_KISWAHILI[FailureDetail(detail)]
     return IN_KISWAHILI[FailureCode(code)]

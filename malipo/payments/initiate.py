@@ -4,8 +4,9 @@ An order has its ids before the first try, so that a second try after a lost con
 and does not pay twice. A refund is a payout, whose amount and network key are decided here, with its collection locked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -25,9 +26,13 @@ from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store import idempotency_keys, shared_commit, transactions
+from malipo.payments.store.collections_at_once import bands_text
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
+from malipo.payments.store.tariffs import Place
 from malipo.payments.transaction import Transaction, Type
 from malipo.restore.store import installation
+
+_MOST_TARIFFS = 10_000  # in the memory of a process
 
 
 class InsufficientBalance(Invalid):
@@ -55,6 +60,7 @@ class PaymentRequest(msgspec.Struct, frozen=True):
     payout_limits: Limits | None = None  # of who makes it, if there are any
     approval_limit: PersonLimit | None = None  # what they may pay out without a second person
     scope: str | None = None  # of the idempotency key, if it is not that of the type
+    is_authenticated: bool = True  # False: the statement that writes it must find its API key good, or it is refused
 
     @property
     def limits(self) -> list[Limits]:
@@ -73,25 +79,60 @@ class InitiatedPayment(msgspec.Struct, frozen=True):
 Answer = InitiatedPayment | Refusal | Unavailable
 
 
+class NotAuthenticated(Refusal):
+    """Whether the API key is good was left to the statement, which was not enough: to be asked the usual way, and then
+    ordered anew. Nothing was written. No caller of the API sees it."""
+
+    def __init__(self) -> None:
+        super().__init__("The API key has not been authenticated.")
+
+
+class KnownTariff(NamedTuple):
+    bands: Sequence[Band]  # perhaps none
+    text: str  # the same, as it is compared
+
+
+class KnownTariffs:
+    """The tariffs that this process has read. They may be old by now: whoever uses one has it compared."""
+
+    def __init__(self) -> None:
+        self._known: dict[Place, KnownTariff] = {}
+
+    def note(self, places: Iterable[Place], bands: Mapping[Place, Sequence[Band]]) -> None:
+        if len(self._known) > _MOST_TARIFFS:
+            self._known.clear()
+        for place in places:
+            known, found = self._known.get(place), bands.get(place, ())
+            if known is None or known.bands != found:
+                self._known[place] = KnownTariff(found, bands_text(found))
+
+    def get(self, merchant_id: str, type_: Type, channel: str) -> KnownTariff | None:
+        """None: not read."""
+        return self._known.get((merchant_id, type_, channel))
+
+
 class Initiate:
-    def __init__(self, *, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock, tariffs: KnownTariffs | None = None) -> None:
         self._clock = clock
+        self._tariffs = tariffs or KnownTariffs()
 
     async def __call__(self, tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
         wanted = _claims_of(orders)
         drafts = [order.draft for order in orders if order.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
+        places = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
         needed = await shared_commit.find_inputs(
             tx,
             wanted,
-            {(draft.merchant_id, draft.type, draft.channel) for draft in drafts},
+            places,
             [draft.merchant_id for draft in drafts if draft.type is Type.DISBURSEMENT],
         )
+        self._tariffs.note(places, needed.bands)
         if needed.is_closed:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
             closed = (await installation.get(tx)).refusal
-            return [closed for _ in orders]
+            return [closed if order.is_authenticated else NotAuthenticated() for order in orders]
         rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
         used = await idempotency_keys.find(tx, rest) if rest else {}
         # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.
@@ -169,6 +210,8 @@ class _Decision:
 
     def on(self, order: PaymentRequest) -> Answer:
         key = order.idempotency_key
+        if not order.is_authenticated:
+            return self._only_written(order)
         if key is not None and key in self._used:
             return self._replay(order, *self._used[key])
         if order.draft is None:
@@ -179,6 +222,13 @@ class _Decision:
             self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
+
+    def _only_written(self, order: PaymentRequest) -> Answer:
+        """What an earlier try has written is there. Nothing else is shown, or done, for whoever may be nobody."""
+        assert order.draft is not None
+        assert order.idempotency_key is not None
+        _, written = self._used.get(order.idempotency_key, (None, None))
+        return InitiatedPayment(written) if written is not None and written.id == order.draft.id else NotAuthenticated()
 
     @staticmethod
     def _replay(order: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:

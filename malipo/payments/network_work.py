@@ -15,6 +15,8 @@ from malipo.payments.store import dispatches
 from malipo.settings import Settings
 
 _MOST_LAPSED = 500
+# Between commits of answers: a network that reports a result, or a customer who has confirmed, waits no longer for it.
+_PAUSE_SECONDS = 0.05
 
 
 class NetworkWork:
@@ -28,6 +30,7 @@ class NetworkWork:
         self._settle = commits.group(
             "settle",
             Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
+            pause_seconds=_PAUSE_SECONDS,
         )
 
     async def claim_for_sending(self, claim: SendClaim) -> ClaimedPayments:

@@ -1,16 +1,19 @@
 """Payments as merchants ask for them: create and cancel. Requests that arrive together share a commit."""
 
+import asyncio
+
 from malipo.clock import Clock
 from malipo.db import DataError
 from malipo.db.group_commit import GroupCommits, granted
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.derived_network_keys import DerivedKeys
-from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
+from malipo.payments.initiate import Answer, Initiate, InitiatedPayment, KnownTariffs, PaymentRequest
+from malipo.payments.initiate_at_once import InitiateAtOnce
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store.transactions import UNIQUE_KEYS
-from malipo.payments.transaction import Transaction
+from malipo.payments.transaction import Transaction, Type
 
 
 class Payments:
@@ -18,8 +21,25 @@ class Payments:
         self.terms = terms
         self._signals = signals
         self._derived_keys = DerivedKeys(commits.database, terms)
-        self._initiate = commits.group("initiate", Initiate(clock=clock))
+        tariffs = KnownTariffs()
+        self._initiate = commits.group(
+            "initiate", Initiate(clock=clock, tariffs=tariffs), at_once=InitiateAtOnce(tariffs, clock=clock)
+        )
         self._cancel = commits.group("cancel", Cancel(clock=clock))
+
+    def derived_key(self, merchant_id: str, type_: Type, key: str) -> str | None:
+        """The network key that an idempotency key gives; None: the secret has not been read yet."""
+        return self._derived_keys.derived(merchant_id, type_, key)
+
+    def submit(self, order: PaymentRequest, *, deadline: float) -> "asyncio.Future[Answer]":
+        """An order whose network key is derived, decided once: a key that another payment has is a DataError. Whoever
+        gets a payment as the answer signals it."""
+        return self._initiate.submit(order, deadline=deadline)
+
+    def signal(self, initiated: InitiatedPayment) -> None:
+        if not initiated.is_replay:
+            self._signals.reached(initiated.transaction)
+            self._signals.wake_sender(initiated.transaction.channel)
 
     async def initiate(self, order: PaymentRequest) -> InitiatedPayment:
         order = await self._derived_keys.give(order)
@@ -35,9 +55,7 @@ class Payments:
                 return found
             # The reference exists already. Nothing was written, so another one is tried.
             initiated = granted(await self._initiate(self._derived_keys.with_new_reference(order)))
-        if not initiated.is_replay:
-            self._signals.reached(initiated.transaction)
-            self._signals.wake_sender(initiated.transaction.channel)
+        self.signal(initiated)
         return initiated
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:

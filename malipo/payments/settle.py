@@ -19,7 +19,7 @@ from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
-from malipo.payments.failure_reasons import failure_reason_of
+from malipo.payments.failure_reasons import detail_of, failure_reason_of
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import cases, dispatches, network_answers, transactions
@@ -128,6 +128,7 @@ class AnswerEffects:
         self, transaction: Transaction, received: ReceivedAnswer, decision: Decision, cause: Cause
     ) -> StatusChange:
         failure = decision.failure_code
+        detail = None if failure is None else detail_of(failure, received.answer)
         return StatusChange(
             merchant_id=transaction.merchant_id,
             transaction_id=transaction.id,
@@ -135,7 +136,9 @@ class AnswerEffects:
             # A reference in an answer that does not end the payment may be wrong, and the merchant would see it.
             provider_reference=None if cause is Cause.SUBMITTED else received.answer.provider_reference,
             failure_code=failure,
-            failure_reason=None if failure is None else failure_reason_of(failure),
+            failure_reason=None if failure is None else failure_reason_of(failure, detail),
+            failure_detail=detail,
+            network_code=None if failure is None else received.answer.code or None,
         )
 
     async def write(self, tx: Tx) -> None:

@@ -7,21 +7,22 @@ id. So there are no deadlocks.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.ledger.accounts import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction_moves import CorrectionChange
-from malipo.payments.status_effects import CORRECTED, event_of, posting_of
-from malipo.payments.store import corrections, refunds, shared_commit, transactions
-from malipo.payments.transaction import Cause, Status, Transaction, next_status
+from malipo.payments.status_effects import CORRECTED, EVENTS, event_of, posting_of
+from malipo.payments.store import collections_at_once, corrections, refunds, shared_commit, transactions
+from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 
 _encode = msgspec.json.Encoder().encode
 
@@ -36,6 +37,8 @@ class StatusChange:
     provider_reference: str | None = None
     failure_code: str | None = None
     failure_reason: str | None = None
+    failure_detail: str | None = None
+    network_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,55 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
         await refunds.insert(tx, refunded)
     if opened:
         await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
+
+
+class AtOnce(NamedTuple):
+    """A new collection that one statement is to write."""
+
+    transaction: Transaction
+    tariff: str  # that its fee was computed from, as `collections_at_once.bands_text` writes it
+    key: str
+    request_hash: bytes
+
+
+async def open_at_once(connection: Conn, wanted: Sequence[AtOnce], *, now: datetime) -> set[str]:
+    """Write new collections, each with its idempotency key, in a statement that is its own transaction; the ids of
+    those that were written. Of the others, nothing was."""
+    places: dict[tuple[str, str], collections_at_once.Place] = {}
+    rows = []
+    for new, tariff, key, request_hash in wanted:
+        assert new.type is Type.COLLECTION
+        assert new.created_by is not None
+        place = places.get((new.created_by, new.channel))
+        if place is None:
+            place = collections_at_once.Place(len(places), new.created_by, new.merchant_id, new.channel, tariff)
+            places[new.created_by, new.channel] = place
+        event = _outbox_event(EVENTS[new.type, new.status], new, new.created_at)
+        rows.append(
+            collections_at_once.NewCollection(
+                place.number,
+                new.merchant_id,
+                new.id,
+                new.reference,
+                new.network_key,
+                new.channel,
+                new.amount,
+                new.fee,
+                new.phone,
+                new.name,
+                new.description,
+                new.metadata,
+                new.search_text,
+                new.created_at,
+                new.created_by,
+                new.order_reference,
+                key,
+                request_hash,
+                event.id,
+                event.body,
+            )
+        )
+    return await collections_at_once.create(connection, rows, [*places.values()], now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[StatusOutcome | None]:
@@ -152,6 +204,8 @@ def after_change(before: Transaction, change: StatusChange, now: datetime) -> Tr
         provider_reference=change.provider_reference or before.provider_reference,
         failure_code=change.failure_code if status is Status.FAILED else None,
         failure_reason=change.failure_reason if status is Status.FAILED else None,
+        failure_detail=change.failure_detail if status is Status.FAILED else None,
+        network_code=change.network_code if status is Status.FAILED else None,
     )
 
 

@@ -11,21 +11,26 @@ from malipo.payments.transaction import CorrectionNotice, Status, Transaction, T
 
 View = dict[str, Any]
 
+_PARTY = {Type.COLLECTION: ("buyerPhone", "buyerName"), Type.DISBURSEMENT: ("recipientPhone", "recipientName")}
+
 
 def created(transaction: Transaction) -> View:
     """The response to its creation. It never changes, so that a repeated request gets the same response."""
     shown: View = {"id": transaction.id, "reference": transaction.reference}
     if transaction.type is Type.DISBURSEMENT:
         shown["type"] = transaction.type
-    return (
-        shown
-        | _money(transaction)
-        | {"status": Status.PENDING}
-        | _party(transaction)
-        | {"description": transaction.description}
-        | _own(transaction)
-        | {"createdAt": clock.iso(transaction.created_at)}
-    )
+    phone, name = _PARTY[transaction.type]
+    shown["amount"] = transaction.amount
+    shown["fee"] = transaction.fee
+    shown["netAmount"] = transaction.net_amount
+    shown["channel"] = transaction.channel
+    shown["status"] = Status.PENDING
+    shown[phone] = transaction.phone
+    shown[name] = transaction.name
+    shown["description"] = transaction.description
+    _add_own(shown, transaction)
+    shown["createdAt"] = clock.iso(transaction.created_at)
+    return shown
 
 
 def listed(transaction: Transaction) -> View:
@@ -33,7 +38,8 @@ def listed(transaction: Transaction) -> View:
     shown = _head(transaction)
     if transaction.type is Type.COLLECTION:
         shown["buyerName"] = transaction.name
-    return shown | _origin(transaction) | _times(transaction)
+    _add_origin(shown, transaction)
+    return shown | _times(transaction)
 
 
 def retrieved(transaction: Transaction, language: Language = Language.ENGLISH) -> View:
@@ -44,22 +50,28 @@ def retrieved(transaction: Transaction, language: Language = Language.ENGLISH) -
 
 def in_full(transaction: Transaction, language: Language = Language.ENGLISH) -> View:
     """One item of the list with `view=full`: the fields of `GET` of one payment, without its log."""
-    reason = in_language(language, transaction.failure_code, transaction.failure_reason)
+    failed = transaction
+    reason = in_language(language, failed.failure_code, failed.failure_detail, failed.failure_reason)
     return in_event(replace(transaction, failure_reason=reason))
 
 
 def in_event(transaction: Transaction) -> View:
     """What an event carries: the transaction as it was at that moment."""
-    shown = (
-        _head(transaction)
-        | _party(transaction)
-        | {"description": transaction.description, "metadata": transaction.metadata}
-        | _own(transaction)
-    )
+    shown = _head(transaction)
+    phone, name = _PARTY[transaction.type]
+    shown[phone] = transaction.phone
+    shown[name] = transaction.name
+    shown["description"] = transaction.description
+    shown["metadata"] = transaction.metadata
+    _add_own(shown, transaction)
     if transaction.provider_reference is not None:
         shown["providerReference"] = transaction.provider_reference
     if transaction.status is Status.FAILED:
         shown |= {"failureCode": transaction.failure_code, "failureReason": transaction.failure_reason}
+        if transaction.failure_detail is not None:
+            shown["failureDetail"] = transaction.failure_detail
+        if transaction.network_code is not None:
+            shown["networkCode"] = transaction.network_code
     if transaction.refunds:
         shown["refundedAmount"] = sum(each.amount for each in transaction.refunds if each.is_paid)
         shown["refunds"] = [each.id for each in transaction.refunds]
@@ -68,15 +80,18 @@ def in_event(transaction: Transaction) -> View:
     return shown | _times(transaction)
 
 
-def _own(transaction: Transaction) -> View:
+def _add_own(shown: View, transaction: Transaction) -> None:
     """What only some payments have: the merchant's own reference, and where a payout comes from."""
-    shown = {} if transaction.order_reference is None else {"orderReference": transaction.order_reference}
-    return shown | _origin(transaction)
+    if transaction.order_reference is not None:
+        shown["orderReference"] = transaction.order_reference
+    _add_origin(shown, transaction)
 
 
-def _origin(transaction: Transaction) -> View:
-    shown = {} if transaction.refund_of is None else {"refundOf": transaction.refund_of}
-    return shown if transaction.batch_id is None else shown | {"batchId": transaction.batch_id}
+def _add_origin(shown: View, transaction: Transaction) -> None:
+    if transaction.refund_of is not None:
+        shown["refundOf"] = transaction.refund_of
+    if transaction.batch_id is not None:
+        shown["batchId"] = transaction.batch_id
 
 
 def _correction(told: CorrectionNotice) -> View:
@@ -93,23 +108,12 @@ def _head(transaction: Transaction) -> View:
         "id": transaction.id,
         "reference": transaction.reference,
         "type": transaction.type,
-        **_money(transaction),
-        "status": transaction.status,
-    }
-
-
-def _money(transaction: Transaction) -> View:
-    return {
         "amount": transaction.amount,
         "fee": transaction.fee,
         "netAmount": transaction.net_amount,
         "channel": transaction.channel,
+        "status": transaction.status,
     }
-
-
-def _party(transaction: Transaction) -> View:
-    word = "buyer" if transaction.type is Type.COLLECTION else "recipient"
-    return {f"{word}Phone": transaction.phone, f"{word}Name": transaction.name}
 
 
 def _times(transaction: Transaction) -> View:

@@ -147,6 +147,17 @@ class Fields:
             return None
         return value
 
+    def provider_reference(self) -> str | None:
+        """A network's receipt number, as it stands in the customer's SMS."""
+        value = self.raw("providerReference")
+        if value is None:
+            return None
+        if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isprintable():
+            message = "providerReference must be text of 1 to 64 printable characters."
+            self.wrong("providerReference", "provider_reference_invalid", message)
+            return None
+        return value
+
     def currency(self) -> None:
         """Amounts are shillings. A request that names another currency means another amount."""
         value = self.raw("currency")

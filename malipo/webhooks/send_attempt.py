@@ -21,6 +21,8 @@ from malipo.webhooks.store import delivery_queue
 
 # Enough for all concurrent attempts of a worker.
 _MOST_ATTEMPTS = 4096
+# Between commits of attempts. It delays no delivery unless its endpoint has as many under way as it may have.
+_PAUSE_SECONDS = 0.05
 
 
 async def send_attempt(
@@ -93,7 +95,7 @@ class Attempts:
         self._word = settings.header_word
         self._clock = clock
         act = RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds)
-        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS)
+        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS, pause_seconds=_PAUSE_SECONDS)
 
     def send(self, message: WebhookMessage) -> Awaitable[Attempt]:
         return send_attempt(message, self._client, self._encryption, word=self._word, clock=self._clock)

@@ -4,7 +4,8 @@ Each worker counts faults in a row. An open circuit is stored in the database, s
 report it, and one worker at a time probes.
 """
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Mapping
 
 from malipo import log
 from malipo.clock import Clock
@@ -12,18 +13,44 @@ from malipo.db import Tx
 from malipo.db.queries import Queries
 from malipo.metrics import Metrics
 from malipo.networks import circuit_store
+from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Answer, Connector
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.poll_loop import run_forever
+from malipo.worker.poll_loop import LOOK_SECONDS, run_forever
 
 _FAULTS = 5
 _PROBE_SECONDS = (2.0, 5.0, 10.0, 30.0, 60.0)
 _MARGIN_SECONDS = 30.0
 
 
+class OpenCircuits:
+    """Which circuits are open: read once for all that look at about the same time."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+        self._found: Mapping[str, Outage] = {}
+        self._good_until = 0.0
+        self._reading = asyncio.Lock()
+
+    async def find(self, connector: str) -> Outage | None:
+        loop = asyncio.get_running_loop()
+        async with self._reading:
+            if loop.time() >= self._good_until:
+                self._found = await self._queries.read(circuit_store.find_down)
+                self._good_until = loop.time() + LOOK_SECONDS / 2
+        return self._found.get(connector)
+
+    def forget(self) -> None:
+        """What was read is out of date."""
+        self._good_until = 0.0
+
+
 class CircuitBreaker:
-    def __init__(self, connector: Connector, queries: Queries, metrics: Metrics, clock: Clock) -> None:
+    def __init__(
+        self, connector: Connector, open_circuits: OpenCircuits, queries: Queries, metrics: Metrics, clock: Clock
+    ) -> None:
         self._connector = connector
+        self._open_circuits = open_circuits
         self._queries = queries
         self._clock = clock
         self._faults = 0
@@ -48,7 +75,8 @@ class CircuitBreaker:
         if self._reason is not None:
             await self._open(self._reason)
             self._reason = None
-        down = (await self._queries.read(circuit_store.find_down)).get(self._connector.name)
+            self._open_circuits.forget()
+        down = await self._open_circuits.find(self._connector.name)
         self.is_open = down is not None or self._reason is not None
         if down is not None and down.is_due and await self._is_ours_to_probe():
             await self._probe(down.probe_count)
@@ -72,6 +100,7 @@ class CircuitBreaker:
 
     async def _probe(self, probe_count: int) -> None:
         answer = await self._connector.probe()
+        self._open_circuits.forget()
         if not _is_trouble(answer):
             self.is_open = False
             if await self._queries.write(lambda tx: circuit_store.close_circuit(tx, self._connector.name)):

@@ -18,7 +18,7 @@ from malipo.ledger.store.checks import LedgerCheck
 from malipo.payments.check.check_in_pieces import START, CheckPosition, check_piece
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.poll_loop import run_forever
+from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever
 
 # Longer than a piece takes; shorter than the lease, so that no two workers have the same piece.
 PIECE_SECONDS = 240.0
@@ -41,7 +41,13 @@ class LedgerChecker:
     async def run(self, loops: LoopHealth) -> None:
         """Run until cancelled. If the schedule is 0, nothing is checked."""
         if self._every_seconds:
-            await run_forever("ledger_check", self.step, seconds=PIECE_SECONDS * (1 + _PAUSE_SHARE), loops=loops)
+            await run_forever(
+                "ledger_check",
+                self.step,
+                seconds=PIECE_SECONDS * (1 + _PAUSE_SHARE),
+                look_seconds=min(self._every_seconds, RARE_LOOK_SECONDS),
+                loops=loops,
+            )
 
     async def step(self) -> bool:
         """Check one piece, if a check is due or running and no other worker has it. Returns whether there are more

@@ -11,7 +11,7 @@ from malipo import ids, log, tracing
 from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.metrics import Metrics
-from malipo.networks.connector import Answer, Connector, NetworkOrder, Verdict, cannot_query
+from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict, cannot_query
 from malipo.networks.routing import Networks
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.network_work import NetworkWork
@@ -25,6 +25,9 @@ Mark = Callable[[str], None]
 START_SECONDS = 15.0
 _MARGIN_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
+# How long the reply that a customer is being asked may wait for others, to be written with them. For many the callback
+# comes first, and then it changes nothing any more (decision 51).
+_TOGETHER_SECONDS = 1.0
 
 
 class NetworkCalls:
@@ -50,7 +53,11 @@ class NetworkCalls:
         self._metrics = metrics
         self._clock = clock
         self._call_seconds = connector.timeout_seconds + 5
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()  # calls under way
+        self._written_later: set[asyncio.Task[None]] = set()  # their calls have ended
+        self._together: asyncio.Event | None = None  # set when those who wait for each other are to be written
+        self._is_ending = False
+        self.may_begin = asyncio.Event()  # a notification came, or there is room for a call again
         self.lease_seconds = lease_seconds or self._call_seconds + START_SECONDS + _MARGIN_SECONDS
         self.mark = mark
 
@@ -59,7 +66,7 @@ class NetworkCalls:
         """How many more calls may begin now."""
         return self.connector.concurrency - len(self._tasks)
 
-    def spawn(self, work: Awaitable[None], transaction: Transaction, *, when_free: asyncio.Event) -> None:
+    def spawn(self, work: Awaitable[None], transaction: Transaction) -> None:
         async def watched() -> None:
             # The request that created the payment ended long ago; the trace is found by the transaction.
             log.bind(transaction=transaction.id)
@@ -70,15 +77,22 @@ class NetworkCalls:
             finally:
                 if tracing.active is not None:
                     tracing.active.end()
-                when_free.set()
 
         task = asyncio.get_running_loop().create_task(watched())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._leave)
+
+    def _leave(self, task: asyncio.Task[None]) -> None:
+        """Its call has ended. Only if there was no room for another may something have been left waiting."""
+        if self.free <= 0:
+            self.may_begin.set()
+        self._tasks.discard(task)
 
     async def finish(self, *, seconds: float) -> None:
-        """Wait for calls under way. Those that do not end in time are abandoned, and their payments queried later."""
-        under_way = set(self._tasks)
+        """Let calls that are under way end. Those that do not are abandoned: they will be queried."""
+        self._is_ending = True
+        self._write_together()
+        under_way = self._tasks | self._written_later
         if under_way:
             await asyncio.wait(under_way, timeout=seconds)
         for task in under_way:
@@ -142,6 +156,8 @@ class NetworkCalls:
             ),
             asked_at=asked_at,
         )
+        if may_be_written_later(transaction, source, answer) and not self._is_ending:
+            await self._until_others_are_written()
         self.mark("recording")
         while True:
             try:
@@ -151,6 +167,38 @@ class NetworkCalls:
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:
                 return
+
+    async def _until_others_are_written(self) -> None:
+        """The call is over: another may begin meanwhile."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._leave(task)
+        self._written_later.add(task)
+        task.add_done_callback(self._written_later.discard)
+        if self._together is None:
+            self._together = asyncio.Event()
+            asyncio.get_running_loop().call_later(_TOGETHER_SECONDS, self._write_together)
+        await self._together.wait()
+
+    def _write_together(self) -> None:
+        if self._together is not None:
+            self._together.set()
+            self._together = None
+
+
+def may_be_written_later(transaction: Transaction, source: AnswerSource, answer: Answer) -> bool:
+    """Whether it only says that the customer is being asked. If this worker dies before it is written, the payment is
+    queried when the lease ends, as if the reply had been lost.
+
+    Not of a payout: whether its network has acknowledged it decides whether it may be sent again. And not if it has an
+    id that the query needs.
+    """
+    return (
+        source is AnswerSource.SEND
+        and answer.verdict is Verdict.WAITING
+        and answer.network_id is None
+        and transaction.type is Type.COLLECTION
+    )
 
 
 def _order_of(transaction: Transaction) -> NetworkOrder:

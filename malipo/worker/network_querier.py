@@ -12,7 +12,7 @@ from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import NetworkCalls
-from malipo.worker.poll_loop import run_forever, step_seconds
+from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever, step_seconds
 
 _FOLLOW_UP_SHARE = 4
 
@@ -29,18 +29,23 @@ class NetworkQuerier:
         self._circuit = calls.circuit
         self._database = database
         self._settings = settings
-        self._to_query = asyncio.Event()
 
     def wake(self, topic: str) -> None:
         """Called for a notification: look now."""
         if topic in ("", self._connector.name):
-            self._to_query.set()
+            self._calls.may_begin.set()
 
     async def run(self, loops: LoopHealth) -> None:
         """Run until cancelled. After an error it tries again: a querier never ends by itself."""
         seconds = step_seconds(self._settings)
         await run_forever(
-            "ask", self._query_due, self._to_query, seconds=seconds, loops=loops, route=self._connector.name
+            "ask",
+            self._query_due,
+            self._calls.may_begin,
+            seconds=seconds,
+            look_seconds=RARE_LOOK_SECONDS,
+            loops=loops,
+            route=self._connector.name,
         )
 
     async def finish(self, *, seconds: float) -> None:
@@ -63,7 +68,7 @@ class NetworkQuerier:
             if free > 0:
                 due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
         for each in due:
-            self._calls.spawn(self._query(each.transaction), each.transaction, when_free=self._to_query)
+            self._calls.spawn(self._query(each.transaction), each.transaction)
         return bool(due)
 
     async def _query(self, transaction: Transaction) -> None:

@@ -4,8 +4,6 @@ Each connector has its own limit of concurrent sends, so that a network that han
 payments are queried by `network_querier.py`.
 """
 
-import asyncio
-
 from malipo import clock as clocks
 from malipo import ids, log
 from malipo.clock import Clock
@@ -15,9 +13,10 @@ from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.settings import Settings
+from malipo.worker.due_work import resend_topic
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import START_SECONDS, NetworkCalls
-from malipo.worker.poll_loop import run_forever, step_seconds
+from malipo.worker.poll_loop import PAUSE_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 
 
 class NetworkSender:
@@ -37,18 +36,24 @@ class NetworkSender:
         self._settings = settings
         self._clock = clock
         self._channels = list(dict.fromkeys(channel for channel, _ in calls.pairs))
-        self._to_send = asyncio.Event()
 
     def wake(self, topic: str) -> None:
-        """Called for a notification: look now."""
-        if topic in ("", *self._channels):
-            self._to_send.set()
+        """A notification came."""
+        if topic in ("", *self._channels, resend_topic(self._connector.name)):
+            self._calls.may_begin.set()
 
     async def run(self, loops: LoopHealth) -> None:
         """Run until cancelled. After an error it tries again: a sender never ends by itself."""
         seconds = step_seconds(self._settings)
         await run_forever(
-            "send", self._send_due, self._to_send, seconds=seconds, loops=loops, route=self._connector.name
+            "send",
+            self._send_due,
+            self._calls.may_begin,
+            seconds=seconds,
+            pause_seconds=PAUSE_SECONDS,
+            look_seconds=RARE_LOOK_SECONDS,
+            loops=loops,
+            route=self._connector.name,
         )
 
     async def finish(self, *, seconds: float) -> None:
@@ -82,8 +87,11 @@ class NetworkSender:
                 await self._network_work.take_back(claim)
                 return False
         for transaction in taken.to_send:
-            self._calls.spawn(self._send(transaction, age), transaction, when_free=self._to_send)
-        return bool(taken.to_send or taken.lapsed)
+            self._calls.spawn(self._send(transaction, age), transaction)
+        # Each pair has its share of the places, and up to a quarter of all are for batches. A pair that had more
+        # waiting has filled its share, so fewer than half of one were all that waited.
+        share = free // len(self._calls.pairs)
+        return len(taken.to_send) + len(taken.lapsed) >= max(share // 2, 1)
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:
         if age.seconds() >= min(START_SECONDS, self._calls.lease_seconds / 2):

@@ -14,7 +14,11 @@ from malipo.worker.loop_health import LoopHealth
 Step = Callable[[], Coroutine[Any, Any, bool]]
 
 LOOK_SECONDS = 1.0
-# The timeout of a step that has none of its own: longer than any step takes.
+# Of a loop that is also woken when something is due (`due_work.py`).
+RARE_LOOK_SECONDS = 15.0
+# Between steps that are notified of all the time (decision 51).
+PAUSE_SECONDS = 0.05
+# A step without a timeout of its own: longer than it ever takes.
 _UNLIMITED_SECONDS = 300.0
 # How long a step may continue after its loop was told to end.
 _LAST_STEP_SECONDS = 5.0
@@ -31,21 +35,27 @@ async def run_forever(
     notifier: asyncio.Event | None = None,
     *,
     seconds: float | None,
+    pause_seconds: float = 0.0,
+    look_seconds: float = LOOK_SECONDS,
     loops: LoopHealth | None = None,
     **where: str,
 ) -> None:
     """Run steps until cancelled. A step returns whether more may be waiting. After any error the step is tried again.
 
-    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled. If the loop
-    is cancelled during a step, the step may end: otherwise what it has claimed would wait for the end of the lease.
-    `loops` records each turn.
+    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled. One that is
+    under way when the loop is cancelled may end: what it has claimed in the database nobody else would send before the
+    lease is over. `loops` is told of each turn.
+
+    A step begins at least `pause_seconds` after the last one began, unless that has left something: it then does what
+    came meanwhile, and costs little more than for one. A notification after a pause is followed at once.
     """
     loops = loops or LoopHealth()
     name = " ".join([what, *where.values()])
-    turned = loops.begin(name, step_seconds=(seconds or _UNLIMITED_SECONDS) + LOOK_SECONDS)
+    turned = loops.begin(name, step_seconds=(seconds or _UNLIMITED_SECONDS) + look_seconds)
     try:
         while True:
             turned()
+            next_at = asyncio.get_running_loop().time() + pause_seconds
             try:
                 is_more = await _take_step(what, step, seconds=seconds, **where)
                 loops.note_blocked(name, None)
@@ -56,7 +66,7 @@ async def run_forever(
                 if loops.note_blocked(name, str(error)):
                     log.error("worker.blocked", None, step=what, message=str(error), **where)
             if not is_more:
-                await _rest(notifier)
+                await _rest(notifier, look_seconds, until=next_at)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # The loop was told to end. One that ends otherwise is stuck.
@@ -95,14 +105,16 @@ async def _result_of(begun: asyncio.Future[bool]) -> bool:
     return begun.result()
 
 
-async def _rest(notifier: asyncio.Event | None) -> None:
-    """Wait for a notification, or for a timeout, because notifications can be lost."""
+async def _rest(notifier: asyncio.Event | None, look_seconds: float, *, until: float) -> None:
+    """Until a notification comes, or a timeout, because notifications can be lost; and not before a time."""
     if notifier is None:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(look_seconds)
         return
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(look_seconds):
             await notifier.wait()
     except TimeoutError:
         pass
-    notifier.clear()
+    if (left := until - asyncio.get_running_loop().time()) > 0:
+        await asyncio.sleep(left)
+    notifier.clear()  # What is told of from here on may be missed by the next step, and needs another.

@@ -1,7 +1,7 @@
 """Updates the rollups: of payments, and of the statements of wallets."""
 
 from malipo.db import Database
-from malipo.ledger import statement
+from malipo.ledger.store import statement_counts
 from malipo.payments.counts import counter
 
 
@@ -10,4 +10,4 @@ async def count(database: Database, *, least: int = counter.LEAST) -> bool:
     async with database.begin() as tx:
         is_more = await counter.count(tx, least=least)
     async with database.begin() as tx:
-        return await statement.count(tx, least=least) or is_more
+        return await statement_counts.count(tx, least=least) or is_more

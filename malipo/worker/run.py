@@ -24,7 +24,8 @@ from malipo.restore.worker_reports import route_of
 from malipo.settings import Settings, state_folder
 from malipo.worker import rollups
 from malipo.worker.batch_completer import complete_batches
-from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.circuit_breaker import CircuitBreaker, OpenCircuits
+from malipo.worker.due_work import BATCHES_TOPIC, wake_due
 from malipo.worker.float_reader import float_readers
 from malipo.worker.lapse_unconnected import lapse_unconnected
 from malipo.worker.ledger_checker import LedgerChecker
@@ -32,7 +33,7 @@ from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
-from malipo.worker.poll_loop import run_forever, step_seconds
+from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.pruner import prune_hourly
 from malipo.worker.statement_fetcher import StatementFetcher
 from malipo.worker.webhook_sender import WebhookSender
@@ -69,7 +70,7 @@ async def serve(
     if not await _is_there_before(stop, database_url):
         return
     async with (
-        Database.opened(database_url, size=settings.database_pool, finds_by_key=True) as database,
+        Database.opened(database_url, size=settings.database_pool, finds_by_key=True, plans_once=True) as database,
         Database.opened(database_url, size=2) as slow_database,
     ):
         service = assemble(settings, database)
@@ -182,23 +183,35 @@ async def _work_on_served_schema(
     seconds = step_seconds(settings)
     routes = [route_of(channel, type_) for channel, type_ in networks.routes]
     detector = RestoreDetector(database, state_folder(settings), fence=service.fence, routes=routes)
+    open_circuits = OpenCircuits(service.queries)
     circuits: list[CircuitBreaker] = []
     parts: list[_Part] = []
     for connector in networks.connectors.values():
-        circuits.append(circuit := CircuitBreaker(connector, service.queries, metrics, clock))
+        circuits.append(circuit := CircuitBreaker(connector, open_circuits, service.queries, metrics, clock))
         calls = partial(NetworkCalls, connector, circuit, networks, network_work, metrics, clock)
         sends, queries = (calls(lease_seconds=lease_seconds, mark=mark) for _ in range(2))
         parts.append(NetworkSender(sends, detector, network_work, settings, clock))
         parts.append(NetworkQuerier(queries, database, settings))
+    to_count, to_complete = asyncio.Event(), asyncio.Event()
     parts.append(
         WebhookSender(
-            database, service.attempts, detector, metrics, settings, clock, lease_seconds=lease_seconds, mark=mark
+            database,
+            service.attempts,
+            detector,
+            metrics,
+            settings,
+            clock,
+            lease_seconds=lease_seconds,
+            mark=mark,
+            on_numbered=to_count.set,
         )
     )
 
     def wake(topic: str) -> None:
         for part in parts:
             part.wake(topic)
+        if topic == BATCHES_TOPIC:
+            to_complete.set()
 
     async def look() -> bool:
         might_send = detector.may_send
@@ -210,10 +223,25 @@ async def _work_on_served_schema(
     count = partial(rollups.count, database)
     tasks = [asyncio.ensure_future(each.run(loops)) for each in circuits]
     tasks += [asyncio.ensure_future(each.run(loops)) for each in parts]
-    tasks.append(asyncio.ensure_future(run_forever("count", count, seconds=seconds, loops=loops)))
+    rarely = RARE_LOOK_SECONDS
+    tasks.append(
+        asyncio.ensure_future(
+            run_forever(
+                "count", count, to_count, seconds=seconds, pause_seconds=LOOK_SECONDS, look_seconds=rarely, loops=loops
+            )
+        )
+    )
     tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=seconds, loops=loops)))
     complete = partial(complete_batches, database)
-    tasks.append(asyncio.ensure_future(run_forever("batches", complete, seconds=seconds, loops=loops)))
+    tasks.append(
+        asyncio.ensure_future(
+            run_forever("batches", complete, to_complete, seconds=seconds, look_seconds=rarely, loops=loops)
+        )
+    )
+    due = wake_due(
+        database, wake, routes=[*networks.routes], connectors=[*networks.connectors], seconds=seconds, loops=loops
+    )
+    tasks.append(asyncio.ensure_future(due))
     tasks += [asyncio.ensure_future(each(loops)) for each in beside]
     tasks.append(asyncio.ensure_future(prune_hourly(database, settings, clock)))
     tasks.append(asyncio.ensure_future(service.health.clock_skew.watch()))

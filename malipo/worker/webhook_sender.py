@@ -24,7 +24,7 @@ from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
 from malipo.webhooks.webhooks import WEBHOOKS_TOPIC
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
+from malipo.worker.poll_loop import LOOK_SECONDS, PAUSE_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
 
 Mark = Callable[[str], None]
@@ -54,7 +54,9 @@ class WebhookSender:
         *,
         lease_seconds: float | None,
         mark: Mark,
+        on_numbered: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_numbered = on_numbered  # events got their numbers: there may be payments to count
         self._database = database
         self._attempts = attempts
         self._detector = detector
@@ -82,7 +84,17 @@ class WebhookSender:
     async def run(self, loops: LoopHealth) -> None:
         seconds = self._step_seconds
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_forever("fan_out", self._fan_out, self._to_fan_out, seconds=seconds, loops=loops))
+            group.create_task(
+                run_forever(
+                    "fan_out",
+                    self._fan_out,
+                    self._to_fan_out,
+                    seconds=seconds,
+                    pause_seconds=PAUSE_SECONDS,
+                    look_seconds=RARE_LOOK_SECONDS,
+                    loops=loops,
+                )
+            )
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds, loops=loops))
 
     async def finish(self, *, seconds: float) -> None:
@@ -131,6 +143,8 @@ class WebhookSender:
             self._waiting |= dict.fromkeys(done.left)
             self._due.set()
         await self._detector.note_numbering(counted)
+        if done.events:
+            self._on_numbered()
         return done.events == _MOST_EVENTS
 
     async def _take_due(self) -> bool:

@@ -46,8 +46,8 @@ SAFEGUARDS = (
         "A line is not matched with a payment while another, which has no line, has its key or receipt.",
         (
             InFunction(
-                apply_action.require_only_one_like_it,
-                "await _require_no_other_named(tx, exception, payment)",
+                apply_action.require_payment_of_line,
+                "await require_no_other_named(tx, exception, payment)",
                 "pass",
             ),
         ),

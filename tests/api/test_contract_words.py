@@ -12,7 +12,7 @@ import pytest
 from malipo.ledger.statement import WalletLineKind
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
-from malipo.networks.connector import Channel
+from malipo.networks.connector import Channel, FailureDetail
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.batches.batch import BatchStatus, WarningCode
 from malipo.payments.transaction import CorrectionReason, FailureCode, Status, Type
@@ -57,6 +57,7 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
     assert set(schemas["Transaction"]["properties"]["failureCode"]["enum"]) == set(FailureCode)
     correction = schemas["Correction"]["properties"]
     assert correction["reason"]["enum"] == list(CorrectionReason)
+    assert schemas["Transaction"]["properties"]["failureDetail"]["enum"] == list(FailureDetail)
     assert correction["outcome"]["enum"] == [Status.COMPLETED, Status.FAILED]
     assert schemas["Subscription"]["items"]["anyOf"][1]["const"] == EVERY
     assert schemas["NewApiKey"]["properties"]["environment"]["enum"] == [*Environment, None]
@@ -68,6 +69,7 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
     [
         (WalletLineKind, CONTRACT["components"]["schemas"]["EntryKind"]),
         (FailureCode, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureCode"]),
+        (FailureDetail, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureDetail"]),
         (CorrectionReason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
         (WarningCode, CONTRACT["components"]["schemas"]["BatchWarning"]["properties"]["code"]),
         (BatchStatus, CONTRACT["components"]["schemas"]["BatchStatus"]),
@@ -89,6 +91,18 @@ def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> Non
     assert told == documented
     explained = [each["const"] for each in CONTRACT["components"]["schemas"]["ErrorCode"]["oneOf"]]
     assert sorted(explained) == sorted(code for _, code in documented)
+
+
+def test_every_error_declares_the_header_of_its_code() -> None:
+    """So that a generated client shows it. What networks call is answered in their own forms."""
+    undeclared = [
+        place
+        for place, status, response in responses()
+        if status >= "400"
+        and "/callbacks/" not in place
+        and not response["headers"].get("X-Error-Code", {}).get("required")
+    ]
+    assert undeclared == []
 
 
 def examples() -> Iterator[tuple[str, Any, Schema]]:

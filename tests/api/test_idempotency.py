@@ -42,6 +42,7 @@ async def test_the_first_answer_comes_again_after_the_transaction_has_moved_on(
 
     assert is_replay_of(again, first)
     assert again.body["transaction"]["status"] == "PENDING"
+    assert again.headers["Idempotency-Replayed-Status"] == status, "nobody waits for a payment that has ended"
 
 
 @BOTH

@@ -142,7 +142,7 @@ def _try_route(schema: Any, label: str, world: World) -> None:
 
 
 def _send(case: Case[Any], world: World) -> None:
-    operation = case.operation.definition.raw["operationId"].removesuffix("KeyRoute")
+    operation = case.operation.definition.raw["operationId"].removesuffix("ByKey")
     is_right = case.meta is not None and case.meta.generation.mode.is_positive
     if is_right:
         world.make_real(operation, case)

@@ -33,7 +33,7 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements, propose_by_system
 from malipo.reconciliation.matching import import_approval

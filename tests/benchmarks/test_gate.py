@@ -60,6 +60,42 @@ def test_a_good_measurement_is_enough() -> None:
     assert held(GOOD) == []
 
 
+def taken(*ours: Any, until_sure: bool = True) -> list[str]:
+    """Whose turns there are, one after the other, if ours cost so much."""
+    order: list[str] = []
+
+    def turn(who: str, cost: Any) -> Any:
+        order.append(who)
+        return cost
+
+    compare.take_turns(
+        "abc",
+        len(ours),
+        ours=lambda number: turn("ours", ours[number - 1]),
+        theirs=lambda number: turn("theirs", COSTS),
+        until_sure=until_sure,
+    )
+    return order
+
+
+ONE_ROUND = ["ours", "theirs"]  # Ours is on the colder machine.
+TWO_ROUNDS = [*ONE_ROUND, "theirs", "ours"]
+
+
+def test_one_round_is_enough_for_the_gate_if_no_part_costs_nearly_too_much() -> None:
+    assert taken(times(1.05, "create", "api"), COSTS) == ONE_ROUND
+
+
+@pytest.mark.parametrize("ratio", [1.06, 1.2, float("nan")])
+@pytest.mark.parametrize(("load", "part"), [(load, part) for load, parts in COSTS.items() for part in parts])
+def test_what_costs_nearly_too_much_in_the_first_round_has_another(load: str, part: str, ratio: float) -> None:
+    assert taken(times(ratio, load, part), COSTS) == TWO_ROUNDS
+
+
+def test_without_the_gate_all_rounds_are_measured() -> None:
+    assert taken(COSTS, COSTS, until_sure=False) == TWO_ROUNDS
+
+
 def test_what_is_dear_once_is_measured_again_and_said() -> None:
     said: list[str] = []
     left = iter([DEAR, GOOD])

@@ -134,6 +134,7 @@ async def test_without_scripts_everything_works_that_is_not_live(
 
         await page.goto("/dashboard/transactions")
         await page.get_by_label("Search").fill("0754 555 040")
+        await page.get_by_text("Filters").click()
         await page.get_by_label("Type").select_option("Payout")
         await page.get_by_role("button", name="Show").click()
         await expect(page.locator("#results tbody tr")).to_have_count(1)

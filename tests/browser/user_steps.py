@@ -46,7 +46,7 @@ async def fill_payout(page: Page, phone: str, amount: str, network: str, name: s
     await page.goto("/dashboard/payout")
     await page.get_by_label("Amount").fill(amount)
     await page.get_by_label("Phone number").fill(phone)
-    await page.get_by_label(network).check()
+    await page.get_by_label(network, exact=True).check()
     await page.get_by_label("Name of the recipient").fill(name)
     await page.get_by_role("button", name="Go on").click()
     await expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()

@@ -14,7 +14,7 @@ from malipo.db.migrate import migrate
 from malipo.encryption import Encryption
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.close.close_day import close_day
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.settings import Settings
 from tests.cli.database_roles import READING, RIGHTS, RIGHTS_OF_TABLES, ROLES, statements, with_options
 from tests.conftest import NO_LIMITS, SECRET_KEY, make_merchant, named

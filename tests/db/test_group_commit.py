@@ -49,6 +49,34 @@ async def test_callers_who_come_during_a_commit_share_the_next_one(
     assert await callers_per_commit(database) == [1, 49]
 
 
+async def test_commits_of_a_group_that_pauses_are_shared_by_who_comes_meanwhile_and_the_first_waits_for_nothing(
+    recorded_commits: RecordedCommits, database: Database
+) -> None:
+    loop = asyncio.get_running_loop()
+    pausing: GroupCommit[int, str] = GroupCommit(database, recorded_commits, patience_seconds=5, pause_seconds=0.5)
+    asked_at = loop.time()
+    await pausing(0)
+    began_at = recorded_commits.began_at
+    assert began_at - asked_at < 0.5
+    second = asyncio.create_task(pausing(1))
+    await until(lambda: pausing.depth == 1)
+    await asyncio.gather(second, pausing(2))
+
+    assert recorded_commits.batches == [[0], [1, 2]]
+    assert recorded_commits.began_at - began_at >= 0.45
+
+
+async def test_a_full_batch_waits_for_no_pause(recorded_commits: RecordedCommits, database: Database) -> None:
+    loop = asyncio.get_running_loop()
+    pausing: GroupCommit[int, str] = GroupCommit(
+        database, recorded_commits, patience_seconds=30, pause_seconds=20, most=2
+    )
+    began_at = loop.time()
+    await asyncio.gather(*(pausing(ask) for ask in range(4)))
+    assert recorded_commits.batches == [[0, 1], [2, 3]]
+    assert loop.time() - began_at < 20
+
+
 async def test_what_a_commit_logs_is_under_no_callers_request(
     group: GroupCommit[int, str], recorded_commits: RecordedCommits, lines: io.StringIO
 ) -> None:

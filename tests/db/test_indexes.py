@@ -22,6 +22,9 @@ READERS = {
     "transactions_by_order_reference": """
         SELECT id FROM transactions WHERE merchant_id = 'm' AND order_reference = 'A-1' ORDER BY id DESC LIMIT 20
     """,
+    "transactions_by_provider_reference": """
+        SELECT id FROM transactions WHERE merchant_id = 'm' AND provider_reference = 'QK1' ORDER BY id DESC LIMIT 20
+    """,
     "transactions_paid_out_by_people": """
         SELECT sum(amount) FROM transactions WHERE merchant_id = 'm' AND created_by = 'a@b.tz' AND created_at >= now()
         AND type = 'DISBURSEMENT' AND created_by LIKE '%@%'

@@ -1,7 +1,7 @@
 """A proxy between malipo and PostgreSQL that can cut a connection at a chosen message, such as COMMIT.
 
 It reads just enough of PostgreSQL's protocol to know which statements a transaction has run and when its COMMIT
-passes. It knows nothing of malipo but a piece of the SQL at which the test wants it to act.
+passes; and what a statement that is a transaction of its own is, whose COMMIT is the end of its messages. It knows nothing of malipo but a piece of the SQL at which the test wants it to act.
 """
 
 import asyncio
@@ -133,6 +133,8 @@ class _Line:
         self._from_server, self._to_server = server
         self._prepared: dict[bytes, str] = {}
         self._ran: list[str] = []
+        self._is_in_transaction = False
+        self._alone: str | None = None  # the statement under way, if it is a transaction of its own
         self._after: Trap | None = None  # the trap that springs when the server says that it is ready
         self.is_silent = False
 
@@ -188,10 +190,18 @@ class _Line:
         elif kind == b"B":
             _, name, _ = body.split(b"\0", 2)
             self._ran.append(self._prepared[name])
+            self._alone = None if self._is_in_transaction else self._prepared[name]
             return self._wire.sprung_by(self._ran, is_commit=False)
         elif kind == b"Q" and body.startswith(b"BEGIN"):
             self._ran.clear()
+            self._is_in_transaction = True
+        elif kind == b"S" and self._alone is not None:
+            statement, self._alone = self._alone, None
+            return self._wire.sprung_by([statement], is_commit=True)
+        elif kind == b"Q" and body.startswith(b"ROLLBACK"):
+            self._is_in_transaction = False
         elif kind == b"Q" and body == b"COMMIT;\0":
+            self._is_in_transaction = False
             return self._wire.sprung_by(self._ran, is_commit=True)
         return None
 

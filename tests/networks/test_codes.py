@@ -263,7 +263,7 @@ def test_every_error_of_clickpesa_is_reached_by_a_message() -> None:
     messages = {
         400: [
             *(code for codes in sheet.CLICKPESA["bad request"].values() for code in codes),
-            *("Insufficient balance", "Amount exceeds the limit"),
+            *("Insufficient balance", "Amount exceeds the limit", "Receiver account is not registered"),
         ],
         404: ["Account has no payment collection methods", "Not found"],
         409: ["Order reference exists"],

@@ -8,7 +8,7 @@ import pytest
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
-from malipo.ledger import statement
+from malipo.ledger.store import statement_counts
 from malipo.payments.check import transactions as transactions_check
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, create_database, make_merchant
@@ -45,7 +45,7 @@ async def _counted_shop(database: Database, service: Service) -> Shop:
 
 async def count_lines(database: Database) -> None:
     async with database.begin() as tx:
-        await statement.count(tx, least=1)
+        await statement_counts.count(tx, least=1)
 
 
 async def findings(database: Database, tampering: str = "SELECT") -> list[str]:

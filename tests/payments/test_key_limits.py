@@ -14,7 +14,7 @@ from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, PayoutLimits, Permission
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import InitiatedPayment, InsufficientBalance, PaymentRequest
-from malipo.payments.limits.key_limits import DailySums, DayUsedUp, PayoutTooLarge, day_of
+from malipo.payments.limits.key_limits import DailySums, DayUsedUp, PayoutTooLarge
 from malipo.payments.store import creators
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
@@ -155,7 +155,7 @@ def test_the_refusals_say_the_limit_and_what_is_left() -> None:
 
 @pytest.mark.parametrize(("hour", "day"), [(20, 15), (21, 16)])
 def test_a_day_begins_at_midnight_in_dar_es_salaam(hour: int, day: int) -> None:
-    assert day_of(datetime(2026, 11, 15, hour, tzinfo=UTC)) == date(2026, 11, day)
+    assert clock.day_of(datetime(2026, 11, 15, hour, tzinfo=UTC)) == date(2026, 11, day)
 
 
 @pytest.mark.parametrize("type_", [*Type])

@@ -34,7 +34,7 @@ async def exact_change(statements: Statements) -> Decimal:
 async def test_a_charge_with_cents_is_kept_to_the_cent_and_booked_in_shillings(statements: Statements) -> None:
     line = line_of(await statements.completed())
     done = await statements.take(line, fee_of(line, Decimal("59.40")), opening=Decimal("5000.25"))
-    assert (done.payments, done.fees, done.booked_fees, done.exceptions.count) == (1, 1, -59, 0)
+    assert (done.matched, done.fees, done.booked_fees, done.exceptions.count) == (1, 1, -59, 0)
     async with statements.database.read() as connection:
         lines = await connection.fetch("SELECT amount, cents, balance, balance_cents FROM statement_lines ORDER BY row")
         [file] = await connection.fetch("SELECT opening, opening_cents, closing, closing_cents FROM statement_files")

@@ -165,7 +165,7 @@ async def test_a_later_file_that_has_it_resolves_what_was_ours_only(statements: 
     await statements.take()
     now = clock.now() + 2 * DAY
     done = await statements.take(line_of(payment), begins=now, ends=now)
-    assert (done.payments, done.resolved) == (1, 1)
+    assert (done.matched, done.resolved) == (1, 1)
     assert await statements.kinds() == []
 
 
@@ -204,7 +204,7 @@ async def test_what_an_aggregator_carried_is_not_in_the_networks_own_statement(
     found = {each.transaction_id for each in await statements.open_exceptions()}
     # The work queue still knows who has the open one.
     assert found == ({own.id} if connector else {own.id, open_.id})
-    assert (done.waiting, done.uncarried) == (0, 2 if connector else 1)
+    assert (done.waiting, done.without_carrier_statement) == (0, 2 if connector else 1)
 
 
 async def test_an_aggregators_own_statement_has_what_it_carried_on_every_channel(statements: Statements) -> None:
@@ -212,11 +212,11 @@ async def test_an_aggregators_own_statement_has_what_it_carried_on_every_channel
     paid, absent = [await statements.completed(Type.DISBURSEMENT, amount) for amount in (500, 600)]
     for each in (paid, absent):
         await carried_by(statements, each, "azampay")
-    assert (await statements.take()).uncarried == 2
+    assert (await statements.take()).without_carrier_statement == 2
     other = replace(statements, channel=Channel.TIGO_PESA, files=7)
     await other.load(other.write(line_of(paid, "AZ1")), account="azampay")
     done = await statements.match()
-    assert (done.payments, done.uncarried) == (1, 0)
+    assert (done.matched, done.without_carrier_statement) == (1, 0)
     [found] = await statements.open_exceptions()
     assert (found.kind, found.transaction_id) == ("ours_only", absent.id)
 

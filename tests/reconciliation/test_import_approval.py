@@ -122,7 +122,7 @@ async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: Desk) -> None:
     done = await desk.statements.completed(COLLECTION, 5_000_000)
     _, matched = await desk.take(*payments, done)
     [held] = await desk.waiting()
-    assert (held.amount, len(held.lines), matched.payments) == (1_200_003, 3, 4)
+    assert (held.amount, len(held.lines), matched.matched) == (1_200_003, 3, 4)
     assert {each.reference for each in held.lines} == {each.reference for each in payments}
 
 

@@ -25,7 +25,7 @@ async def test_a_line_is_matched_by_receipt_and_by_key_and_its_fee_is_attached(s
     by_receipt, by_key = await statements.completed(), await statements.completed(Type.DISBURSEMENT, 700)
     first, second = line_of(by_receipt, key=""), line_of(by_key, "OTHER")
     done = await statements.take(first, fee_of(first, 10), second, fee_of(second, 3))
-    assert (done.payments, done.fees, done.exceptions.count) == (2, 2, 0)
+    assert (done.matched, done.fees, done.exceptions.count) == (2, 2, 0)
     assert await statements.matches() == [
         ("OTHER", by_key.id, "fee"),
         ("OTHER", by_key.id, "payment"),
@@ -41,7 +41,7 @@ async def test_a_key_is_found_behind_the_code_that_a_network_puts_before_it(stat
     """Tigo Pesa's references begin with the biller's code."""
     sent = await statements.steps.processing(Type.COLLECTION)
     done = await statements.take(line_of(sent, "OTHER", key=f"DEMO{sent.network_key}"))
-    assert (done.payments, done.completed, done.exceptions.count) == (1, 1, 0)
+    assert (done.matched, done.completed, done.exceptions.count) == (1, 1, 0)
 
 
 async def test_the_time_at_which_the_ledger_moved_the_float_is_kept(statements: Statements) -> None:
@@ -129,7 +129,7 @@ async def test_a_completed_payment_that_was_taken_back_is_contradicted(statement
     payment = await statements.completed(type_)
     line = line_of(payment)
     done = await statements.take(line, reversal_of(line))
-    assert (done.payments, done.reversals, done.contradicted) == (1, 1, 1)
+    assert (done.matched, done.reversals, done.contradicted) == (1, 1, 1)
     assert await statements.kinds() == [("state_differs", -line.amount)]
     assert await statements.float_change() == await statements.statement_change() == 0
     await statements.check_ledger()
@@ -188,7 +188,7 @@ async def test_a_failed_payment_that_was_paid_and_taken_back_is_right_as_it_is(s
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     line = line_of(payment)
     done = await statements.take(line, reversal_of(line))
-    assert (done.payments, done.reversals, done.contradicted, done.exceptions.count) == (1, 1, 0, 0)
+    assert (done.matched, done.reversals, done.contradicted, done.exceptions.count) == (1, 1, 0, 0)
     assert await statements.float_change() == 0
 
 
@@ -255,7 +255,7 @@ async def test_the_same_file_twice_halves_that_overlap_and_shuffled_lines_end_th
     rest = statements.write(*lines[4:], opening=opening, begins=lines[4].at)
     random.Random(1).shuffle(lines)
     shuffled = statements.write(*lines, begins=begins)
-    assert (await _taken(statements, half)).payments == 4
+    assert (await _taken(statements, half)).matched == 4
     expected: list[tuple[str, str, str]] | None = None
     for path in (rest, whole, shuffled, half):
         await _taken(statements, path)
@@ -278,7 +278,7 @@ async def test_a_wrong_opening_balance_is_refused_and_matches_nothing(statements
     path.write_text(path.read_text().replace("opening balance,5000000", "opening balance,5001000"))
     with pytest.raises(DoesNotAddUp):
         await statements.load(path)
-    assert (await statements.match()).payments == 0
+    assert (await statements.match()).matched == 0
     assert await statements.status(payment) is Status.PROCESSING
 
 
@@ -305,5 +305,5 @@ async def test_a_payment_that_is_found_later_resolves_what_was_theirs_only(state
     assert await statements.kinds() == [("theirs_only", 1000)]
     await statements.steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference="QK9")
     done = await statements.match()
-    assert (done.payments, done.resolved) == (1, 1)
+    assert (done.matched, done.resolved) == (1, 1)
     assert await statements.kinds() == []

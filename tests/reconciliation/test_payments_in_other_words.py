@@ -142,14 +142,14 @@ async def test_a_booked_line_whose_receipt_is_learned_later_is_taken_out_of_its_
     assert done.booked_fees == -947
     await statements.steps.hear(payout, Verdict.CONFIRMED, provider_reference="QK1")
     again = await statements.match()
-    assert (again.payments, again.booked_fees, again.exceptions.count) == (1, 0, 0)
+    assert (again.matched, again.booked_fees, again.exceptions.count) == (1, 0, 0)
     assert await statements.matches() == [("QK1", payout.id, "payment")]
     assert (await statements.steps.balances())["network_fees"] == -47
     assert await statements.float_change() == await statements.statement_change()
     async with statements.database.read() as connection:
         noted = [each for each in await audit_log.find(connection, limit=20) if "unbooked" in each.action]
     assert [each.details["receipts"] for each in noted] == [["QK1"]]
-    assert (await statements.match()).payments == 0
+    assert (await statements.match()).matched == 0
     await statements.check_ledger()
 
 
@@ -237,7 +237,7 @@ async def test_a_booked_line_is_found_again_also_if_the_run_that_would_have_foun
         await statements.load(statements.write(replace(line, key=repeated.network_key), name="later.csv"))
     async with statements.database.begin() as tx:
         await matching.queue_new_files(tx, now=clock.now() + timedelta(hours=2))
-    assert (await statements.match()).payments == 1
+    assert (await statements.match()).matched == 1
     assert await statements.matches() == [("QK1", repeated.id, "payment")]
     assert await statements.float_change() == -lost.amount
 

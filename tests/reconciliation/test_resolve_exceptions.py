@@ -169,7 +169,7 @@ async def test_an_open_payment_is_matched_by_two_operators_and_ends(statements: 
     await desk.undo(found)
     assert (await desk.approve(found)).state is ExceptionState.OPEN
     done = await statements.match()
-    assert done.payments == 0, "only operators decide again"
+    assert done.matched == 0, "only operators decide again"
     assert await statements.kinds() == [("theirs_only", 1000)], "a line of that amount waits"
     await statements.check_ledger()
 
@@ -245,7 +245,7 @@ async def test_a_lost_payout_is_adopted_and_what_the_wallet_cannot_bear_is_owed(
         held = await connection.fetchrow("SELECT available, owed FROM wallets WHERE merchant_id = $1", merchant.id)
     assert held is not None
     assert held["available"] - held["owed"] == wallet
-    assert (await statements.match()).payments == 0
+    assert (await statements.match()).matched == 0
     await statements.check_ledger()
 
 

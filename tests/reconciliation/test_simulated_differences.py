@@ -124,7 +124,7 @@ async def test_a_statement_that_does_not_add_up_is_refused(statements: Statement
     statement = await a_day(statements)
     with pytest.raises(DoesNotAddUp):
         await load(statements, with_differences(statement, {difference}))
-    assert (await statements.match()).payments == 0
+    assert (await statements.match()).matched == 0
 
 
 async def test_all_differences_at_once_leave_exactly_what_is_not_explained(statements: Statements) -> None:

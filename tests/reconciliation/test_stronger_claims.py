@@ -116,7 +116,7 @@ async def repeat(tx: Tx, line_id: int, times: int) -> list[int]:
 
 
 async def note(tx: Tx, line_id: int, claim: str, payment: Transaction) -> None:
-    """As `find_candidates` does it."""
+    """As `fill_candidates` does it."""
     told = claim.removesuffix(" ≠").split(", ")
     is_exact, by_receipt, by_key = not claim.endswith("≠"), claim.removesuffix(" ≠") != "key", "key" in told
     given = (line_id, payment.merchant_id, payment.id, is_exact, by_receipt, by_key)
@@ -134,7 +134,7 @@ async def test_every_claim_against_every_other(desk: Desk) -> None:
     cases: dict[tuple[int, str], tuple[str, str, str]] = {}  # of a line and a payment: the cell
     pairs = list(combinations_with_replacement(CLAIMS, 2))
     async with desk.database.begin() as tx:
-        await matching.find_candidates(tx, layouts=[], accounts=[], channels=[], first=[], last=[])
+        await matching.fill_candidates(tx, layouts=[], accounts=[], channels=[], first=[], last=[])
         for told_by, line_id in lines.items():
             for case_id, (one, other) in zip(await repeat(tx, line_id, len(pairs)), pairs, strict=True):
                 for number, (claim, against) in enumerate([(one, other), (other, one)]):

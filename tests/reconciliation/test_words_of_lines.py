@@ -31,7 +31,7 @@ async def test_a_line_with_our_key_or_receipt_and_the_exact_amount_is_the_paymen
         payment = await statements.completed()
         line = line_of(payment, key="", details=details)
     done = await statements.take(line)
-    assert (done.payments, done.booked_fees, done.booked_sweeps, done.exceptions.count) == (1, 0, 0, 0)
+    assert (done.matched, done.booked_fees, done.booked_sweeps, done.exceptions.count) == (1, 0, 0, 0)
     assert await statements.status(payment) is Status.COMPLETED
     assert await statements.matches() == [(line.receipt, payment.id, "payment")]
     assert await statements.float_change() == await statements.statement_change() == 1000
@@ -42,7 +42,7 @@ async def test_the_fee_of_a_payment_is_no_payment_even_if_it_is_as_large(stateme
     payment = await statements.completed(Type.DISBURSEMENT, 10)
     line = line_of(payment)
     done = await statements.take(fee_of(line, 10), line, fee_of(line, 3))
-    assert (done.payments, done.fees, done.booked_fees, done.exceptions.count) == (1, 2, -13, 0)
+    assert (done.matched, done.fees, done.booked_fees, done.exceptions.count) == (1, 2, -13, 0)
     async with statements.database.read() as connection:
         matched = await connection.fetchval(
             "SELECT l.kind FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id WHERE role = 'payment'"

@@ -48,6 +48,7 @@ MPESA_COLLECTION = {
     "110": mpesa("201 INS-0", "INS-6 INS-0", "Completed", True),
     "111": mpesa("201 INS-0", "INS-6", "Completed", True, 30),
     "112": mpesa("201 INS-0", "INS-0", "Completed reversed", BACK),
+    "113": mpesa("201 INS-0", "INS-0", "Completed", True),
 }
 MPESA_DISBURSEMENT = {
     "456": mpesa("201 INS-0", "INS-0", "Completed", True, 0),
@@ -64,6 +65,7 @@ MPESA_DISBURSEMENT = {
     "110": mpesa("201 INS-0", "INS-6 INS-0", "Completed", True, 0),
     "111": mpesa("201 INS-0", "INS-6", "Completed", True, 0),
     "112": mpesa("201 INS-0", "INS-0", "Completed reversed", BACK, 0),
+    "113": mpesa("201 INS-0", "INS-6", "Failed", False, 0),
 }
 AIRTEL_COLLECTION = {
     "456": airtel("200 DP00800001006 SUCCESS", "TS:DP00800001001", "TS", True),
@@ -80,6 +82,7 @@ AIRTEL_COLLECTION = {
     "110": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001005 TS:DP00800001001", "TS", True),
     "111": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001029", "TS", True, 30),
     "112": airtel("200 DP00800001006 SUCCESS", "TS:DP00800001001", "TR", BACK),
+    "113": airtel("200 DP00800001006 SUCCESS", "TS:DP00800001001", "TS", True),
 }
 AIRTEL_DISBURSEMENT = {
     "456": airtel("200 DP00900001001 TS", "", "TS", True, 0),
@@ -96,6 +99,7 @@ AIRTEL_DISBURSEMENT = {
     "110": airtel("200 DP00900001005 TF", "TF:DP00900001005 TS:DP00900001001", "TS", True, 0),
     "111": airtel("200 DP00900001005 TF", "", "TS", True, 0),
     "112": airtel("200 DP00900001001 TS", "", "TR", BACK, 0),
+    "113": airtel("200 DP00900001005 TF", "", "TF", False, 0),
 }
 TIGO_COLLECTION = {
     "456": tigo("BILLER-18-0000-S", "True", "Posted", True),
@@ -112,6 +116,7 @@ TIGO_COLLECTION = {
     "110": tigo("BILLER-18-0000-S", "False True", "Posted", True),
     "111": tigo("BILLER-18-0000-S", "False", "Posted", True, 30),
     "112": tigo("BILLER-18-0000-S", "True", "Refund", BACK),
+    "113": tigo("BILLER-18-0000-S", "True", "Posted", True),
 }
 TIGO_DISBURSEMENT = {
     "456": tigo("200", "", SILENT, True, 0),
@@ -128,6 +133,7 @@ TIGO_DISBURSEMENT = {
     "110": tigo("00317", "", SILENT, True, 0),
     "111": tigo("00317", "", SILENT, True, 0),
     "112": tigo("200", "", SILENT, BACK, 0),
+    "113": tigo("00317", "", SILENT, False, 0),
 }
 HALOPESA_COLLECTION = {
     "456": halopesa("0", "ACK:0 FIN:0", True),
@@ -144,6 +150,7 @@ HALOPESA_COLLECTION = {
     "110": halopesa("0", "ACK:0 FIN:9022 FIN:0", True),
     "111": halopesa("0", "ACK:0 FIN:9021", True, 30),
     "112": halopesa("0", "ACK:0 FIN:0", BACK),
+    "113": halopesa("0", "ACK:0 FIN:0", True),
 }
 CLICKPESA_COLLECTION = {
     "456": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
@@ -160,6 +167,7 @@ CLICKPESA_COLLECTION = {
     "110": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED", "PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
     "111": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "SUCCESS", True, 30),
     "112": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS", "PAYMENT FAILED:REVERSED"], "REVERSED", BACK),
+    "113": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
 }
 CLICKPESA_DISBURSEMENT = {
     "456": clickpesa("200 AUTHORIZED", [INITIATED], "SUCCESS", True, 0),
@@ -176,6 +184,7 @@ CLICKPESA_DISBURSEMENT = {
     "110": clickpesa("200 AUTHORIZED", [INITIATED, "PAYOUT REFUNDED:REFUNDED"], "SUCCESS", True, 0),
     "111": clickpesa("200 AUTHORIZED", [INITIATED, "PAYOUT REFUNDED:REFUNDED"], "SUCCESS", True, 0),
     "112": clickpesa("200 AUTHORIZED", [INITIATED, "PAYOUT REVERSED:REVERSED"], "REVERSED", BACK, 0),
+    "113": clickpesa("200 AUTHORIZED", [INITIATED, "PAYOUT REFUNDED:REFUNDED"], "FAILED", False, 0),
 }
 ACCEPTED = "200 True"
 AZAMPAY_DISBURSEMENT = {
@@ -193,6 +202,7 @@ AZAMPAY_DISBURSEMENT = {
     "110": clickpesa(ACCEPTED, ["failure", "success"], "success", True, 0),
     "111": clickpesa(ACCEPTED, ["failure"], "success", True, 0),
     "112": clickpesa(ACCEPTED, ["success"], "failure", BACK, 0),
+    "113": clickpesa(ACCEPTED, ["failure"], "failure", False, 0),
 }
 
 GRIDS = {

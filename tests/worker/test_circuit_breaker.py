@@ -7,7 +7,7 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import HttpClient
-from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.circuit_breaker import CircuitBreaker, OpenCircuits
 from tests.networks.payment_calls import connect_mpesa
 
 FAULT = Answer(verdict=Verdict.UNKNOWN, code="lost", is_fault=True)
@@ -19,7 +19,13 @@ PAID = Answer(verdict=Verdict.CONFIRMED, code="INS-0")
 @pytest.fixture
 async def circuit(service: Service) -> AsyncIterator[CircuitBreaker]:
     async with HttpClient.opened() as http_client:
-        yield CircuitBreaker(connect_mpesa(9, http_client), service.queries, service.metrics, service.clock)
+        yield CircuitBreaker(
+            connect_mpesa(9, http_client),
+            OpenCircuits(service.queries),
+            service.queries,
+            service.metrics,
+            service.clock,
+        )
 
 
 @pytest.mark.parametrize("trouble", [FAULT, REFUSES_US], ids=["faults", "a password that has expired"])

@@ -42,7 +42,7 @@ declare class Batches {
     private readonly http;
     constructor(http: Http);
     /** Nothing moves before it is approved. */
-    create({ idempotencyKey, ...body }: t.NewBatch): Promise<t.Batch>;
+    create({ idempotencyKey, ...body }: t.NewBatch): Promise<t.NewlyMadeBatch>;
     get(id: string): Promise<t.Batch>;
     list({ pageSize, ...filters }?: {
         status?: t.BatchStatus;

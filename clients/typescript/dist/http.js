@@ -79,7 +79,7 @@ export class Http {
             throw errorIn(response, answer, key);
         const given = route.gives ? answer[route.gives] : answer;
         if (answer["success"] === true && given !== undefined)
-            return given;
+            return route.isKeyed ? { ...given, ...replayIn(response, given) } : given;
         // Such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
         throw new ConnectionFailed(`what answers at ${this.#baseUrl} is not malipo`, { idempotencyKey: key });
     }
@@ -102,6 +102,11 @@ function secondsUntilRetry(route, error, attempt) {
     if (told === undefined)
         return jitter;
     return told <= LONGEST_WAIT_SECONDS ? told + jitter / 4 : undefined;
+}
+/** Whether the key was used before, and the status of now, which the first answer does not have. */
+function replayIn({ headers }, given) {
+    const isReplay = headers.get("idempotency-replayed") === "true";
+    return { isReplay, currentStatus: (isReplay && headers.get("idempotency-replayed-status")) || given["status"] };
 }
 function errorIn(response, answer, idempotencyKey) {
     const retryAfter = Number(response.headers.get("retry-after") ?? NaN);

@@ -3,6 +3,7 @@ export type TransactionType = "COLLECTION" | "DISBURSEMENT";
 /** COMPLETED, FAILED and CANCELLED are final. */
 export type Status = "PENDING" | "PROCESSING" | "COMPLETED" | "FAILED" | "CANCELLED";
 export type FailureCode = "declined" | "expired" | "insufficient_funds" | "invalid_recipient" | "limit_exceeded" | "not_received" | "channel_unavailable" | "rejected";
+export type FailureDetail = "not_registered" | "barred" | "float_too_low";
 export type Metadata = Record<string, string | number | boolean | null>;
 /** A date (a day in UTC), or a date-time with offset. */
 export type Moment = string | Date;
@@ -24,7 +25,10 @@ export interface Paged {
 }
 /** Where money moves. */
 export interface Keyed {
-    /** Your own name for it, such as `order-1042`: sent again with the same key it is the same payment. Default: a random one. */
+    /**
+     * Your own name for this attempt, such as `order-1042-1`: sent again with the same key it is the same payment, also if that
+     * has failed. Default: a random one.
+     */
     idempotencyKey?: string;
 }
 export interface NewCollection extends Keyed {
@@ -83,6 +87,10 @@ export interface Transaction {
     providerReference?: string;
     failureCode?: FailureCode;
     failureReason?: string;
+    /** What the network said beyond `failureCode`, where it said more. */
+    failureDetail?: FailureDetail;
+    /** The network's own code or word, if its answer ended the payment. */
+    networkCode?: string;
     batchId?: string;
     createdAt: string;
     completedAt?: string;
@@ -101,7 +109,17 @@ export interface Transaction {
 export type NewTransaction = Omit<Transaction, "type" | "metadata" | "status"> & {
     type?: TransactionType;
     status: "PENDING";
-};
+} & Replayable<Status>;
+/** What the answer to an idempotencyKey has beside its fields. */
+export interface Replayable<Now> {
+    /**
+     * Whether the key was used before, perhaps by this call, whose answer was lost. The fields are those of the first answer: ask
+     * by `get` for those of now.
+     */
+    isReplay: boolean;
+    /** The status at the time of this answer. */
+    currentStatus: Now;
+}
 /** What was put right after the end, because the network said something else later. */
 export interface Correction {
     outcome: "COMPLETED" | "FAILED";
@@ -117,6 +135,8 @@ export interface PaymentFilters extends Paged {
     to?: Moment;
     search?: string;
     orderReference?: string;
+    /** The network's receipt number, as in the customer's SMS. */
+    providerReference?: string;
     idempotencyKey?: string;
     /** The language of `failureReason`. */
     language?: "en" | "sw";
@@ -163,6 +183,7 @@ export interface Batch {
         message: string;
     }[];
 }
+export type NewlyMadeBatch = Batch & Replayable<BatchStatus>;
 export interface BatchItem {
     index: number;
     amount: number;

@@ -96,7 +96,7 @@ class Batches {
   constructor(private readonly http: Http) {}
 
   /** Nothing moves before it is approved. */
-  create({ idempotencyKey, ...body }: t.NewBatch): Promise<t.Batch> {
+  create({ idempotencyKey, ...body }: t.NewBatch): Promise<t.NewlyMadeBatch> {
     return this.http.call(ROUTES.createBatch, { body, idempotencyKey });
   }
 

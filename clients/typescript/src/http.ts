@@ -2,7 +2,7 @@
 
 import { ApiError, apiError, ConnectionFailed, MalipoError } from "./errors.js";
 import type { Route } from "./routes.js";
-import type { MalipoOptions } from "./types.js";
+import type { MalipoOptions, Replayable } from "./types.js";
 import { VERSION } from "./version.js";
 import { webCrypto } from "./webcrypto.js";
 
@@ -91,7 +91,7 @@ export class Http {
     const answer = objectIn(text);
     if (!response.ok) throw errorIn(response, answer, key);
     const given = route.gives ? answer[route.gives] : answer;
-    if (answer["success"] === true && given !== undefined) return given;
+    if (answer["success"] === true && given !== undefined) return route.isKeyed ? { ...given, ...replayIn(response, given) } : given;
     // Such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
     throw new ConnectionFailed(`what answers at ${this.#baseUrl} is not malipo`, { idempotencyKey: key });
   }
@@ -111,6 +111,12 @@ function secondsUntilRetry(route: Route, error: unknown, attempt: number): numbe
   const told = isApiError ? error.retryAfter : undefined;
   if (told === undefined) return jitter;
   return told <= LONGEST_WAIT_SECONDS ? told + jitter / 4 : undefined;
+}
+
+/** Whether the key was used before, and the status of now, which the first answer does not have. */
+function replayIn({ headers }: Response, given: Record<string, any>): Replayable<unknown> {
+  const isReplay = headers.get("idempotency-replayed") === "true";
+  return { isReplay, currentStatus: (isReplay && headers.get("idempotency-replayed-status")) || given["status"] };
 }
 
 function errorIn(response: Response, answer: Record<string, any>, idempotencyKey: string | undefined): ApiError {

@@ -14,6 +14,7 @@ export type FailureCode =
   | "not_received"
   | "channel_unavailable"
   | "rejected";
+export type FailureDetail = "not_registered" | "barred" | "float_too_low";
 export type Metadata = Record<string, string | number | boolean | null>;
 /** A date (a day in UTC), or a date-time with offset. */
 export type Moment = string | Date;
@@ -38,7 +39,10 @@ export interface Paged {
 
 /** Where money moves. */
 export interface Keyed {
-  /** Your own name for it, such as `order-1042`: sent again with the same key it is the same payment. Default: a random one. */
+  /**
+   * Your own name for this attempt, such as `order-1042-1`: sent again with the same key it is the same payment, also if that
+   * has failed. Default: a random one.
+   */
   idempotencyKey?: string;
 }
 
@@ -102,6 +106,10 @@ export interface Transaction {
   providerReference?: string;
   failureCode?: FailureCode;
   failureReason?: string;
+  /** What the network said beyond `failureCode`, where it said more. */
+  failureDetail?: FailureDetail;
+  /** The network's own code or word, if its answer ended the payment. */
+  networkCode?: string;
   batchId?: string;
   createdAt: string;
   completedAt?: string;
@@ -115,7 +123,18 @@ export interface Transaction {
 }
 
 /** What is answered at once when a payment is created. */
-export type NewTransaction = Omit<Transaction, "type" | "metadata" | "status"> & { type?: TransactionType; status: "PENDING" };
+export type NewTransaction = Omit<Transaction, "type" | "metadata" | "status"> & { type?: TransactionType; status: "PENDING" } & Replayable<Status>;
+
+/** What the answer to an idempotencyKey has beside its fields. */
+export interface Replayable<Now> {
+  /**
+   * Whether the key was used before, perhaps by this call, whose answer was lost. The fields are those of the first answer: ask
+   * by `get` for those of now.
+   */
+  isReplay: boolean;
+  /** The status at the time of this answer. */
+  currentStatus: Now;
+}
 
 /** What was put right after the end, because the network said something else later. */
 export interface Correction {
@@ -133,6 +152,8 @@ export interface PaymentFilters extends Paged {
   to?: Moment;
   search?: string;
   orderReference?: string;
+  /** The network's receipt number, as in the customer's SMS. */
+  providerReference?: string;
   idempotencyKey?: string;
   /** The language of `failureReason`. */
   language?: "en" | "sw";
@@ -180,6 +201,8 @@ export interface Batch {
   /** What may be paid twice. Look at it; it is no refusal. */
   warnings?: { index: number; code: "repeated_item" | "paid_before" | "awaiting_too"; message: string }[];
 }
+
+export type NewlyMadeBatch = Batch & Replayable<BatchStatus>;
 
 export interface BatchItem {
   index: number;

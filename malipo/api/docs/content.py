@@ -54,6 +54,11 @@ def images() -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
+@cache
+def lost(installation: DocsInstallation, *, is_root: bool) -> str:
+    return render.page("lost.html", installation, here="/" if is_root else "", is_root=is_root)
+
+
 def download(name: str) -> Archive | None:
     """A client library, made of its sources, or an example."""
     return downloads.archive(name)

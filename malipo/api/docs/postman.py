@@ -49,7 +49,7 @@ def collection_file(contract: Schema) -> Item:
             _variable("baseUrl", "", "Where the service is."),
             _variable("apiKey", "", "An API key of yours. It moves real money."),
             _variable("token", "", "The token of somebody who has logged in, for routes under /merchant."),
-            _variable("idempotencyKey", "order-1042", "Another one for each new payment."),
+            _variable("idempotencyKey", "order-1042-1", "Another one for each new payment, and for each new attempt."),
         ],
     }
 

@@ -65,6 +65,31 @@ async def try_it(parts: ApiParts, request: Request) -> Response:
     return await _shown(parts, request, await _made(lambda: _content().try_it(_most(parts), _installation(parts))))
 
 
+# Below these there are only programs: they get JSON, whatever they accept.
+_FOR_PROGRAMS = ("/v1", "/merchant", "/callbacks", "/openapi.json", "/metrics", "/healthz", "/readyz")
+
+
+def is_for_browser(request: Request) -> bool:
+    """Whether somebody with a browser has come to an address that nothing is at."""
+    accepted = request.headers.get("accept", "")
+    return request.method in ("GET", "HEAD") and "text/html" in accepted and not _is_for_programs(request.url.path)
+
+
+def _is_for_programs(path: str) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in _FOR_PROGRAMS)
+
+
+async def lost(parts: ApiParts, request: Request) -> Response:
+    """A page in place of the JSON of a 404; the first page of the service at /."""
+    is_root = request.url.path == "/"
+    page = await _made(lambda: _content().lost(_installation(parts), is_root=is_root))
+    answer = await _shown(parts, request, page)
+    if not is_root:
+        answer.status_code = 404
+        answer.headers["X-Error-Code"] = "not_found"
+    return answer
+
+
 async def search(parts: ApiParts, request: Request) -> Response:
     found = await _made(lambda: _content().search(_most(parts)))
     await parts.large_answers.wait()

@@ -10,6 +10,8 @@ waits as bytes, and who sends more than that is not read from (decision 25). How
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -53,8 +55,13 @@ class Protocol(ClientConnection):
     _sent_ids: dict[bytes, bytes] | None = None
     _tail = b""  # the last bytes of a part that is not complete
     _unread_from = 0
+    _take: Callable[[Cycle, Callable[[], None]], bool] | None = None
 
     # What arrives
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._take = getattr(self.app, "take", None)
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         if self._is_broken:
@@ -204,8 +211,12 @@ class Protocol(ClientConnection):
 
     def _begin(self) -> None:
         cycle, self._not_begun = self._not_begun, None
-        if cycle is not None:
-            self._start_asgi_task(cycle, self._answer)
+        if cycle is None:
+            return
+        usual = partial(self._start_asgi_task, cycle, self._answer)
+        # An application may answer some requests without a task.
+        if not (self._take is not None and WHOLE_BODY in cycle.scope and self._take(cycle, usual)):
+            usual()
 
     def _refuse_slow_body(self) -> None:
         super()._refuse_slow_body()

@@ -5,12 +5,14 @@ same page.
 """
 
 import re
+from functools import lru_cache
 
 # An encoded letter, digit, `-`, `.`, `_`, `~` or slash; an empty segment; `.` and `..` as segments.
 _ENCODED = r"%(?:2[dDeEfF]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE])"
 _NOT_CANONICAL = re.compile(rf"{_ENCODED}|//|/\.\.?(?:/|$)")
 
 
+@lru_cache(maxsize=256)  # Most requests have one of a few paths.
 def is_canonical(path: str) -> bool:
     """Whether this is the only spelling of the path."""
     return _NOT_CANONICAL.search(path) is None

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, ref
 
@@ -96,8 +97,6 @@ class Cycle(RequestResponseCycle):
         headers = [*self.default_headers, *start.get("headers", ())]
         if (
             message.get("more_body")
-            or self.disconnected
-            or self.flow.write_paused
             or self.scope["method"] == "HEAD"
             or (b"content-length", b"%d" % len(body)) not in headers
         ):
@@ -105,6 +104,16 @@ class Cycle(RequestResponseCycle):
         head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
         lines = len(headers) + 1
         if b"connection:" in head or _CONTROL.search(head) or not head.count(b"\n") == head.count(b"\r") == lines:
+            return False
+        return self._write_whole(head, body)
+
+    def send_at_once(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Whether this whole response was written. Its headers are our own, have its length, and are not looked at."""
+        head = STATUS_LINE[status] + b"".join([b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)])
+        return self._write_whole(head, body)
+
+    def _write_whole(self, head: bytes, body: bytes) -> bool:
+        if self.disconnected or self.flow.write_paused or self.transport.is_closing():
             return False
         if not self.keep_alive:
             head += b"connection: close\r\n"

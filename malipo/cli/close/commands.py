@@ -21,11 +21,12 @@ from malipo.errors import Missing, Refusal
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day, files_to_verify
 from malipo.reconciliation.close.business_day import parse_day
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import line_of, pem_of
 from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, verdict_of
 from malipo.reconciliation.close.printed_page import html_of
 from malipo.reconciliation.close.sheet import CloseOutcome, sheet_of
-from malipo.reconciliation.close.signature import ClosedDay, message_of
+from malipo.reconciliation.close.signature import message_of
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose

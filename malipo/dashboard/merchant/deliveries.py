@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.webhooks import PATH, get
 from malipo.dashboard.urls import id_in, key_in

@@ -14,9 +14,10 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from malipo import money
+from malipo.clock import ZONE
 from malipo.dashboard import charts, render
 from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
-from malipo.dashboard.language import ZONE, Translator
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url
 from malipo.db import Conn

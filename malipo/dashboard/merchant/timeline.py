@@ -16,11 +16,11 @@ from msgspec.structs import replace as replace_struct
 from malipo import money
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.channels import PROFILES
-from malipo.networks.connector import FailureCode, Verdict
+from malipo.networks.connector import Verdict
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.failure_reasons import failure_reason_of
+from malipo.payments.failure_reasons import DETAILED_REASONS, FAILURE_REASONS
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import BookedMove, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
@@ -221,7 +221,7 @@ def sentences() -> set[str]:
         STATUSES.values(), REFUND_STATUSES.values(), REFUNDS.values(), HEARD.values(), BOOKED.values(), LATER.values()
     )
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
-    return {words for _, words in said} | others | {failure_reason_of(code) for code in FailureCode}
+    return {words for _, words in said} | others | {*FAILURE_REASONS.values(), *DETAILED_REASONS.values()}
 
 
 def _rank(entry: TimelineEntry, transaction: Transaction) -> int:

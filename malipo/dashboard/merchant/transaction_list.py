@@ -8,13 +8,16 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import ZONE
+from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.db import Conn
 from malipo.networks.channels import PROFILES
-from malipo.payments.listing import filters, keyset_pagination
+from malipo.payments.listing import filters, keyset_pagination, sums
 from malipo.payments.listing.filters import TransactionFilter, filter_in
 from malipo.payments.listing.keyset_pagination import TransactionPage, most_looked_through
+from malipo.payments.listing.sums import Sums
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
@@ -29,6 +32,7 @@ _PER_PAGE = 25
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ID = re.compile(r"txn_[0-9a-z]{26}")
 _WHOLE_REFERENCE = re.compile(r"[A-Z0-9]{1,16}-[0-9A-Z]{16}")
+_RECEIPT = re.compile(r"(?=.*[0-9])[A-Za-z0-9._/-]{4,64}")
 _BETWEEN_DIGITS = re.compile(r"[\s().-]")
 _NUMBER = re.compile(r"\+?[0-9]{2,15}")
 
@@ -58,14 +62,23 @@ async def show(request: MerchantRequest) -> Response:
     asked = asked_in(query)
     is_right = asked.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
-    page = await _page(request, asked, before, after) if is_right else TransactionPage([])
+    meant = await _meant(request, asked) if is_right else TransactionFilter()
+    page = await _page(request, meant, before, after) if is_right else TransactionPage([])
     refunded = await _refunded(request, page)
+    today = request.parts.clock().astimezone(ZONE).date()
     return render.page(
         request,
         "merchant/transactions.html",
         status=200 if is_right else 400,
         page=page,
         refunded=refunded,
+        sums=await _sums(request, meant) if is_right and asked.typed else None,
+        presets=[
+            (name, _link(asked, **{"from": first, "to": last}), _is_chosen(asked, first, last))
+            for name, first, last in presets(today)
+        ],
+        most_summed=f"{sums.MOST_READ:,}",
+        folded=sum(name in asked.typed for name in FILTERS if name != "search"),
         typed=asked.typed,
         problems=form_errors.in_words(request.words, asked.fields),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
@@ -77,14 +90,10 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def _page(
-    request: MerchantRequest, asked: TransactionListQuery, before: str | None, after: str | None
+    request: MerchantRequest, wanted: TransactionFilter, before: str | None, after: str | None
 ) -> TransactionPage:
-    wanted = asked.wanted
-    if wanted.search not in (None, asked.typed.get("search")) and wanted == TransactionFilter(search=wanted.search):
-        # It looks like a phone number. As it was typed, such as 2026-1042, it can be an order reference as well.
-        page = await _page_of_order(request, asked.typed["search"], before)
-        if page.transactions:
-            return page
+    if wanted.is_exact:
+        return await _page_of_exact(request, replace(wanted, before=before))
     name = _whole_name(wanted)
     if name is not None:
         # A whole reference or id is looked up at once, however old it is.
@@ -103,6 +112,37 @@ async def _page(
     )
 
 
+def _is_chosen(asked: TransactionListQuery, first: str, last: str) -> bool:
+    return (asked.typed.get("from"), asked.typed.get("to")) == (first, last)
+
+
+async def _sums(request: MerchantRequest, meant: TransactionFilter) -> Sums:
+    return await request.parts.queries.read_snapshot(
+        lambda connection: sums.find(connection, request.merchant_id, meant), is_search=True, may_lag=True
+    )
+
+
+async def _meant(request: MerchantRequest, asked: TransactionListQuery) -> TransactionFilter:
+    """What is searched for is a receipt of a network or an order reference, if a payment has exactly that."""
+    wanted, typed = asked.wanted, asked.typed.get("search", "")
+    if not typed or wanted != TransactionFilter(search=wanted.search):
+        return wanted
+    exact = []
+    if _RECEIPT.fullmatch(typed):
+        exact = [TransactionFilter(provider_reference=each) for each in dict.fromkeys((typed, typed.upper()))]
+    if wanted.search != typed:
+        # It looks like a phone number. As it was typed, such as 2026-1042, it can be an order reference as well.
+        exact.append(TransactionFilter(order_reference=typed))
+
+    async def find(connection: Conn) -> TransactionFilter:
+        for each in exact:
+            if (await filters.page(connection, request.merchant_id, each, offset=0, limit=1))[0]:
+                return each
+        return wanted
+
+    return await request.parts.queries.read_snapshot(find, is_search=True) if exact else wanted
+
+
 async def _refunded(request: MerchantRequest, page: TransactionPage) -> dict[str, int]:
     """How much of each of these collections the customer has back."""
     collections = [each.id for each in page.transactions if each.type is Type.COLLECTION]
@@ -111,12 +151,11 @@ async def _refunded(request: MerchantRequest, page: TransactionPage) -> dict[str
     found = await request.parts.queries.read(
         lambda connection: transactions.find_refunds(connection, request.merchant_id, collections)
     )
-    sums = {id_: sum(each.amount for each in refunds if each.is_paid) for id_, refunds in found.items()}
-    return {id_: amount for id_, amount in sums.items() if amount}
+    amounts = {id_: sum(each.amount for each in refunds if each.is_paid) for id_, refunds in found.items()}
+    return {id_: amount for id_, amount in amounts.items() if amount}
 
 
-async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> TransactionPage:
-    wanted = TransactionFilter(order_reference=order_reference, before=before)
+async def _page_of_exact(request: MerchantRequest, wanted: TransactionFilter) -> TransactionPage:
     _, found = await request.parts.queries.read_snapshot(
         lambda connection: filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
         is_search=True,

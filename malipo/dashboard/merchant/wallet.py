@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
 
+from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import ZONE
+from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn
@@ -77,6 +78,10 @@ async def show(request: MerchantRequest) -> Response:
         problems=form_errors.in_words(request.words, asked.fields),
         older=asked.link(before=lines[PER_PAGE - 1].number) if len(lines) > PER_PAGE else None,
         newer=_newer(asked, wallet, before),
+        presets=[
+            (name, f"{PATH}?{urlencode({'from': first, 'to': last})}", dict(asked.typed) == {"from": first, "to": last})
+            for name, first, last in presets(request.parts.clock().astimezone(ZONE).date())
+        ],
         csv=asked.link(f"{PATH}.csv"),
         paper=asked.link(f"{PATH}/print"),
     )

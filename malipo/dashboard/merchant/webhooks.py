@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from starlette.responses import Response
 
+from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import second_factor
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in

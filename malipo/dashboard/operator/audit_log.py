@@ -12,8 +12,9 @@ from starlette.responses import Response, StreamingResponse
 from malipo import clock, money
 from malipo.audit_log import store
 from malipo.audit_log.store import MOST_LOOKED_THROUGH, AuditLogEntry, AuditLogFilter, AuditLogPage
+from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.language import ZONE, Translator
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import audit_log as merchants_log
 from malipo.dashboard.merchant.audit_log import values_of
 from malipo.dashboard.operator.request import OperatorRequest

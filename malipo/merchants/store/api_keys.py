@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from malipo.db import Conn, Row, Tx
-from malipo.merchants.api_keys import Environment, KnownKey, NewKey, PayoutLimits, StoredKey, hash_of
+from malipo.merchants.api_keys import (
+    Environment,
+    KnownKey,
+    NewKey,
+    PayoutLimits,
+    Permission,
+    StoredKey,
+    hash_of,
+)
 from malipo.rate_limit.sliding_window import RateClass, Window
 from malipo.rate_limit.store import Version
 
@@ -74,6 +82,17 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
     return {
         (row[0], row[1]): FoundKey(_known(row), Window.unpacked(row[2] or b""), row[3] or 0, row[4]) for row in rows
     }
+
+
+def is_good_sql(key: str, merchant: str, now: str) -> str:
+    """Whether a key may create payments from any address, as a condition: what `authenticate.py` decides of a key
+    without a list of addresses. Also whether its last use was noted within a minute (`KnownKey.has_stale_use`)."""
+    return f"""
+        {key}.revoked_at IS NULL AND ({key}.expires_at IS NULL OR {now}::timestamptz < {key}.expires_at)
+        AND {merchant}.is_active
+        AND {key}.ip_allowlist = '{{}}' AND '{Permission.PAYMENTS_CREATE}' = ANY ({key}.permissions)
+        AND {now}::timestamptz - {key}.last_used_at < interval '1 minute'
+    """
 
 
 def _known(row: Row) -> KnownKey:

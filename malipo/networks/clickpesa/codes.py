@@ -7,7 +7,7 @@ other is unknown. What webhook events mean is in `clickpesa_callbacks.py`.
 import re
 
 from malipo.networks.code_meanings import Table, confirmed, refused, refuses_us, unknown, waiting
-from malipo.networks.connector import FailureCode, Type
+from malipo.networks.connector import FailureCode, FailureDetail, Type
 
 _VENDOR = "vendor document"
 _OUR_READING = "our reading of its words"
@@ -26,6 +26,12 @@ STATUSES: Table = {
 
 _COLLECTIONS: Table = {
     "400 reference": unknown("it has the reference already: the first may have been paid", _OUR_READING),
+    "400 no account": refused(
+        FailureCode.INVALID_RECIPIENT,
+        "the number is not registered",
+        _OUR_READING,
+        detail=FailureDetail.NOT_REGISTERED,
+    ),
     "400 phone": refused(FailureCode.INVALID_RECIPIENT, "invalid or unsupported phone number", _VENDOR),
     "400 balance": refused(FailureCode.INSUFFICIENT_FUNDS, "insufficient balance", _OUR_READING),
     "400 limit": refused(FailureCode.LIMIT_EXCEEDED, "outside of limits", _OUR_READING),
@@ -49,7 +55,8 @@ NOT_REGISTERED = re.compile(r"not registered", re.IGNORECASE)
 # By which words an error is known. The first that fits counts.
 _MESSAGES = (
     ("400 reference", re.compile(r"duplicate|exist|already|in use|used", re.IGNORECASE)),
-    ("400 phone", re.compile(r"(invalid|unsupported)[ a-z/]* phone ?number|not registered", re.IGNORECASE)),
+    ("400 no account", NOT_REGISTERED),
+    ("400 phone", re.compile(r"(invalid|unsupported)[ a-z/]* phone ?number", re.IGNORECASE)),
     ("400 balance", re.compile(r"insufficient", re.IGNORECASE)),
     ("400 limit", re.compile(r"\b(limit|maximum|minimum)\b", re.IGNORECASE)),
     ("400 checksum", re.compile(r"checksum", re.IGNORECASE)),

@@ -7,7 +7,6 @@ operator has listed.
 import hashlib
 from collections.abc import Callable
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from malipo import clock as clocks
 from malipo.networks.answers import misconfigured, nothing_sent
@@ -28,7 +27,6 @@ from malipo.networks.http.client import HttpClient, ReplyLost, RequestUnsent
 from malipo.networks.requirements import Requirements
 from malipo.settings.networks import HalopesaSettings
 
-_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 _NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
 
 # The answer to a probe: a 500 may only mean that it does not understand the probe; these mean that it is down.
@@ -92,7 +90,7 @@ class Halopesa:
         return callbacks.acknowledge(report, self._now())
 
     def _now(self) -> str:
-        return self._clock().astimezone(_ZONE).strftime("%Y%m%d%H%M%S")
+        return self._clock().astimezone(clocks.ZONE).strftime("%Y%m%d%H%M%S")
 
     def _envelope(self, order: NetworkOrder) -> bytes:
         signed = {

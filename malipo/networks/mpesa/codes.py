@@ -1,7 +1,7 @@
 """What M-Pesa's codes mean: to a session, in the reply to a payment, in a callback, in the answer to a query."""
 
 from malipo.networks.code_meanings import Table, confirmed, not_indexed, refused, refuses_us, unknown, waiting
-from malipo.networks.connector import FailureCode, Type
+from malipo.networks.connector import FailureCode, FailureDetail, Type
 
 _PORTAL = "portal"
 _OTHER_MARKET = "another market's list"
@@ -20,7 +20,7 @@ _COLLECTIONS: Table = {
     "INS-0": confirmed("processed; without a receipt only taken in (waiting)", _PORTAL),
     "INS-1": unknown("internal error", _PORTAL, is_fault=True),
     "INS-2": refuses_us("invalid API key", _OTHER_MARKET),
-    "INS-4": refused(FailureCode.INVALID_RECIPIENT, "user not active", _OTHER_MARKET),
+    "INS-4": refused(FailureCode.INVALID_RECIPIENT, "user not active", _OTHER_MARKET, detail=FailureDetail.BARRED),
     "INS-5": refused(FailureCode.DECLINED, "cancelled by the customer", _OTHER_MARKET),
     "INS-6": refused(FailureCode.DECLINED, "failed: wrong PIN, declined", _PORTAL),
     "INS-9": unknown("request timeout", _PORTAL),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from malipo.networks.code_meanings import Table, confirmed, missing, refused, refuses_us, unknown, waiting
-from malipo.networks.connector import FailureCode
+from malipo.networks.connector import FailureCode, FailureDetail
 
 _INTEGRATIONS = "public integrations"
 _VENDOR = "vendor document"
@@ -22,7 +22,9 @@ PUSHES: Table = {
     "DebitMandate-10-2002-E": refused(FailureCode.INVALID_RECIPIENT, "customer's number missing", _INTEGRATIONS),
     "DebitMandate-10-2003-E": refuses_us("password missing", _INTEGRATIONS),
     "DebitMandate-10-2004-V": refused(FailureCode.INVALID_RECIPIENT, "customer's number invalid", _INTEGRATIONS),
-    "DebitMandate-10-2005-E": refused(FailureCode.INVALID_RECIPIENT, "customer not registered", _INTEGRATIONS),
+    "DebitMandate-10-2005-E": refused(
+        FailureCode.INVALID_RECIPIENT, "customer not registered", _INTEGRATIONS, detail=FailureDetail.NOT_REGISTERED
+    ),
     "DebitMandate-10-2020-V": refuses_us("invalid reference", _INTEGRATIONS),
     "DebitMandate-10-2038-V": refuses_us("our biller's number is missing", _INTEGRATIONS),
     "DebitMandate-10-2040-V": refused(FailureCode.INVALID_RECIPIENT, "customer's number invalid", _INTEGRATIONS),
@@ -39,7 +41,7 @@ PAYOUTS: Table = {
     "31": refused(FailureCode.LIMIT_EXCEEDED, "above the allowed amount", _VENDOR),
     "42": refused(FailureCode.LIMIT_EXCEEDED, "not a permitted multiple", _VENDOR),
     "100": unknown("general error: hold the amount until it is reconciled", _VENDOR),
-    "317": refused(FailureCode.INVALID_RECIPIENT, "recipient barred", _VENDOR),
+    "317": refused(FailureCode.INVALID_RECIPIENT, "recipient barred", _VENDOR, detail=FailureDetail.BARRED),
     "410": refused(FailureCode.LIMIT_EXCEEDED, "above the allowed amount", _VENDOR),
     "2117": refuses_us("our account is barred", _VENDOR),
     "60014": refused(FailureCode.LIMIT_EXCEEDED, "limit of a day", _VENDOR),
@@ -50,7 +52,9 @@ PAYOUTS: Table = {
     "60024": refused(FailureCode.LIMIT_EXCEEDED, "limit of a day", _VENDOR),
     "60028": refused(FailureCode.LIMIT_EXCEEDED, "recipient's maximum", _VENDOR),
     "60030": refused(FailureCode.LIMIT_EXCEEDED, "recipient's balance at its maximum", _VENDOR),
-    "60074": refused(FailureCode.INVALID_RECIPIENT, "recipient has no wallet", _VENDOR),
+    "60074": refused(
+        FailureCode.INVALID_RECIPIENT, "recipient has no wallet", _VENDOR, detail=FailureDetail.NOT_REGISTERED
+    ),
 }
 
 # TXNSTATUS of a query, in small letters.

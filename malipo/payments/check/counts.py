@@ -5,6 +5,7 @@ It only reads. What is not counted yet is not reported as missing.
 
 from collections.abc import Collection
 
+from malipo import clock
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
@@ -27,7 +28,7 @@ async def _wrong_totals(connection: Conn, within: KeyRange) -> list[LedgerFindin
     rows = await connection.fetch(
         f"""
         WITH expected AS (
-            SELECT t.merchant_id, (t.ended_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, t.type, t.channel,
+            SELECT t.merchant_id, {clock.day_sql("t.ended_at")} AS day, t.type, t.channel,
                    count(*) FILTER (WHERE t.status = 'COMPLETED') AS completed,
                    count(*) FILTER (WHERE t.status = 'FAILED') AS failed,
                    count(*) FILTER (WHERE t.status = 'CANCELLED') AS cancelled,

@@ -6,9 +6,8 @@ same rest, however many come at once.
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
-from zoneinfo import ZoneInfo
 
-from malipo import money
+from malipo import clock, money
 from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
@@ -20,9 +19,6 @@ from malipo.payments.store import creators
 # A day is one of Dar es Salaam. What counts is the amount of each payout, without its fee, from its creation on: a
 # payout that is cancelled or fails afterwards still counts. So a stolen key is never worth more than its limit,
 # whatever becomes of the payouts.
-
-
-_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 
 
 class PayoutTooLarge(Forbidden):
@@ -38,10 +34,6 @@ class DayUsedUp(Forbidden):
     def __init__(self, limit: int, left: int) -> None:
         rest = f"of which {money.display(left)} is left today"
         super().__init__(f"This API key may pay out at most {money.display(limit)} a day, {rest}.")
-
-
-def day_of(now: datetime) -> date:
-    return now.astimezone(_ZONE).date()
 
 
 class DailySums:
@@ -94,7 +86,7 @@ class PayoutSums:
                 keys.add(each.key_id)
         stored = await creators.find_key_sums(tx, keys) if keys else {}
         return cls(
-            DailySums(stored, day_of(now)) if stored else NO_SUMS,
+            DailySums(stored, clock.day_of(now)) if stored else NO_SUMS,
             PersonSums(await creators.find_sums(tx, list(people)) if people else {}),
         )
 

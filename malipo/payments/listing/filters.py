@@ -26,6 +26,7 @@ class TransactionFilter:
     last: datetime | None = None
     search: str | None = None
     order_reference: str | None = None  # exactly
+    provider_reference: str | None = None  # the network's receipt, exactly
     idempotency_key: str | None = None  # that it was made with
     is_refund: bool | None = None  # only by keyset pages: no rollup tells refunds from other payouts
     before: str | None = None  # an id: only what is older is on the page; the total is of all
@@ -38,7 +39,8 @@ class TransactionFilter:
     @property
     def is_exact(self) -> bool:
         """Whether it names the payments that it is about, so that an index finds them."""
-        return self.order_reference is not None or self.idempotency_key is not None
+        exact = (self.order_reference, self.provider_reference, self.idempotency_key)
+        return any(each is not None for each in exact)
 
     @property
     def first_millisecond(self) -> int | None:
@@ -66,6 +68,7 @@ def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) ->
         last=fields.moment("to", is_end=True),
         search=search_of(fields.text("search", most=255)) or None,
         order_reference=fields.order_reference(),
+        provider_reference=fields.provider_reference(),
         idempotency_key=_key_in(fields),
         before=_before_in(fields),
     )
@@ -99,6 +102,7 @@ def where_of(merchant_id: str, wanted: TransactionFilter) -> Conditions:
     add_sort(where, wanted)
     add_span(where, wanted)
     where.add("t.order_reference = {}", wanted.order_reference)
+    where.add("t.provider_reference = {}", wanted.provider_reference)
     where.add("strpos(t.search_text, {}) > 0", wanted.term)
     return where
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from malipo.db import Conn
+from malipo.db import Conn, Row
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
 from malipo.payments.listing.filters import TransactionFilter, add_sort, add_span, is_sorted, where_of
@@ -55,6 +55,24 @@ async def beside(
     )
     found = await find_by_ids(connection, merchant_id, [row["id"] for row in rows])
     return found[::-1] if is_upwards else found
+
+
+SUMS = "SELECT t.type, t.status, count(*) AS count, sum(t.amount) AS amount"
+
+
+async def sums(connection: Conn, merchant_id: str, wanted: TransactionFilter, term: str) -> list[Row]:
+    """How many match of each type and status, and their sums."""
+    await _plan_for_the_term(connection)
+    matching, values = _matching(merchant_id, replace(wanted, before=None), term)
+    return await connection.fetch(
+        f"""
+        WITH {matching}
+        {SUMS} FROM matching JOIN transactions t ON t.merchant_id = ${len(values) + 1} AND t.id = matching.id
+        GROUP BY 1, 2
+        """,
+        *values,
+        merchant_id,
+    )
 
 
 async def _plan_for_the_term(connection: Conn) -> None:

@@ -74,15 +74,17 @@ def dispatch_of(row: Row) -> Dispatch | None:
 
 
 async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, PaymentRecord]:
-    """The payments that networks know by these keys, held until the commit, in the order of their ids."""
+    """The payments that networks know by these keys, held until the commit, in the order of their ids.
+
+    Keys come as one document: for each length of an array PostgreSQL would plan anew (decision 51).
+    """
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS}, {adopted_payments.receipts_of_adopted_sql("t")} AS adopted_receipts FROM transactions t
-        WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        WHERE (t.channel, t.network_key) IN (SELECT k ->> 0, k ->> 1 FROM json_array_elements($1) AS k)
         ORDER BY t.merchant_id, t.id FOR UPDATE
         """,
-        [channel for channel, _ in keys],
-        [key for _, key in keys],
+        _encode([*keys]).decode(),
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
     receipts = {(row["merchant_id"], row["id"]): tuple(row["adopted_receipts"]) for row in rows}
@@ -90,9 +92,9 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Payment
     rows = await tx.fetch(
         f"""
         SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d
-        WHERE (d.merchant_id, d.transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        WHERE (d.merchant_id, d.transaction_id) IN (SELECT k ->> 0, k ->> 1 FROM json_array_elements($1) AS k)
         """,
-        *columns_of(found),
+        _encode([*found]).decode(),
     )
     there = {(row["merchant_id"], row["transaction_id"]): dispatch_of(row) for row in rows}
     corrected = await corrections.find(tx, [key for key, each in found.items() if each.status.is_final])
@@ -187,11 +189,11 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     )
 
 
-def insert_dispatches_sql(created: str, derived: str) -> str:
+def insert_dispatches_sql(created: str, is_derived: str) -> str:
     """Queues new payments for sending, as a part of the statement that inserts them.
 
     In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
-    `derived` is a document of the ids of those. Later than that, too, if its key is as old as a batch or a collection
+    `is_derived` is a condition. Later than that, too, if its key is as old as a batch or a collection
     from before the restore: it may be approved, or refunded, after months. A lost collection may have been repeated in
     that week, or adopted later, and its lost refund has the same key. Operators who release a channel have compared
     what waited then: not what is approved, or refunded, later. A payment whose key is on a line of a statement was
@@ -218,9 +220,9 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
             CASE WHEN NOT {installation.is_released("channel", "type")} THEN {installation.LOST_SINCE} END,
             CASE WHEN {created}.batch_id IS NOT NULL THEN {installation.lost_since_if(batch)} END,
             CASE WHEN {created}.refund_of IS NOT NULL THEN {lost_with_collection} END) AS since) lost
-               ON {derived}::jsonb ? id
+               ON {is_derived}
         CROSS JOIN LATERAL (SELECT {adopted_payments.is_like_adopted_sql(created)} AS yes) held
-        CROSS JOIN LATERAL (SELECT CASE WHEN {installation.WAS_RESTORED} AND {derived}::jsonb ? id
+        CROSS JOIN LATERAL (SELECT CASE WHEN {installation.WAS_RESTORED} AND {is_derived}
             THEN {adopted_payments.is_on_open_line_sql(f"{created}.network_key")} ELSE false END AS yes) paid
     """
 
@@ -269,6 +271,40 @@ _MAY_BE_SENT = f"""
     AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
 """
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
+
+
+class Due(NamedTuple):
+    """For which channels and connectors something is due."""
+
+    channels: list[str]  # of payments that wait to be sent for the first time
+    to_send_again: list[str]
+    to_query: list[str]
+
+
+async def find_due(connection: Conn, routes: Collection[tuple[Channel, Type]], connectors: Collection[str]) -> Due:
+    """Whether it may be claimed is not looked at. Whoever must be queried first may be any connector's."""
+    row = await connection.fetchrow(
+        """
+        SELECT ARRAY(SELECT DISTINCT channel FROM unnest($1::text[], $2::text[]) AS route (channel, type)
+                     WHERE EXISTS (SELECT FROM dispatches d WHERE d.channel = route.channel AND d.type = route.type
+                                   AND d.connector IS NULL AND d.due_at <= now())),
+               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                     WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
+                                   AND due_at <= now() AND next_action = 'send')),
+               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                     WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
+                                   AND due_at <= now() AND next_action <> 'send')
+                        OR EXISTS (SELECT FROM dispatches WHERE connector = name AND is_follow_up
+                                   AND due_at <= now())
+                        OR EXISTS (SELECT FROM dispatches WHERE is_asked_first AND connector IS NULL
+                                   AND due_at <= now()))
+        """,
+        [channel for channel, _ in routes],
+        [type_ for _, type_ in routes],
+        [*connectors],
+    )
+    assert row is not None
+    return Due(*row.values())
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:

@@ -33,7 +33,7 @@ def _if_new(document: str) -> str:
 _OPEN = f"""
     WITH created AS ({transactions.insert_transactions_sql("$1")}),
          looked AS (SELECT count(*) = json_array_length($1) AS are_new FROM created),
-         queued AS ({dispatches.insert_dispatches_sql("created", "$6")}),
+         queued AS ({dispatches.insert_dispatches_sql("created", "$6::jsonb ? id")}),
          moved AS ({ledger.insert_moves_sql(_if_new("$2"), "$5")}),
          updated AS ({ledger.update_wallets_sql(_if_new("$3"), "$5")}),
          inserted AS ({outbox.insert_events_sql(_if_new("$4"))})
@@ -50,10 +50,11 @@ _ADVANCE = f"""
     WITH ended AS ({dispatches.delete_dispatches_sql("$2")})
     UPDATE transactions t
     SET status = new.status, provider_reference = new.provider_reference, failure_code = new.failure_code,
-        failure_reason = new.failure_reason, processing_at = new.processing_at, ended_at = new.ended_at
+        failure_reason = new.failure_reason, failure_detail = new.failure_detail, network_code = new.network_code,
+        processing_at = new.processing_at, ended_at = new.ended_at
     FROM json_to_recordset($1) AS new (
         merchant_id text, id text, expected text, status text, provider_reference text, failure_code text,
-        failure_reason text, processing_at timestamptz, ended_at timestamptz)
+        failure_reason text, failure_detail text, network_code text, processing_at timestamptz, ended_at timestamptz)
     WHERE t.merchant_id = new.merchant_id AND t.id = new.id AND t.status = new.expected
 """
 
@@ -68,6 +69,8 @@ class _StatusRow(msgspec.Struct, frozen=True):
     provider_reference: str | None
     failure_code: str | None
     failure_reason: str | None
+    failure_detail: str | None
+    network_code: str | None
     processing_at: datetime | None
     ended_at: datetime | None
 
@@ -115,6 +118,8 @@ async def advance(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> None:
             each.provider_reference,
             each.failure_code,
             each.failure_reason,
+            each.failure_detail,
+            each.network_code,
             each.processing_at,
             each.ended_at,
         )

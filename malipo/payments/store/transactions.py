@@ -14,6 +14,7 @@ Key = tuple[str, str]  # a merchant's id and a transaction's
 COLUMNS = """
     t.merchant_id, t.id, t.reference, t.network_key, t.type, t.channel, t.status, t.amount, t.fee, t.phone, t.name,
     t.description, t.metadata, t.created_at, t.provider_reference, t.failure_code, t.failure_reason,
+    t.failure_detail, t.network_code,
     t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id, t.network_id
 """
 
@@ -60,6 +61,8 @@ def transaction_of(row: Row) -> Transaction:
         provider_reference=row["provider_reference"],
         failure_code=row["failure_code"],
         failure_reason=row["failure_reason"],
+        failure_detail=row["failure_detail"],
+        network_code=row["network_code"],
         processing_at=row["processing_at"],
         ended_at=row["ended_at"],
         order_reference=row["order_reference"],

@@ -17,10 +17,12 @@ from malipo.encryption import Encryption
 from malipo.errors import Code, Conflict, Invalid, Problem, Refusal
 from malipo.ledger.store import closed_days
 from malipo.reconciliation.close.business_day import can_be_closed_at
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.compute_columns import ComputedClose, compute
 from malipo.reconciliation.close.plain_text import lines_of
-from malipo.reconciliation.close.signature import ClosedDay, find_or_make, signed
+from malipo.reconciliation.close.signature import signed
 from malipo.reconciliation.close.signed_content import DayClose, encode, hash_of
+from malipo.reconciliation.close.signing_key import find_or_make
 from malipo.reconciliation.close.store import closes, open_items
 from malipo.reconciliation.close.store.closes import CloseTerms, ProposedClose, proposed_close
 from malipo.reconciliation.statements.coverage import CoverageProblem

@@ -1,4 +1,6 @@
-"""Computes what the close of a day says: from statements, the ledger, and what was open before. It stores nothing."""
+"""Computes what the close of a day says: from statements, the ledger, and what was open before.
+
+Entries and open items are collected in temporary tables of the transaction; nothing else is stored."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -10,7 +12,7 @@ from malipo.db import Tx
 from malipo.errors import Problem
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.business_day import begin_of, end_of
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ChangeKind, ChannelClose, DayClose
 from malipo.reconciliation.close.store import balances, closes, entries, open_items
 from malipo.reconciliation.close.store.entries import CountedStatements, LineSum
@@ -29,10 +31,10 @@ from malipo.reconciliation.statements import coverage
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.statement_file import StatementFile
 
-# Reads what the ledger says of a day: its moves, those that were written late, and the balances before.
-
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+    """What the ledger says of a day."""
+
     before: Mapping[str, int]  # balances
     own: Sequence[Route]  # the day's moves of merchants
     late: Sequence[Route]  # those of the day before, that were written after its close
@@ -51,7 +53,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         return -self.before.get(f"float {channel}", 0)
 
 
-async def read_ledger(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
+async def collect_ledger_entries(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
+    """Read the day's moves and those that were written late, and put them into the entries of the close."""
     begins, ends = begin_of(day), end_of(day)
     own = await entries.add_moves(tx, day, begins, ends)
     house = await entries.add_house_bookings(tx, day)
@@ -65,9 +68,6 @@ async def read_ledger(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
         tx, "late", [(each.channel, "", -each.change) for each in late if each.channel], day=day, moment=begins
     )
     return Ledger(before=close.balances, own=own, late=late, house=house)
-
-
-# Reads what networks say of their accounts: whether their statements cover a day, and what each account held.
 
 
 Files = Mapping[str, Sequence[StatementFile]]  # of a channel, by account
@@ -154,11 +154,11 @@ class _Statements(msgspec.Struct, frozen=True):
 async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Collection[str]) -> ComputedClose:
     """`without` are channels whose statements are not asked for. The day before is closed, or there is none."""
     await entries.begin(tx, day if before is None else before.day)
-    ledger = await read_ledger(tx, day, before)
+    ledger = await collect_ledger_entries(tx, day, before)
     earlier = {} if before is None else {each.channel: each for each in before.close.channels}
-    statements = await _read_statements(tx, day, ledger, before, earlier, without)
+    statements = await _collect_statement_entries(tx, day, ledger, before, earlier, without)
     await _add_balances(tx, day, ledger, statements, is_first=before is None)
-    await _find_open(tx, day, without=[each for each in statements.missing if each not in statements.networks])
+    await _build_open_items(tx, day, without=[each for each in statements.missing if each not in statements.networks])
     sums, items = await open_items.find_sums(tx), await open_items.find_items(tx)
     files = await balances.find_accounts(tx, end_of(day))
     readings = await balances.find_readings(tx, begin_of(day), end_of(day), files)
@@ -190,7 +190,7 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
     )
 
 
-async def _read_statements(
+async def _collect_statement_entries(
     tx: Tx,
     day: date,
     ledger: Ledger,
@@ -198,6 +198,7 @@ async def _read_statements(
     earlier: Mapping[str, ChannelClose],
     without: Collection[str],
 ) -> _Statements:
+    """Read what statements say of each channel, and put their lines into the entries of the close."""
     begins, ends = begin_of(day), end_of(day)
     counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, CountedStatements])
     newest, withdrawn = await entries.last_line_id(tx), await entries.last_withdrawn_number(tx)
@@ -235,10 +236,10 @@ async def _add_balances(tx: Tx, day: date, ledger: Ledger, statements: _Statemen
     await entries.add(tx, "rounding", rounded, day=day, moment=begin_of(day))
 
 
-async def _find_open(tx: Tx, day: date, *, without: list[str]) -> None:
+async def _build_open_items(tx: Tx, day: date, *, without: list[str]) -> None:
     ends = end_of(day)
     stated = carriers_of(await absence.find_files(tx), await all_profiles(tx))
-    await open_items.find_open(
+    await open_items.build_open_items(
         tx, expected_since=ends - _EXPECTED_WITHIN, transfers_since=ends - _TRANSFER_WITHIN, stated=stated
     )
     await open_items.set_without_statement(tx, without)

@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from malipo.db import Conn
 from malipo.errors import Code, Missing
-from malipo.reconciliation.close.signature import ClosedDay, message_of
+from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.close.signature import message_of
 from malipo.reconciliation.close.store import signing_keys
 
 

@@ -4,6 +4,7 @@ The lines are stored with a proposal to accept a difference: they are what its p
 """
 
 from malipo import clock, money
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.sheet import (
     AccountReading,
     ChannelSection,
@@ -11,7 +12,6 @@ from malipo.reconciliation.close.sheet import (
     CloseSheet,
     sheet_of,
 )
-from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, ItemKind, OpenItem, OpenReason
 
 MOST_ITEMS = 10

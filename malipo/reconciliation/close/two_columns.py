@@ -24,7 +24,11 @@ class Route(msgspec.Struct, frozen=True):
     @property
     def change(self) -> int:
         """Of the network's account, as a statement would say it: above 0 came in."""
-        return self.amount * ((self.source == "float") - (self.target == "float"))
+        if self.source == self.target:
+            return 0
+        if self.source == "float":
+            return self.amount
+        return -self.amount if self.target == "float" else 0
 
 
 def sums_of(routes: Iterable[Route]) -> dict[str, int]:

@@ -9,7 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from malipo.db import Conn
 from malipo.encryption import Encryption
 from malipo.reconciliation.close.business_day import begin_of, end_of
-from malipo.reconciliation.close.signature import ClosedDay, find_keys, is_signed, wrong_link
+from malipo.reconciliation.close.closed_day import ClosedDay, wrong_link
+from malipo.reconciliation.close.signature import is_signed
+from malipo.reconciliation.close.signing_key import find_keys
 from malipo.reconciliation.close.store import balances, closes, open_items, signing_keys
 from malipo.reconciliation.close.two_columns import late_routes, sums_of
 

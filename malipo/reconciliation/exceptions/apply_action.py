@@ -10,6 +10,7 @@ from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
+from malipo.ledger.store import closed_days
 from malipo.payments import network_keys
 from malipo.payments.settle import Settle
 from malipo.payments.store import adopted_payments, corrections, transactions
@@ -20,7 +21,7 @@ from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import ReportResult, report
-from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, open_days, payments
+from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 
@@ -48,7 +49,7 @@ async def match(tx: Tx, decided: DecidedAction, settle: Settle) -> str | None:
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
     require_own_amount(decided.exception, payment)
-    await require_only_one_like_it(tx, decided.exception, payment)
+    await require_payment_of_line(tx, decided.exception, payment)
     reversals = await matching.find_open_reversals(tx, line_id)
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
@@ -122,7 +123,7 @@ async def undo(tx: Tx, decided: DecidedAction, undone: Resolution) -> None:
             evidence=decided.resolution.reason,
             booked_by=decided.resolution.requested_by,
             approved_by=decided.approved_by,
-            first_open_day=await open_days.find_first(tx),
+            first_open_day=await closed_days.first_open_day(tx),
             now=decided.now,
         )
     match undone.action:
@@ -171,17 +172,27 @@ def require_own_amount(exception: ReconciliationException, payment: Transaction)
         raise Conflict(code=MatchRefusal.REFUND_AMOUNT, payment=payment.reference, amount=payment.amount)
 
 
-async def require_only_one_like_it(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """A line that names no payment is matched with one that is not known to be paid only if no other of the same number
-    and amount may be its payment: both would be debited. The networks know them by their keys, and tell. And it is not
-    matched with a payment whose receipt is on another line, nor while another has its key or receipt: that one would be
-    left without a line, and paid again as one that we have lost."""
+async def require_payment_of_line(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """The payment, and no other, may be that of the line."""
+    await require_no_other_named(tx, exception, payment)
+    await require_receipt_free(tx, exception, payment)
+    await require_unambiguous(tx, exception, payment)
+
+
+async def require_receipt_free(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """No other line has the receipt of the payment: that one is its line."""
     assert exception.receipt is not None
-    assert exception.moved_at is not None
-    await _require_no_other_named(tx, exception, payment)
     if await payments.has_other_line(tx, payment, exception.receipt):
         receipt = payment.provider_reference
         raise Conflict(code=MatchRefusal.RECEIPT_ELSEWHERE, payment=payment.reference, receipt=receipt)
+
+
+async def require_unambiguous(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """A line that names no payment is matched with one that is not known to be paid only if no other payment of the
+    same number and amount may be the line's. Networks know payments by their keys, so they would confirm the other one,
+    and both would be debited."""
+    assert exception.receipt is not None
+    assert exception.moved_at is not None
     is_paid = await _is_paid(tx, payment)
     is_named = network_keys.key_in(exception.key or "") == payment.network_key
     if is_named or is_paid or payment.provider_reference == exception.receipt:
@@ -204,8 +215,9 @@ async def _is_paid(tx: Tx, payment: Transaction) -> bool:
     return payment.status is Status.COMPLETED if correction is None else correction.is_paid
 
 
-async def _require_no_other_named(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """A payment may have come, or got its receipt, since the last matching."""
+async def require_no_other_named(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
+    """No other payment has the key or the receipt of the line: that one would be left without a line, and paid again as
+    one that we have lost. It may have come, or got its receipt, since the last matching."""
     assert exception.receipt is not None
     assert exception.moved_at is not None
     key = network_keys.key_in(exception.key or "")
@@ -257,7 +269,7 @@ async def _book(tx: Tx, decided: DecidedAction, moved: int, account: Account) ->
     exception, moved_at = decided.exception, decided.exception.moved_at
     assert moved_at is not None
     move, cents = house_bookings.move_of(moved, account, exception.channel)
-    first_open_day = await open_days.find_first(tx)
+    first_open_day = await closed_days.first_open_day(tx)
     booking = HouseBooking(
         id=ids.mint(house_bookings.ID_PREFIX, decided.now),
         kind=HouseBookingKind.LINE,

@@ -390,7 +390,7 @@ async def _require(
             apply_action.require_direction(exception, payment)
             apply_action.require_own_amount(exception, payment)
             await apply_action.require_no_line(tx, payment)
-            await apply_action.require_only_one_like_it(tx, exception, payment)
+            await apply_action.require_payment_of_line(tx, exception, payment)
         case Action.BOOK:
             apply_action.account_of(dict(terms))
         case Action.ADOPT if exception.line_cents:

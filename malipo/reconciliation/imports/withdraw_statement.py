@@ -24,6 +24,7 @@ from malipo.db import Tx
 from malipo.errors import Code, Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
+from malipo.ledger.store import closed_days
 from malipo.operators import vouching
 from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
@@ -36,7 +37,7 @@ from malipo.reconciliation.imports.store.withdrawals import RemainingPayment
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of
-from malipo.reconciliation.matching.store import booked_lines, exceptions, matching, open_days
+from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store.booked_lines import UnbookedLine
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.coverage import AFTER_SENDING
@@ -276,7 +277,7 @@ async def _undo(tx: Tx, booking_id: str, proposal: StatementProposal, *, actor: 
         evidence=proposal.reason,
         booked_by=proposal.requested_by,
         approved_by=actor.name if is_second else None,
-        first_open_day=await open_days.find_first(tx),
+        first_open_day=await closed_days.first_open_day(tx),
         now=now,
     )
     booking = await house_bookings.find(tx, booking_id)
@@ -352,7 +353,7 @@ async def _lock(tx: Tx, file_id: str) -> StatementFile:
     if file is None:
         raise NoSuchStatement(file_id)
     await statements.lock_channel(tx, file.channel)
-    await open_days.find_first(tx)
+    await closed_days.first_open_day(tx)
     found = await statements.get(tx, file_id)
     assert found is not None
     return found

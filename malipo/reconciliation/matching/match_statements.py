@@ -5,12 +5,14 @@ whoever dies in between loses nothing, and the next run ends the same. One runs 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database, DataError, Tx
+from malipo.ledger.store import closed_days
 from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
@@ -32,7 +34,6 @@ from malipo.reconciliation.matching.store import (
     evidence,
     exceptions,
     matching,
-    open_days,
     payments,
     unmatched_lines,
 )
@@ -42,11 +43,10 @@ from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statement_lines, statements
 
 
-@dataclass(kw_only=True)
-class MatchingResult:
-    """What a run has done and found."""
+class Counts(msgspec.Struct, kw_only=True, rename="camel"):
+    """What a run has done. The audit log keeps it under these names."""
 
-    payments: int = 0  # lines that were matched with payments
+    matched: int = 0  # lines that were matched with payments
     reversals: int = 0
     fees: int = 0  # lines that were attached to payments
     transfers: int = 0
@@ -57,14 +57,19 @@ class MatchingResult:
     held: int = 0  # lines that wait for a second operator
     held_bookings: int = 0  # of these, fees and sweeps
     waiting: int = 0  # payments that no complete statement covers yet
-    uncarried: int = 0  # payments of whose carrier there is no statement at all
+    without_carrier_statement: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
-    exceptions: Findings = field(default_factory=Findings)
-    files: list[str] = field(default_factory=list)  # that were matched for the first time
+
+
+class MatchingResult(Counts, kw_only=True):
+    """A run's counts, and what it has found."""
+
+    exceptions: Findings = msgspec.field(default_factory=Findings)
+    files: list[str] = []  # that were matched for the first time
 
     @property
     def lines(self) -> int:
-        return self.payments + self.reversals + self.fees + self.transfers
+        return self.matched + self.reversals + self.fees + self.transfers
 
 
 async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> MatchingResult:
@@ -82,7 +87,8 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
     async with database.begin() as tx:
         await matching.lock(tx)
         # Operators may have said since the first step whose files they are.
-        done.waiting, done.uncarried = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
+        absent = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
+        done.waiting, done.without_carrier_statement = absent
         done.resolved = await resolve_gone(tx, now=now)
     return done
 
@@ -95,7 +101,7 @@ async def match_lines(
         "layouts": [name for name, each in profiles.items() if each.is_aggregator],
         "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
     }
-    first_open_day = await open_days.find_first(tx)
+    first_open_day = await closed_days.first_open_day(tx)
     if contradicted := await matching.find_contradicted(tx):
         await evidence.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)
@@ -105,12 +111,12 @@ async def match_lines(
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
-    await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    await matching.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     if displaced := [*await matching.find_displaced(tx), *await matching.find_displaced_by_receipts(tx)]:
         await evidence.give_up_matches(tx, displaced, now=now)
         # They are in the queue again.
-        await matching.find_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
-    done.payments = await matching.match_payments(tx, now=now)
+        await matching.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    done.matched = await matching.match_payments(tx, now=now)
     await evidence.give_up_matches(tx, await matching.find_displaced_reversals(tx), now=now)
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)

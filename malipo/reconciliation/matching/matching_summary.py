@@ -16,7 +16,7 @@ from malipo.clock import Clock
 from malipo.db import Conn, Database
 from malipo.payments.settle import Settle
 from malipo.reconciliation.matching.exception import ExceptionKind
-from malipo.reconciliation.matching.match_statements import MatchingResult, match_statements
+from malipo.reconciliation.matching.match_statements import Counts, MatchingResult, match_statements
 from malipo.reconciliation.statements.statement_file import StatementFile
 
 ACTION = "statement.matched"
@@ -47,20 +47,9 @@ SENTENCES = {
 }
 
 
-class MatchingSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    matched: int = 0
-    reversals: int = 0
-    fees: int = 0  # lines that were attached to payments
-    transfers: int = 0
-    booked_fees: int = 0
-    booked_sweeps: int = 0
-    completed: int = 0
-    contradicted: int = 0
-    held: int = 0  # lines that wait for a second operator
-    held_bookings: int = 0  # of these, fees and sweeps
-    waiting: int = 0
-    without_carrier_statement: int = 0
-    resolved: int = 0
+class MatchingSummary(Counts, kw_only=True):
+    """A run's counts, as the audit log keeps them."""
+
     exception_count: int = 0
     exception_kinds: Mapping[str, int] = {}
     files: tuple[str, ...] = ()  # those that were matched for the first time
@@ -76,19 +65,7 @@ class SummarySentence(NamedTuple):
 
 def summary_of(done: MatchingResult) -> MatchingSummary:
     return MatchingSummary(
-        matched=done.payments,
-        reversals=done.reversals,
-        fees=done.fees,
-        transfers=done.transfers,
-        booked_fees=done.booked_fees,
-        booked_sweeps=done.booked_sweeps,
-        completed=done.completed,
-        contradicted=done.contradicted,
-        held=done.held,
-        held_bookings=done.held_bookings,
-        waiting=done.waiting,
-        without_carrier_statement=done.uncarried,
-        resolved=done.resolved,
+        **{name: getattr(done, name) for name in Counts.__struct_fields__},
         exception_count=done.exceptions.count,
         exception_kinds={str(kind): number for kind, number in sorted(done.exceptions.kinds.items())},
         files=tuple(done.files),

@@ -13,6 +13,7 @@ from malipo import ids
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
+from malipo.ledger.store import closed_days
 from malipo.networks.connector import Answer, Verdict
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report, Settle, SettleResult
@@ -21,7 +22,7 @@ from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
 from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_gone import resolve_gone
-from malipo.reconciliation.matching.store import booked_lines, exceptions, matching, open_days
+from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store import evidence as store
 from malipo.reconciliation.matching.store.evidence import Evidence
 
@@ -78,7 +79,7 @@ async def approve_import(
     for first in range(0, len(found), _BATCH):
         await report(tx, settle, found[first : first + _BATCH], ReportResult(), now=now)
     sums = await booked_lines.sum_lines(tx, file_id)
-    await book_sums(tx, sums, first_open_day=await open_days.find_first(tx), now=now)
+    await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
     await resolve_gone(tx, now=now)
     return proposal
 
@@ -120,6 +121,7 @@ def is_different(evidence: Evidence, settled: SettleResult) -> bool:
 def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
     """A hint has another id: it tells the payment nothing but that its network is to be queried."""
     is_paid = evidence.role == "payment"
+    waits = ", which waits for a second operator" if is_hint else ""
     which = f"{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}"
     return Report(
         id=f"{'sth' if is_hint else 'stl'}_{which}",
@@ -131,7 +133,7 @@ def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
             is_trusted=not is_hint,
             answer=Answer(
                 verdict=Verdict.CONFIRMED if is_paid else Verdict.REFUSED,
-                detail=f"{evidence.receipt} in the statement{', which waits for a second operator' * is_hint}",
+                detail=f"{evidence.receipt} in the statement{waits}",
                 provider_reference=evidence.receipt if is_paid else None,
             ),
         ),

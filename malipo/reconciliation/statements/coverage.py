@@ -76,17 +76,17 @@ def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *,
     if that one opens with it.
     """
     if not files:
-        return [Problem(CoverageProblem.NO_STATEMENT, first=_moment(begins), last=_moment(ends))]
+        return [Problem(CoverageProblem.NO_STATEMENT, first=clock.local(begins), last=clock.local(ends))]
     found, reached = [], begins
     for each in _stretches(files, apart=_CUT_SHORT):
         if reached >= ends - _CUT_SHORT:
             break
         if each.ends >= begins and each.begins > reached + _CUT_SHORT and each.first.opening != balance:
             last = min(each.begins, ends)
-            found.append(Problem(CoverageProblem.NOT_COVERED, first=_moment(reached), last=_moment(last)))
+            found.append(Problem(CoverageProblem.NOT_COVERED, first=clock.local(reached), last=clock.local(last)))
         reached, balance = max(reached, each.ends), None
     if reached < ends - _CUT_SHORT:
-        found.append(Problem(CoverageProblem.NOT_COVERED, first=_moment(reached), last=_moment(ends)))
+        found.append(Problem(CoverageProblem.NOT_COVERED, first=clock.local(reached), last=clock.local(ends)))
     return found + [_why_not(each) for each in files if found and not each.is_whole and _overlaps(each, begins, ends)]
 
 
@@ -154,7 +154,3 @@ def _overlaps(file: StatementFile, begins: datetime, ends: datetime) -> bool:
 def _why_not(file: StatementFile) -> Problem:
     why = file.problems[0] if file.problems else Problem(CoverageProblem.UNKNOWN_TIME)
     return Problem(CoverageProblem.FILE, name=file.name, why=why)
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"

@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -12,8 +11,6 @@ from malipo.network_statements.cell_values import YEARS
 from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.status_words import Statuses
 from malipo.networks.connector import Channel
-
-_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 
 
 class FileProblem(Code):
@@ -115,9 +112,9 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[Problem]:
-    """Why the file does not follow the one that ends where it begins, and why the one that begins where it ends does
-    not follow it, whichever was imported first. Nothing if neither can say: of files that begin and end in one minute,
-    as a layout without seconds has it, none is before the other."""
+    """A problem for each neighbour whose balance differs: the earlier file's closing is not our opening, or our closing
+    is not the later file's opening. A file that begins and ends in one minute, as a layout without seconds has it, is
+    compared with none: the order of such files is not known."""
     before, after = (None if each is None or each.begins_at == each.ends_at else each for each in (before, after))
     found: list[Problem] = []
     if file.begins_at == file.ends_at:
@@ -154,7 +151,7 @@ def _change_between(before: StatementFile, file: StatementFile) -> int:
 
 
 def _moment(at: datetime | None) -> str:
-    return "?" if at is None else f"{at.astimezone(_ZONE):%Y-%m-%d %H:%M:%S}"
+    return "?" if at is None else clock.local(at)
 
 
 # The time that a statement covers, as an operator types it: for files that do not say it. Pure.

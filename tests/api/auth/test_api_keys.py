@@ -32,6 +32,20 @@ async def test_without_a_good_key_nobody_gets_in(
     assert await total(api) == 0
 
 
+@pytest.mark.parametrize("sent_as", ["Bearer {}", "bearer {}", "{}", "Basic {}", "Bearer mlp_live_unknown"])
+async def test_a_key_in_authorization_is_told_where_it_belongs(api: Client, merchant: Merchant, sent_as: str) -> None:
+    headers = {"Authorization": sent_as.format(merchant.key)}
+
+    refused = await api.as_(None)("GET", "/v1/wallet", headers=headers)
+    of_people = await api.as_(None)("GET", "/merchant/webhooks", headers=headers)
+
+    assert is_refused(refused, 401, "invalid_api_key")
+    assert "in the header x-api-key" in refused.body["error"]
+    assert is_refused(of_people, 401, "invalid_token")
+    assert "opens only /v1" in of_people.body["error"]
+    assert merchant.key not in str(refused.body) + str(of_people.body)
+
+
 async def test_a_key_is_good_until_the_moment_it_expires(api: Client, database: Database, merchant: Merchant) -> None:
     soon = await make_key(database, merchant, expires_at=clock.now() + timedelta(seconds=1.5))
     client = api.as_(soon.text)

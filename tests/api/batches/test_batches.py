@@ -162,6 +162,7 @@ async def test_the_same_key_gives_the_first_answer_again(keys: Keys) -> None:
 
     assert (again.status, again.body) == (201, first.body)
     assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.headers["Idempotency-Replayed-Status"] == "RUNNING"
     other = await keys.maker("POST", PATH, {"items": items(1)}, headers=headers)
     assert (other.status, other.code) == (409, "idempotency_key_reused")
     single = await keys.maker("POST", "/v1/payments/disburse", items(1)[0], headers=headers)

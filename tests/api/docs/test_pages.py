@@ -187,3 +187,34 @@ def test_the_page_for_shop_owners_uses_the_words_of_the_dashboard() -> None:
         "Kiswahili",  # in its own language on every page
         "yaliyokamilika",
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/", 200, "Mobile-money payments in Tanzania"),
+        ("/nothing", 404, "There is no page at this address"),
+        ("/docs/nothing", 404, "There is no page at this address"),
+        ("/docs/static/nothing.css", 404, "There is no page at this address"),
+    ],
+)
+def test_a_browser_gets_a_page_where_there_is_none(services: Services, path: str, status: int, words: str) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    answer = requests.get(services.demo + path, headers=browser, timeout=30)
+
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert f"{words}<" in answer.text or f"{words}." in answer.text
+    assert answer.headers.get("X-Error-Code") == (None if status == 200 else "not_found")
+    assert {"/docs", "/dashboard"} <= set(re.findall(r'href="([^"]+)"', answer.text))
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/nothing", "/docs/nothing", "/v1/nothing", "/merchant/nothing", "/callbacks/x/y"]
+)
+def test_a_program_gets_json_where_there_is_nothing(services: Services, path: str) -> None:
+    for_programs = path.startswith(("/v1", "/merchant", "/callbacks"))
+    accepted = ["*/*", "application/json", *(["text/html"] if for_programs else [])]
+    for accept in accepted:
+        answer = requests.get(services.demo + path, headers={"Accept": accept}, timeout=30)
+        assert answer.headers["content-type"] == "application/json", accept
+        assert "error" in answer.json()

@@ -86,7 +86,7 @@ async def reader(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Read
 
 
 async def _paid_order(api: Client) -> str:
-    made = await api("POST", "/v1/payments", ORDER, headers={"Idempotency-Key": "order-1001"})
+    made = await api("POST", "/v1/payments", ORDER, headers={"Idempotency-Key": "order-1001-1"})
     path = f"/v1/payments/{made.body['transaction']['id']}"
     while (await api("GET", f"{path}?wait=25")).body["transaction"]["status"] != "COMPLETED":
         pass

@@ -106,3 +106,18 @@ async def test_bad_filters_are_all_named_at_once(api: Client) -> None:
     details = await wrong(api, f"orderReference={'x' * 65}&idempotencyKey=%20&view=all&before=txn_1&status=DONE,FAILED")
 
     assert set(details) == {"orderReference", "idempotencyKey", "view", "before", "status"}
+
+
+async def test_the_receipt_of_the_network_finds_its_payment_exactly(
+    api: Client, service: Service, merchant: Merchant, stranger: Merchant
+) -> None:
+    made = await created(api, COLLECTION)
+    await created(api, COLLECTION)
+    await bring(service, merchant, made["id"], Status.COMPLETED)
+    receipt = quote((await shown(api, made["id"]))["providerReference"], safe="")
+
+    assert await found(api, f"providerReference={receipt}") == [made["id"]]
+    assert await found(api, f"providerReference={receipt}&status=FAILED") == []
+    assert await found(api.as_(stranger.key), f"providerReference={receipt}") == []
+    answer = await api("GET", f"/v1/payments?providerReference={'x' * 65}")
+    assert (answer.status, answer.code) == (400, "provider_reference_invalid")

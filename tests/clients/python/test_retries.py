@@ -1,5 +1,6 @@
 """What the client sends again, and with which key. Against a real server that fails as servers do."""
 
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -194,3 +195,24 @@ def test_where_a_lost_feed_goes_on_is_named() -> None:
     lost = error_of(Answer(400, {"x-error-code": "cursor_lost"}, body))
     assert isinstance(lost, CursorLost)
     assert lost.go_on == "1794790803-119"
+
+
+def test_an_answer_that_is_given_again_says_so_and_has_the_status_of_now(
+    service: MisbehavingService, connect: Callable[..., Both]
+) -> None:
+    replay = {"Idempotency_Replayed": "true", "Idempotency_Replayed_Status": "FAILED"}
+    batch = {"success": True, "batch": {"id": "bat_1", "status": "AWAITING_APPROVAL"}}
+    service.answers = [
+        answer(201),
+        answer(201, **replay),
+        answer(201, Idempotency_Replayed="true"),
+        answer(201, batch, Idempotency_Replayed="true", Idempotency_Replayed_Status="RUNNING"),
+    ]
+    call = connect()
+    made = [call("payments.disburse", **PAYOUT) for _ in range(3)]
+    made.append(call("batches.create", items=[]))
+
+    assert [each.is_replay for each in made] == [False, True, True, True]
+    assert [each.current_status for each in made] == ["PENDING", "FAILED", "PENDING", "RUNNING"]
+    assert [each.status for each in made] == ["PENDING"] * 3 + ["AWAITING_APPROVAL"], "the body is the first answer"
+    assert pickle.loads(pickle.dumps(made[1])).is_replay  # noqa: S301 - ours

@@ -136,6 +136,7 @@ VALUES = {
     "EventName": SCHEMAS["Event"]["enum"],
     "DeliveryState": SCHEMAS["DeliveryState"]["enum"],
     "FailureCode": SCHEMAS["Transaction"]["properties"]["failureCode"]["enum"],
+    "FailureDetail": SCHEMAS["Transaction"]["properties"]["failureDetail"]["enum"],
 }
 
 

@@ -55,7 +55,8 @@ PASSING: dict[str, Behaviour] = {
 @pytest.mark.parametrize("case", PASSING)
 def test_a_payment_is_sent_again_with_the_same_key_and_body(program: Program, service: Service, case: str) -> None:
     service.behave(PASSING[case], good)
-    assert ask(program, service, "payments.collect", **COLLECTION) == PAYMENT
+    made = ask(program, service, "payments.collect", **COLLECTION)
+    assert {name: made[name] for name in PAYMENT} == PAYMENT
     first, second = service.got
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
     assert len(first.headers["idempotency-key"]) >= 32
@@ -202,3 +203,15 @@ def test_the_next_page_begins_behind_the_last_one(program: Program, service: Ser
     assert ask(program, service, "payments.list", pageSize=2) == page
     assert [each.path.split("?")[0] for each in service.got] == ["/v1/payments"] * 2
     assert "before=txn_1" in service.got[1].path
+
+
+def test_an_answer_that_is_given_again_says_so_and_has_the_status_of_now(program: Program, service: Service) -> None:
+    body = {"success": True, "transaction": PAYMENT}
+    replay = {"Idempotency_Replayed": "true", "Idempotency_Replayed_Status": "FAILED"}
+    service.behave(says(201, body), says(201, body, **replay), says(201, body, Idempotency_Replayed="true"))
+
+    made = [ask(program, service, "payments.collect", **COLLECTION) for _ in range(3)]
+
+    assert [each["isReplay"] for each in made] == [False, True, True]
+    assert [each["currentStatus"] for each in made] == ["PENDING", "FAILED", "PENDING"]
+    assert [each["status"] for each in made] == ["PENDING"] * 3, "the body is the first answer"

@@ -87,3 +87,5 @@ def test_pages_say_why_a_payment_failed_as_the_api_does() -> None:
     words = Translator(Language.KISWAHILI)
     for code, sentence in failure_reasons.FAILURE_REASONS.items():
         assert words(sentence) == failure_reasons.IN_KISWAHILI[code]
+    for detail, sentence in failure_reasons.DETAILED_REASONS.items():
+        assert words(sentence) == failure_reasons.DETAILED_IN_KISWAHILI[detail]

@@ -63,6 +63,7 @@ GET   /dashboard/batches/{batch}/approve                                o
 POST  /dashboard/batches/{batch}/approve                                o
 GET   /dashboard/batches/{batch}/cancel                               s o
 POST  /dashboard/batches/{batch}/cancel                               s o
+POST  /dashboard/batches/{batch}/again                                s o
 GET   /dashboard/wallet                                             v s o
 GET   /dashboard/wallet.csv                                         v s o
 GET   /dashboard/wallet/print                                       v s o

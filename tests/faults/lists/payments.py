@@ -268,8 +268,8 @@ FAULTS = (
     Fault(
         "the day of a key's limit is one of London",
         "day_of",
-        "now.astimezone(_ZONE).date()",
-        "now.date()",
+        "moment.astimezone(ZONE).date()",
+        "moment.date()",
         "Between midnight and three a key pays out the limit of two days.",
         ("payments/test_key_limits.py", "api/auth/test_key_limits.py"),
     ),
@@ -366,7 +366,7 @@ FAULTS = (
     Fault(
         "the totals of a day end at midnight in London",
         "totals_of",
-        "each.created_at.astimezone(ZONE).date()",
+        "clock.day_of(each.created_at)",
         "each.created_at.date()",
         "The turnover of the last three hours of the night is that of another day.",
         ("outbox/test_daily_totals.py",),

@@ -132,8 +132,8 @@ FAULTS = (
     Fault(
         "two merchants' idempotency keys make one network key",
         "derive",
-        "len(part.encode()).to_bytes(4) + part.encode()",
-        "part.encode()",
+        "len(encoded).to_bytes(4) + encoded",
+        "encoded",
         "The payout of one merchant is refused as a repeat of another's.",
         ("payments/test_network_keys.py",),
     ),

@@ -202,10 +202,8 @@ FAULTS = (
     Fault(
         "answers are taken in without the lock of their payment",
         "lock",
-        "WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))\n"
-        "        ORDER BY t.merchant_id, t.id FOR UPDATE",
-        "WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))\n"
-        "        ORDER BY t.merchant_id, t.id",
+        "FROM json_array_elements($1) AS k)\n        ORDER BY t.merchant_id, t.id FOR UPDATE",
+        "FROM json_array_elements($1) AS k)\n        ORDER BY t.merchant_id, t.id",
         "A callback and a query that come at once both move the money.",
         _SETTLE,
     ),

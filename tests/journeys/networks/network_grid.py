@@ -33,6 +33,7 @@ TABLE = """
     108     COLLECTION    FAILED:not_received         FAILED:not_received         FAILED:not_received         open                        open
     109     COLLECTION    open                        open                        open                        open                        open
     110     COLLECTION    FAILED:declined             FAILED:declined             FAILED:rejected             FAILED:rejected             FAILED:rejected
+    113     COLLECTION    COMPLETED                   COMPLETED                   COMPLETED                   COMPLETED                   COMPLETED
     other   DISBURSEMENT  COMPLETED                   COMPLETED                   COMPLETED                   COMPLETED                   COMPLETED
     100     DISBURSEMENT  COMPLETED                   COMPLETED                   COMPLETED                   COMPLETED                   COMPLETED
     101     DISBURSEMENT  FAILED:invalid_recipient    FAILED:invalid_recipient    FAILED:invalid_recipient    FAILED:invalid_recipient    FAILED:invalid_recipient
@@ -45,6 +46,7 @@ TABLE = """
     108     DISBURSEMENT  open:not_found              open:not_found              open:not_found              open:unheard                open
     109     DISBURSEMENT  open                        open                        open                        open                        open
     110     DISBURSEMENT  FAILED:rejected             FAILED:rejected             FAILED:rejected             FAILED:invalid_recipient    FAILED:rejected
+    113     DISBURSEMENT  FAILED:rejected             FAILED:rejected             FAILED:rejected             FAILED:invalid_recipient    FAILED:rejected
 """
 # Without callbacks nobody tells why M-Pesa's query says Failed, and Tigo Pesa's Declined.
 UNTOLD = {
@@ -53,6 +55,13 @@ UNTOLD = {
     ("Tigo Pesa", "COLLECTION", "101"): "FAILED:rejected",
     ("Tigo Pesa", "COLLECTION", "102"): "FAILED:rejected",
     ("Tigo Pesa", "COLLECTION", "103"): "FAILED:rejected",
+}
+# What the network said beyond our code, by type and digits: of all that it is on, or of one network.
+DETAILS = {
+    ("DISBURSEMENT", "101", "Tigo Pesa"): "not_registered",
+    ("DISBURSEMENT", "102", None): "float_too_low",
+    ("DISBURSEMENT", "110", "Tigo Pesa"): "barred",
+    ("DISBURSEMENT", "113", "Tigo Pesa"): "barred",
 }
 # What moved, and what nobody but the network's statement will tell.
 UNHEARD = {
@@ -92,6 +101,11 @@ class Cell(NamedTuple):
     def phone(self) -> str:
         last = "001" if self.digits == "other" else self.digits
         return f"{PREFIXES[self.network]}{'000' if self.type == 'COLLECTION' else '111'}{last}"
+
+    @property
+    def detail(self) -> str | None:
+        of_all = DETAILS.get((self.type, self.digits, None))
+        return DETAILS.get((self.type, self.digits, self.network), of_all)
 
     @property
     def is_contradicted(self) -> bool:

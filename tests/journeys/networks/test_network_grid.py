@@ -24,6 +24,8 @@ def test_a_payment_comes_to_the_end_that_its_row_says(world: World, cell: Cell) 
     assert end.shown["status"] == ("PROCESSING" if status == "open" else status)
     assert end.shown.get("failureCode") in (_reasons(cell) if status == "FAILED" else {None})
     assert ("failureReason" in end.shown) == (status == "FAILED")
+    assert end.shown.get("failureDetail") == (cell.detail if status == "FAILED" else None)
+    assert ("networkCode" in end.shown) == (status == "FAILED"), "a network's answer ended it"
     assert ("completedAt" in end.shown) == (status == "COMPLETED")
     assert (end.dispatch is None) == (status != "open"), "what has ended is not worked on any more"
     assert (end.why_unsettled is not None) == (status == "open" or (cell.is_contradicted and not cell.is_credited))

@@ -1,6 +1,7 @@
 """A service whose line to its database is cut or falls silent exactly when a test says so."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from malipo.db import Database
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, until_ready
 from tests.journeys import database_facts
 from tests.journeys.concurrency import create, tally
-from tests.journeys.postgres_proxy import Fault, PostgresProxy, proxy_to
+from tests.journeys.postgres_proxy import Fault, PostgresProxy, Trap, proxy_to
 
 # What a transaction has run that takes payments in, and a statement that only lets callers in.
 TAKES_PAYMENTS = "INSERT INTO transactions"
@@ -75,24 +76,42 @@ async def a_line(
 
 
 def mixed_payments(number: int) -> list[tuple[dict[str, Any], str | None]]:
-    """Collections and payouts, with and without keys."""
-    bodies = [COLLECTION, PAYOUT, COLLECTION, PAYOUT]
-    return [(bodies[n % 4] | {"amount": 1000 + n}, f"order-{n}" if n % 4 < 2 else None) for n in range(number)]
+    """Collections and payouts, with and without keys, which all need a transaction."""
+    kinds = [(COLLECTION, False), (PAYOUT, True), (COLLECTION, False), (PAYOUT, False)]
+    return [
+        (body | {"amount": 1000 + n}, f"order-{n}" if has_key else None)
+        for n, (body, has_key) in zip(range(number), itertools.cycle(kinds), strict=False)
+    ]
+
+
+def plain_collections(number: int) -> list[tuple[dict[str, Any], str | None]]:
+    """Those that one statement writes, without a transaction around it."""
+    return [(COLLECTION | {"amount": 1000 + n}, f"order-{n}") for n in range(number)]
+
+
+PAYMENTS = [mixed_payments, plain_collections]
 
 
 async def ride_together(
-    line: DatabaseProxy, requests: list[tuple[dict[str, Any], str | None]]
-) -> list[asyncio.Task[Answer]]:
-    """Send one ahead and hold its COMMIT until all the others wait behind it; they will share the next one."""
+    line: DatabaseProxy,
+    requests: list[tuple[dict[str, Any], str | None]],
+    *faults: tuple[Fault, str],
+    stays_away: bool = False,
+) -> tuple[list[asyncio.Task[Answer]], list[Trap]]:
+    """Send one ahead and hold its COMMIT until all the others wait behind it; they will share the next one.
+
+    The traps are set before it may pass: one statement of the others may be all that there is.
+    """
     first = line.proxy.trap(Fault.HOLD, after=TAKES_PAYMENTS)
     ahead = asyncio.create_task(create(line.client, COLLECTION))
     await first.sprung.wait()
     tasks = [asyncio.create_task(create(line.client, body, key=key)) for body, key in requests]
     await asyncio.sleep(0.1)
     await line.proxy.until_quiet(seconds=0.3)
+    traps = [line.proxy.trap(fault, after=after, stays_away=stays_away) for fault, after in faults]
     first.may_pass.set()
     assert (await ahead).status == 201
-    return tasks
+    return tasks, traps
 
 
 async def assert_each_was_done_once(

@@ -5,6 +5,8 @@ silent exactly when the COMMIT of a batch passes.
 """
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,11 @@ from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create, tally
 from tests.journeys.outages.database_proxy import (
     LITTLE_PATIENCE_SECONDS,
+    PAYMENTS,
     TAKES_PAYMENTS,
     DatabaseProxy,
     assert_each_was_done_once,
     make_a_commit_slow,
-    mixed_payments,
     ride_together,
     said_by,
 )
@@ -26,19 +28,21 @@ from tests.journeys.outages.database_proxy import impatient as impatient
 from tests.journeys.outages.database_proxy import line as line
 from tests.journeys.postgres_proxy import Fault
 
+Payments = Callable[[int], list[tuple[dict[str, Any], str | None]]]
 
+
+@pytest.mark.parametrize("payments", PAYMENTS)
 @pytest.mark.parametrize(
     "fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_DURING, Fault.HANG_BEFORE, Fault.HANG_AFTER]
 )
 async def test_a_batch_whose_commit_is_cut_is_done_once_for_everybody(
-    line: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
+    line: DatabaseProxy, database: Database, merchant: Merchant, payments: Payments, fault: Fault
 ) -> None:
-    requests = mixed_payments(16)
+    requests = payments(16)
     if fault is Fault.CUT_DURING:
         await make_a_commit_slow(database, amount=requests[5][0]["amount"])
 
-    riding = await ride_together(line, requests)
-    trap = line.proxy.trap(fault, after=TAKES_PAYMENTS)
+    riding, [trap] = await ride_together(line, requests, (fault, TAKES_PAYMENTS))
     answers = await at_once([said_by(task) for task in riding])
 
     assert trap.sprung.is_set()
@@ -79,15 +83,21 @@ async def test_a_wallet_spent_to_the_last_shilling_is_no_money_error_when_the_co
     await database_facts.assert_clean(database)
 
 
+@pytest.mark.parametrize("payments", PAYMENTS)
 async def test_a_line_that_is_cut_again_and_again_still_ends_in_one_payment(
-    line: DatabaseProxy, database: Database, merchant: Merchant
+    line: DatabaseProxy, database: Database, merchant: Merchant, payments: Payments
 ) -> None:
-    requests = mixed_payments(8)
+    requests = payments(8)
 
-    riding = await ride_together(line, requests)
-    traps = [line.proxy.trap(fault, after=TAKES_PAYMENTS) for fault in (Fault.CUT_BEFORE, Fault.CUT_AFTER)]
-    # From here on the rows are there, and what is run again is only the question whether they are.
-    traps += [line.proxy.trap(fault, after="FROM transactions") for fault in (Fault.CUT_AFTER, Fault.CUT_BEFORE)]
+    riding, traps = await ride_together(
+        line,
+        requests,
+        (Fault.CUT_BEFORE, TAKES_PAYMENTS),
+        (Fault.CUT_AFTER, TAKES_PAYMENTS),
+        # From here on the rows are there, and what is run again is only the question whether they are.
+        (Fault.CUT_AFTER, "FROM transactions"),
+        (Fault.CUT_BEFORE, "FROM transactions"),
+    )
     answers = await at_once([said_by(task) for task in riding])
 
     assert all(trap.sprung.is_set() for trap in traps)
@@ -111,14 +121,14 @@ async def test_a_cancellation_whose_commit_is_cut_returns_the_money_once(
     await database_facts.assert_clean(database)
 
 
+@pytest.mark.parametrize("payments", PAYMENTS)
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER])
 async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key_finds_it(
-    impatient: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
+    impatient: DatabaseProxy, database: Database, merchant: Merchant, payments: Payments, fault: Fault
 ) -> None:
-    requests = mixed_payments(8)
+    requests = payments(8)
 
-    riding = await ride_together(impatient, requests)
-    impatient.proxy.trap(fault, after=TAKES_PAYMENTS, stays_away=True)
+    riding, _ = await ride_together(impatient, requests, (fault, TAKES_PAYMENTS), stays_away=True)
     async with impatient.in_time(LITTLE_PATIENCE_SECONDS + 3):
         answers = await at_once([said_by(task) for task in riding])
     impatient.proxy.come_back()

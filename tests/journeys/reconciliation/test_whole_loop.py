@@ -11,7 +11,7 @@ from malipo.encryption import Encryption
 from malipo.ledger.check import check
 from malipo.operators import store as operators
 from malipo.reconciliation.close.close_day import close_day
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from tests.conftest import NOBODY, SECRET_KEY
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 from tests.journeys.operator_commands import Said, malipo

@@ -266,11 +266,10 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
 
 async def test_a_worker_asked_to_stop_in_the_middle_of_a_claim_sends_what_it_has_claimed(home: WorkerStack) -> None:
     """Nobody else would before the lease is over, and its customer would wait for that long."""
-    claiming = asyncio.Event()
     await home.make_commits_slow("UPDATE ON dispatches", "NEW.next_action = 'sending'")
     await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684420001")
-    async with a_worker(home, mark=lambda word: claiming.set() if word == "claiming" else None):
-        await claiming.wait()
+    async with a_worker(home):
+        await until(lambda: waits_for(home, "wait_event = 'PgSleep'"), what="the claim's commit")
 
     await home.assert_each_was_sent_once()
 

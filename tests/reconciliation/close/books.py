@@ -20,7 +20,7 @@ from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ChannelClose, DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.imports.import_statement import import_statement

@@ -18,7 +18,7 @@ from malipo.ledger.store.closed_days import first_open_day
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_day import AlreadyClosed, DayDoesNotAddUp, NotOver, OutOfOrder, StatementsMissing
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.words.say import say

@@ -33,7 +33,7 @@ async def test_the_payment_of_a_booked_line_is_known_after_its_day_was_closed(bo
     await books.paid_out("QK1", 900, at(TUESDAY))
     await books.paid("R1", 700, at(TUESDAY))
     await books.statement(TUESDAY, [("R1", 700, "12:30", "money")])
-    assert (await match(at(WEDNESDAY, "02:00"))).payments == 2
+    assert (await match(at(WEDNESDAY, "02:00"))).matched == 2
     close = await books.close(TUESDAY)
     assert of_channel(close).adds_up
     assert set(opened(close)) <= {OpenReason.TIMING}

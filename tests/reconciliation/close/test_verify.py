@@ -6,8 +6,8 @@ import pytest
 
 from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.reconciliation.close import signature
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close import signing_key
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.verify import VerificationResult, verify
 from tests.conftest import SECRET_KEY
 from tests.reconciliation.close.books import ENCRYPTION, MONDAY, TUESDAY, WEDNESDAY, Books, at
@@ -86,8 +86,8 @@ async def test_whoever_has_only_the_database_cannot_sign(books: Books) -> None:
 async def test_signatures_stay_good_when_the_secret_key_is_changed(books: Books) -> None:
     new = "another-secret-that-is-long-enough-for-tests"
     async with books.database.begin() as tx:
-        assert await signature.reencrypt(tx, Encryption(new, SECRET_KEY)) == (1, 1)
-        assert await signature.reencrypt(tx, Encryption(new, SECRET_KEY)) == (0, 1)
+        assert await signing_key.reencrypt(tx, Encryption(new, SECRET_KEY)) == (1, 1)
+        assert await signing_key.reencrypt(tx, Encryption(new, SECRET_KEY)) == (0, 1)
     assert (await verified(books, encryption=Encryption(new))).findings == []
     assert "the key that signed it cannot be read" in str((await verified(books)).findings)
 

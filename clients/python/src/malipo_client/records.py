@@ -67,6 +67,30 @@ class Record:
         return f"{type(self).__name__}({self._fields!r})"
 
 
+class Created(Record):
+    """What a request with an Idempotency-Key has created, now or earlier."""
+
+    __slots__ = ("_replayed_status",)
+
+    def __init__(self, fields: dict[str, Any], replayed_status: str | None = None) -> None:
+        super().__init__(fields)
+        object.__setattr__(self, "_replayed_status", replayed_status)
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the key was used before, perhaps by this call, whose answer was lost. The fields are those of the
+        first answer: ask by `get` for those of now."""
+        return self._replayed_status is not None
+
+    @property
+    def current_status(self) -> str:
+        """The status at the time of the answer. Of a replay, `status` is the one of the first answer."""
+        return str(self._replayed_status or self._fields["status"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._fields, self._replayed_status)
+
+
 class Correction(Record):
     """What a network's later word has changed in the wallet. The status that was told stays."""
 
@@ -81,7 +105,7 @@ class StatusLog(Record):
     timestamp: str
 
 
-class Transaction(Record, nested={"correction": Correction, "status_logs": StatusLog}):
+class Transaction(Created, nested={"correction": Correction, "status_logs": StatusLog}):
     """A payment: a collection from a customer, or a disbursement to somebody."""
 
     id: str
@@ -101,6 +125,8 @@ class Transaction(Record, nested={"correction": Correction, "status_logs": Statu
     provider_reference: str | None
     failure_code: str | None
     failure_reason: str | None
+    failure_detail: str | None
+    network_code: str | None
     batch_id: str | None
     created_at: str
     completed_at: str | None
@@ -128,7 +154,7 @@ class BatchWarning(Record):
     message: str
 
 
-class Batch(Record, nested={"warnings": BatchWarning}):
+class Batch(Created, nested={"warnings": BatchWarning}):
     """Many payouts, made by one and approved by another."""
 
     id: str

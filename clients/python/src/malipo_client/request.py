@@ -10,10 +10,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from malipo_client.errors import ConnectionFailed
-from malipo_client.records import Record
+from malipo_client.records import Created, Record
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
+C = TypeVar("C", bound=Created)
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
@@ -99,6 +100,17 @@ def new_idempotency_key() -> str:
 
 def one(kind: type[R], key: str) -> Callable[[Answer], R]:
     return lambda answer: kind(_field(answer, key, dict))
+
+
+def created(kind: type[C], key: str) -> Callable[[Answer], C]:
+    def read(answer: Answer) -> C:
+        is_replay = answer.headers.get("idempotency-replayed") == "true"
+        fields = _field(answer, key, dict)
+        # A service older than this client does not tell the status of now.
+        told = answer.headers.get("idempotency-replayed-status", fields.get("status"))
+        return kind(fields, told if is_replay else None)
+
+    return read
 
 
 def many(kind: type[R], key: str) -> Callable[[Answer], list[R]]:

@@ -145,6 +145,10 @@ async def cancel(tx: Tx, batch: Batch) -> None:
     )
 
 
+async def is_any_running(connection: Conn) -> bool:
+    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM batches WHERE status = 'RUNNING')"))
+
+
 async def complete_ended(tx: Tx, *, most: int) -> int:
     """Complete the running batches of which every payout has ended; how many."""
     rows = await tx.fetch(

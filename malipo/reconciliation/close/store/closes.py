@@ -8,7 +8,7 @@ from malipo.approvals import store as proposals
 from malipo.approvals.acts import Act
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Row, Tx
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.closed_day import ClosedDay
 
 _COLUMNS = ClosedDay.__struct_fields__
 _NAMES = ", ".join(_COLUMNS)

@@ -9,6 +9,7 @@ from datetime import date, datetime
 
 import msgspec
 
+from malipo import clock
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.two_columns import Route
@@ -27,7 +28,7 @@ def _kind_of_line(is_payment: str) -> str:
 
 
 _KIND_OF_LINE = _kind_of_line(IS_PAYMENT)
-_DAY_OF_LINE = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
+_DAY_OF_LINE = clock.day_sql("l.moved_at")
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN source THEN amount WHEN target THEN -amount ELSE 0 END"
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, OpenItem, OpenReason, Sum
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
-from malipo.reconciliation.matching.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 
 # Entries of one subject cancel each other. A subject has a kind, an owner (a merchant, or an account at the network),
 # and an id (of the payment, the booking, the line or the file).
@@ -59,7 +60,9 @@ _IS_KNOWN = f"(x.state <> 'resolved' OR x.resolved_by <> '{SYSTEM_NAME}')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
 
 
-async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]) -> None:
+async def build_open_items(
+    tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]
+) -> None:
     """Put them into a table of the transaction, each with its reason. `stated` are the connectors of which there is any
     statement."""
     await tx.execute(
@@ -109,7 +112,7 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
             WHEN o.exception_id IS NOT NULL THEN '{OpenReason.EXCEPTION}'
             WHEN o.has_line THEN NULL
             WHEN o.what = 'payment'
-                 AND {carrier_of("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
+                 AND {carrier_of_payment_sql("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
                 THEN '{OpenReason.OTHER_CARRIER}'
             WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{OpenReason.EXPECTED}'
             WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{OpenReason.TRANSFER}' END
@@ -137,7 +140,7 @@ _IN_STATEMENTS = f"""
                    SELECT {SHILLINGS} AS amount FROM statement_lines l
                    WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject_kind = l.kind AND {SUMMED}
                      AND NOT {IS_PAYMENT}
-                   GROUP BY (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) AS days) END
+                   GROUP BY {clock.day_sql("l.moved_at")}) AS days) END
 """
 _IN_LEDGER = f"""
     CASE WHEN o.subject_kind = '{ItemKind.BOOKING}' THEN
@@ -185,7 +188,7 @@ async def find_items(tx: Tx) -> dict[str, list[OpenItem]]:
                coalesce(l.receipt, t.provider_reference, nullif(b.reference, ''), f.name, o.cause_id, '') AS name,
                CASE WHEN t.id IS NOT NULL THEN t.id ELSE '' END AS payment, coalesce(t.merchant_id, '') AS merchant,
                coalesce(o.exception_id, '') AS exception, coalesce(o.kind, l.kind, b.kind, '') AS kind,
-               (o.happened_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
+               {clock.day_sql("o.happened_at")} AS day
         FROM (SELECT *, row_number() OVER (
                   PARTITION BY channel
                   ORDER BY reason = '{OpenReason.UNEXPLAINED}' DESC, abs(amount) DESC, {_order_of_subjects("s")}

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from malipo import clock
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.payments.network_keys import ending_sql
@@ -300,8 +301,8 @@ async def has_payment(
 
 async def find_days(tx: Tx, file_id: str) -> list[datetime]:
     rows = await tx.fetch(
-        """
-        SELECT DISTINCT (moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day FROM statement_lines
+        f"""
+        SELECT DISTINCT {clock.day_sql("moved_at")} AS day FROM statement_lines
         WHERE file_id = $1
         """,
         file_id,

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import msgspec
 
 from malipo.db import Conn
-from malipo.reconciliation.imports.store.withdrawals import DAY, HEIR, UNTOLD
+from malipo.reconciliation.imports.store.withdrawals import DAY_OF_LINE, HEIR, UNTOLD
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, ChargeSum, summed, untold
 from malipo.reconciliation.statements.store.statements import AUTHORS
 
@@ -13,7 +13,7 @@ from malipo.reconciliation.statements.store.statements import AUTHORS
 # two files have has a copy of each, so a file that shares nothing is one look.
 _GIVEN = f"""
     given AS MATERIALIZED (
-        SELECT l.id AS line_id, heir.kind, {DAY} AS day, heir.file_id AS heir
+        SELECT l.id AS line_id, heir.kind, {DAY_OF_LINE} AS day, heir.file_id AS heir
         FROM statement_line_copies own JOIN statement_lines l ON l.id = own.line_id CROSS JOIN {HEIR}
         WHERE own.file_id = $1 AND l.file_id = $1 AND l.kind IN ('fee', 'sweep')
     )
@@ -46,8 +46,8 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
             SELECT g.heir AS file_id, g.kind, g.day, l.id FROM given g JOIN statement_lines l ON l.id = g.line_id
             WHERE {summed("g.kind")} AND NOT {IS_PAYMENT}
             UNION ALL
-            SELECT l.file_id, l.kind, {DAY}, l.id FROM statement_lines l
-            WHERE (l.file_id, l.kind, {DAY}) IN (SELECT heir, kind, day FROM given)
+            SELECT l.file_id, l.kind, {DAY_OF_LINE}, l.id FROM statement_lines l
+            WHERE (l.file_id, l.kind, {DAY_OF_LINE}) IN (SELECT heir, kind, day FROM given)
               AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         )
         SELECT b.file_id, l.channel, l.account, b.kind, b.day, sum(l.amount * 100 + l.cents)::bigint AS cents,

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
@@ -13,7 +14,7 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statement_lines import merge_copies_of
 
 WHY_RESOLVED = "The statement was withdrawn."
-DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
+DAY_OF_LINE = clock.day_sql("l.moved_at")
 # The other file that has a line `l` of the file $1, and that it belongs to once that one is withdrawn.
 HEIR = """
     LATERAL (
@@ -73,7 +74,7 @@ async def sort_lines(tx: Tx, file_id: str) -> None:
     await tx.execute(
         f"""
         INSERT INTO leaving_lines
-        SELECT l.id, l.kind, {DAY}, heir.file_id, heir.row, heir.kind, {IS_PAYMENT}
+        SELECT l.id, l.kind, {DAY_OF_LINE}, heir.file_id, heir.row, heir.kind, {IS_PAYMENT}
         FROM statement_lines l LEFT JOIN {HEIR} ON true
         WHERE l.file_id = $1
         """,
@@ -245,7 +246,7 @@ async def _reopen_fees_of_heirs(tx: Tx) -> None:
         f"""
         INSERT INTO open_statement_lines (line_id, channel)
         SELECT l.id, l.channel FROM statement_lines l
-        WHERE l.amount <> 0 AND (l.file_id, l.kind, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date) IN (
+        WHERE l.amount <> 0 AND (l.file_id, l.kind, {DAY_OF_LINE}) IN (
                   SELECT heir, heir_kind, day FROM leaving_lines WHERE kind IN ('fee', 'sweep') AND heir IS NOT NULL)
           AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         ON CONFLICT DO NOTHING
@@ -352,7 +353,7 @@ async def find_days_lines(tx: Tx, file_id: str, *, kind: str, day: str) -> list[
         f"""
         SELECT l.id, l.amount FROM statement_lines l
         WHERE l.file_id = $1 AND l.kind = $2 AND l.amount <> 0
-          AND (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date = $3::text::date
+          AND {DAY_OF_LINE} = $3::text::date
           AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         ORDER BY l.id
         """,

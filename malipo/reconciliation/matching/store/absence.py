@@ -7,7 +7,7 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 from malipo.reconciliation.matching.store.evidence import IS_SURE, is_in_sure_file, is_shown
 from malipo.reconciliation.matching.store.matching import SIGNED
 from malipo.reconciliation.statements.coverage import AFTER_END, AFTER_SENDING, Span
@@ -145,7 +145,7 @@ async def note_unmatched(
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
              AND s.role = 'payment' AND (cardinality($4::timestamptz[]) = 0 OR {is_shown("s")})
-        CROSS JOIN LATERAL (SELECT {carrier_of("t.merchant_id", "t.id")} AS carrier) AS k
+        CROSS JOIN LATERAL (SELECT {carrier_of_payment_sql("t.merchant_id", "t.id")} AS carrier) AS k
         WHERE s.line_id IS NULL AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
           AND (k.carrier = $8 OR $8 = lower(t.channel) AND (k.carrier = ANY($9)) IS NOT TRUE)
         """,

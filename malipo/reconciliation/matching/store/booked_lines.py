@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 import msgspec
 
-from malipo import ids
+from malipo import clock, ids
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
@@ -155,7 +155,7 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[Charge
     rows = await connection.fetch(
         f"""
         SELECT l.file_id, l.channel, l.account, l.kind,
-               (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
+               {_DAY_OF_LINE} AS day,
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
                {untold("l.kind")} AS untold,
                coalesce(sum(l.amount) FILTER (WHERE l.amount > 0), 0)::bigint AS money_in,
@@ -231,7 +231,7 @@ _IS_BOOKED = f"""
 """
 _BOOKED_BY = "l.id, l.receipt, l.file_id, l.channel, l.account, l.kind, l.key"
 _BOOKED = _BOOKED_BY.replace("l.id", "l.id AS line_id")
-_DAY = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
+_DAY_OF_LINE = clock.day_sql("l.moved_at")
 
 
 async def find_suspects(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:
@@ -239,7 +239,7 @@ async def find_suspects(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[st
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
-        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, {_DAY} AS day, l.key, l.phone,
+        SELECT l.id AS line_id, l.channel, l.account, l.kind, l.amount, {_DAY_OF_LINE} AS day, l.key, l.phone,
                l.kind = 'fee' AND EXISTS (
                    SELECT FROM accounts a CROSS JOIN unnest(CASE WHEN a.is_shared THEN $3::text[]
                                                             ELSE ARRAY[a.channel] END) AS c (channel)
@@ -311,7 +311,7 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
                 SELECT coalesce(max(queued_at) FILTER (WHERE is_absence_checked), min(queued_at)) - interval '1 hour'
                 FROM matched_files)
         )
-        SELECT {_BOOKED}, {_DAY} AS day, array_agg(DISTINCT t.id) AS payments
+        SELECT {_BOOKED}, {_DAY_OF_LINE} AS day, array_agg(DISTINCT t.id) AS payments
         FROM moved JOIN transactions t ON t.merchant_id = moved.merchant_id AND t.id = moved.cause_id
         JOIN accounts a ON a.is_shared OR a.channel = t.channel
         CROSS JOIN LATERAL (
@@ -334,8 +334,8 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
-        SELECT DISTINCT {_BOOKED.replace("l.key", "k.key")}, {_DAY} AS day, ARRAY[]::text[] AS payments, l.amount,
-               f.id AS told_in, f.imported_by AS told_by, {AUTHORS} AS authors
+        SELECT DISTINCT {_BOOKED.replace("l.key", "k.key")}, {_DAY_OF_LINE} AS day, ARRAY[]::text[] AS payments,
+               l.amount, f.id AS told_in, f.imported_by AS told_by, {AUTHORS} AS authors
         FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
         JOIN statement_files f ON f.id = k.file_id AND f.withdrawn_at IS NULL
         JOIN accounts a ON a.channel = l.channel AND a.account = l.account
@@ -392,9 +392,11 @@ async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> Cha
     """What was booked with a line, without these; None if nothing is left."""
     row = await tx.fetchrow(
         f"""
-        SELECT l.file_id, l.channel, l.account, l.kind, {_DAY} AS day, sum(l.amount * 100 + l.cents)::bigint AS cents
+        SELECT l.file_id, l.channel, l.account, l.kind, {_DAY_OF_LINE} AS day,
+               sum(l.amount * 100 + l.cents)::bigint AS cents
         FROM statement_lines l
-        WHERE l.file_id = $1 AND l.account = $2 AND l.kind = $3 AND {_DAY} = $4 AND l.id <> ALL($5) AND l.amount <> 0
+        WHERE l.file_id = $1 AND l.account = $2 AND l.kind = $3 AND {_DAY_OF_LINE} = $4 AND l.id <> ALL($5)
+          AND l.amount <> 0
           AND {IS_SUMMED} AND NOT {IS_PAYMENT}
           AND NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = l.id)
         GROUP BY 1, 2, 3, 4, 5
@@ -435,7 +437,7 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
     """In the order of their times."""
     rows = await connection.fetch(
         f"""
-        SELECT l.id AS line_id, l.channel, l.amount, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
+        SELECT l.id AS line_id, l.channel, l.amount, {_DAY_OF_LINE} AS day,
                concat_ws(' ', l.receipt, l.key, l.details) AS words, l.key, l.phone,
                {_is_own_bank_line("l")} AS is_own
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id

@@ -1,7 +1,7 @@
 """The SQL of carriers: which connector carried a payment, also after a setting has moved its channel elsewhere."""
 
 
-def carrier_of(merchant_id: str, transaction_id: str) -> str:
+def carrier_of_payment_sql(merchant_id: str, transaction_id: str) -> str:
     """The connector, by what was heard of the payment and by the work queue; NULL if there were several.
 
     A line of a statement is no answer of a connector. Of a payment that operators ended before anything was heard, it

@@ -17,7 +17,7 @@ from malipo.reconciliation.matching.exception import (
     FoundException,
     ReconciliationException,
 )
-from malipo.reconciliation.matching.store.carriers import carrier_of
+from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 from malipo.reconciliation.matching.store.evidence import is_shown
 from malipo.reconciliation.matching.store.matching import SIGNED
 
@@ -137,7 +137,7 @@ async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[
                  AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown("s")}
             CROSS JOIN LATERAL (
                 SELECT CASE WHEN e.kind = 'ours_only'
-                       THEN {carrier_of("e.merchant_id", "e.transaction_id")} END AS carrier
+                       THEN {carrier_of_payment_sql("e.merchant_id", "e.transaction_id")} END AS carrier
             ) AS k
             WHERE e.state <> 'resolved' AND NOT EXISTS (
                 -- What was done about it is to be undone: that it has its place by now is just what is doubted.

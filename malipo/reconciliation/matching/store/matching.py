@@ -6,6 +6,7 @@ There is no index of receipts: payments of the days in question are read by thei
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict
@@ -284,15 +285,15 @@ async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
 async def find_days(connection: Conn) -> list[date]:
     """The days of lines in the queue. Whatever their words are, they may be payments."""
     rows = await connection.fetch(
-        """
-        SELECT DISTINCT (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
+        f"""
+        SELECT DISTINCT {clock.day_sql("l.moved_at")} AS day
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         """
     )
     return [row["day"] for row in rows]
 
 
-async def find_candidates(
+async def fill_candidates(
     tx: Tx,
     *,
     layouts: Sequence[str],
@@ -348,7 +349,7 @@ async def find_named_by_people(tx: Tx, *, since: datetime) -> dict[int, date]:
     imported since then."""
     rows = await tx.fetch(
         f"""
-        SELECT DISTINCT l.id, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
+        SELECT DISTINCT l.id, {clock.day_sql("l.moved_at")} AS day
         FROM matched_files u JOIN statement_files f ON f.id = u.file_id
         JOIN statement_line_copies q ON q.file_id = u.file_id
         JOIN statement_matches m ON m.line_id = q.line_id AND m.role = 'payment' AND m.how IN ('key', 'receipt')

@@ -11,6 +11,7 @@ from itertools import chain, islice
 import asyncpg
 import msgspec
 
+from malipo import clock
 from malipo.db import Tx
 from malipo.network_statements.statement_line import StatementLine
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -28,7 +29,7 @@ _LINES_A_TURN = 1000  # Then other work of the process has its turn.
 _NEARNESS = (
     "moved_at",
     "date_trunc('minute', moved_at)",
-    "(moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date",
+    clock.day_sql("moved_at"),
     "true",
 )
 _NEAREST_WITHOUT_RECEIPT = 2  # Equal amounts of a day prove nothing.

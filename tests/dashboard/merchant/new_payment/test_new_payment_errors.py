@@ -40,7 +40,6 @@ from tests.journeys.concurrency import at_once
         ("review", {"amount": "10,000,001"}, ["The most is TZS 10,000,000."]),
         ("review", {"phone": "12345"}, ["This is not a Tanzanian mobile number. Type it like 0754 000 100."]),
         ("review", {"phone": ""}, ["Please fill this in."]),
-        ("review", {"channel": ""}, ["Choose a network."]),
         ("review", {"channel": "CASH"}, ["Choose a network."]),
         ("review", {"name": "x" * 101}, ["At most 100 characters."]),
         ("review", {"description": "a\x00b"}, ["There is a character in it that cannot be stored."]),

@@ -189,7 +189,7 @@ async def test_a_refund_is_called_one_wherever_it_is_shown(
     assert "Customer gets back TZS 1,000" in shown.words
     assert "Completed. The customer has the money back." in shown.words
     listed = await surfer.get("/dashboard/transactions")
-    assert re.search(r"Asha \S+ Refund M-Pesa Completed", listed.words)
+    assert re.search(r"Asha \+255 754 000 001 \S+ Refund M-Pesa Completed", listed.words)
     assert "Completed Partly refunded" in listed.words
     by_kind = {
         kind: set(ROW.findall((await surfer.get(f"/dashboard/transactions?type={kind}")).text))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from malipo_client.operation import Mode, Resource, listing, operation
 from malipo_client.records import Batch, BatchItem
-from malipo_client.request import Page, Request, new_idempotency_key, one, text
+from malipo_client.request import Page, Request, created, new_idempotency_key, one, text
 from malipo_client.resources.pages import by_number
 
 _BATCHES = "/v1/payments/disburse/batches"
@@ -29,7 +29,7 @@ class Batches(Resource[Mode]):
         """
         body = {"name": name, "items": [dict(item) for item in items]}
         key = idempotency_key or new_idempotency_key()
-        return Request("POST", _BATCHES, _READ, body=body, idempotency_key=key)
+        return Request("POST", _BATCHES, created(Batch, "batch"), body=body, idempotency_key=key)
 
     @listing
     def list(self, *, status: str | None = None, page_size: int = 100) -> Request[Page[Batch]]:

@@ -9,12 +9,13 @@ from typing import Literal
 from malipo_client.errors import NotEndedYet
 from malipo_client.operation import Flow, Mode, Resource, flow, listing, operation
 from malipo_client.records import Quote, Transaction
-from malipo_client.request import Page, Request, new_idempotency_key, one
+from malipo_client.request import Page, Request, created, new_idempotency_key, one
 from malipo_client.resources.pages import older_than_the_last
 
 _LONGEST_WAIT = 25
 _PACE_SECONDS = 1.0
 _READ = one(Transaction, "transaction")
+_CREATED = created(Transaction, "transaction")
 
 
 class Payments(Resource[Mode]):
@@ -40,7 +41,7 @@ class Payments(Resource[Mode]):
         return Request(
             "POST",
             "/v1/payments",
-            _READ,
+            _CREATED,
             body={
                 "amount": amount,
                 "channel": channel,
@@ -75,7 +76,7 @@ class Payments(Resource[Mode]):
         return Request(
             "POST",
             "/v1/payments/disburse",
-            _READ,
+            _CREATED,
             body={
                 "amount": amount,
                 "channel": channel,
@@ -109,7 +110,7 @@ class Payments(Resource[Mode]):
         return Request(
             "POST",
             "/v1/payments/{id}/refund",
-            _READ,
+            _CREATED,
             ids={"id": id},
             body={
                 "amount": None if amount == "all" else amount,
@@ -152,6 +153,7 @@ class Payments(Resource[Mode]):
         to: str | None = None,
         search: str | None = None,
         order_reference: str | None = None,
+        provider_reference: str | None = None,
         idempotency_key: str | None = None,
         page_size: int = 100,
     ) -> Request[Page[Transaction]]:
@@ -167,6 +169,7 @@ class Payments(Resource[Mode]):
             "to": to,
             "search": search,
             "orderReference": order_reference,
+            "providerReference": provider_reference,
             "idempotencyKey": idempotency_key,
             "view": "full",
             "limit": page_size,

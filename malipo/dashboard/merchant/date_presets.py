@@ -1,0 +1,20 @@
+"""Spans of days that a list is often asked for: today, this week, last month. Pure."""
+
+from datetime import date, timedelta
+
+SENTENCES = ("Today", "Yesterday", "This week", "This month", "Last month")
+
+
+def presets(today: date) -> list[tuple[str, str, str]]:
+    """Their names, and the first and the last day of each, as a form has them. A week begins on Monday."""
+    yesterday = today - timedelta(days=1)
+    month = today.replace(day=1)
+    last_month = month - timedelta(days=1)
+    spans = (
+        (today, today),
+        (yesterday, yesterday),
+        (today - timedelta(days=today.weekday()), today),
+        (month, today),
+        (last_month.replace(day=1), last_month),
+    )
+    return [(name, first.isoformat(), last.isoformat()) for name, (first, last) in zip(SENTENCES, spans, strict=True)]

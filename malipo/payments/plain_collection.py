@@ -1,0 +1,126 @@
+"""Reads the request for a collection in which nothing is unusual: in one pass, by the decoder itself.
+
+It knows only what is right. Whatever else a request may be, `payment_request.py` reads it field by field, and says
+what is wrong with it. That both understand the same is a test on random bodies (decision 50).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from malipo import ids
+from malipo.networks.connector import Channel
+from malipo.payments.fees import MIN_AMOUNT
+from malipo.payments.initiate import PaymentRequest
+from malipo.payments.payment_request import Terms
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.validation import fields
+
+_Value = (
+    Annotated[str, Meta(max_length=fields.MAX_VALUE_LENGTH)]
+    | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+    | float
+    | bool
+    | None
+)
+_Metadata = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=fields.MAX_KEY_LENGTH)], _Value],
+    Meta(max_length=fields.MAX_KEYS),
+]
+
+
+class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+    """What is left out has its default. A null, and a field that we do not know, are read field by field."""
+
+    amount: Annotated[int, Meta(ge=MIN_AMOUNT)]
+    channel: Channel
+    buyerPhone: Annotated[str, Meta(pattern=r"^\+255[67][0-9]{8}$", max_length=13)]  # noqa: N815
+    buyerName: Annotated[str, Meta(max_length=100)] = ""  # noqa: N815
+    description: Annotated[str, Meta(max_length=255)] = ""
+    metadata: _Metadata = msgspec.field(default_factory=dict)
+    currency: Literal["TZS"] | UnsetType = UNSET
+    orderReference: Annotated[str, Meta(min_length=1, max_length=64)] | None = None  # noqa: N815
+
+
+class _Hashed(msgspec.Struct):
+    """The fields in the order in which `idempotency.request_hash` sorts them."""
+
+    amount: int
+    channel: str
+    description: str
+    metadata: Mapping[str, object]
+    name: str
+    orderReference: str | UnsetType  # noqa: N815
+    phone: str
+
+
+_decode = msgspec.json.Decoder(_Plain).decode
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def plain_order_of(
+    body: bytes,
+    merchant_id: str,
+    *,
+    key: str,
+    network_key: str,
+    terms: Terms,
+    now: datetime,
+    created_by: str,
+    is_authenticated: bool,
+) -> PaymentRequest | None:
+    """What `order_of` makes of a request that nothing is wrong with; None where it must be read field by field.
+
+    The idempotency key is good, and the network key is the one that is derived from it.
+    """
+    # JSON has control characters only as escapes, but for DEL. Without both, no text has any.
+    if b"\\" in body or b"\x7f" in body:
+        return None
+    try:
+        asked = _decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    order_reference = asked.orderReference
+    if asked.amount > terms.max_amounts[asked.channel] or not (order_reference or "").isprintable():
+        return None
+    hashed = _Hashed(
+        asked.amount,
+        asked.channel,
+        asked.description,
+        asked.metadata,
+        asked.buyerName,
+        UNSET if order_reference is None else order_reference,
+        asked.buyerPhone,
+    )
+    draft = Transaction(
+        merchant_id=merchant_id,
+        id=ids.mint("txn_", now),
+        reference=terms.reference_of(network_key),
+        network_key=network_key,
+        type=Type.COLLECTION,
+        channel=asked.channel,
+        status=Status.PENDING,
+        amount=asked.amount,
+        fee=0,
+        phone=asked.buyerPhone,
+        name=asked.buyerName,
+        description=asked.description,
+        metadata=asked.metadata,
+        created_at=now,
+        created_by=created_by,
+        order_reference=order_reference,
+        is_key_derived=True,
+    )
+    return PaymentRequest(
+        merchant_id=merchant_id,
+        type=Type.COLLECTION,
+        draft=draft,
+        problem=None,
+        key=key,
+        request_hash=hashlib.sha256(_encode(hashed)).digest(),
+        is_authenticated=is_authenticated,
+    )

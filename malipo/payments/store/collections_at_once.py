@@ -1,0 +1,119 @@
+"""Creates collections in one statement that is a transaction of its own. Only `status_writer.py` may call what writes.
+
+A collection takes no money out of a wallet, so nothing needs to be decided with a lock held: what it depends on is
+compared in the statement that writes it (decision 50). Of a payment that does not fit nothing is written.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from malipo.db import Conn
+from malipo.merchants.store.api_keys import is_good_sql
+from malipo.outbox.event import Event
+from malipo.payments.fees import Band
+from malipo.payments.store import dispatches
+from malipo.payments.transaction import Status, Type
+from malipo.restore.store import installation
+
+_encode = msgspec.json.Encoder().encode
+
+
+class NewCollection(msgspec.Struct, frozen=True):
+    """A collection as it is written, with its idempotency key and its event."""
+
+    place: int  # which of the places it is for
+    merchant_id: str
+    id: str
+    reference: str
+    network_key: str
+    channel: str
+    amount: int
+    fee: int
+    phone: str
+    name: str
+    description: str
+    metadata: Any
+    search_text: str
+    created_at: datetime
+    created_by: str
+    order_reference: str | None
+    key: str
+    request_hash: bytes
+    event_id: str
+    body: str
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What several collections depend on: who asks, and the tariff that their fees were computed from."""
+
+    number: int
+    key_id: str
+    merchant_id: str
+    channel: str
+    bands: str
+
+
+def bands_text(bands: Sequence[Band]) -> str:
+    """A tariff as `_BANDS` writes it."""
+    lines = []
+    for each in sorted(bands, key=lambda band: band.from_amount):
+        most = "" if each.max_fee is None else each.max_fee
+        lines.append(f"{each.from_amount},{each.fixed_fee},{each.basis_points},{each.min_fee},{most}")
+    return ";".join(lines)
+
+
+_BANDS = f"""
+    (SELECT coalesce(string_agg(concat_ws(',', from_amount, fixed_fee, basis_points, min_fee,
+                                          coalesce(max_fee::text, '')), ';' ORDER BY from_amount), '')
+     FROM tariffs t
+     WHERE t.merchant_id = place.merchant_id AND t.type = '{Type.COLLECTION}' AND t.channel = place.channel)
+"""
+
+# `(x IN (…)) IS TRUE` is looked up in a hash table; without IS TRUE it would be a join, and ours compare all with all.
+_CREATE = f"""
+    WITH new AS MATERIALIZED (
+             SELECT * FROM json_to_recordset($1) AS new (
+                 place smallint, merchant_id text, id text, reference text, network_key text, channel text,
+                 amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
+                 created_at timestamptz, created_by text, order_reference text, key text, request_hash text,
+                 event_id text, body text)),
+         fitting AS MATERIALIZED (
+             SELECT place.number FROM json_to_recordset($2) AS place (
+                 number smallint, key_id text, merchant_id text, channel text, bands text)
+             JOIN api_keys k ON k.id = place.key_id AND k.merchant_id = place.merchant_id
+             JOIN merchants m ON m.id = place.merchant_id
+             WHERE {is_good_sql("k", "m", "$3")} AND place.bands = {_BANDS} AND NOT {installation.IS_CLOSED}),
+         claimed AS (
+             INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
+             SELECT merchant_id, '{Type.COLLECTION}', key, decode(request_hash, 'base64'), id FROM new
+             WHERE (place IN (SELECT number FROM fitting)) IS TRUE
+             ORDER BY merchant_id, key
+             ON CONFLICT DO NOTHING
+             RETURNING transaction_id),
+         created AS (
+             INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
+                                       phone, name, description, metadata, search_text, created_at, created_by,
+                                       order_reference)
+             SELECT merchant_id, id, reference, network_key, '{Type.COLLECTION}', channel, '{Status.PENDING}', amount,
+                    fee, phone, name, description, metadata, search_text, created_at, created_by, order_reference
+             FROM new WHERE (id IN (SELECT transaction_id FROM claimed)) IS TRUE
+             RETURNING merchant_id, id, channel, type, batch_id, phone, amount, refund_of, network_key),
+         queued AS ({dispatches.insert_dispatches_sql("created", "true")}),
+         told AS (
+             INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, ordinal)
+             SELECT event_id, merchant_id, id, '{Event.PAYMENT_PENDING}', body, created_at, 1
+             FROM new WHERE (id IN (SELECT id FROM created)) IS TRUE)
+    SELECT id FROM created
+"""
+
+
+async def create(
+    connection: Conn, collections: Sequence[NewCollection], places: Sequence[Place], *, now: datetime
+) -> set[str]:
+    """The ids of those that were created. The others do not fit: their key was used, the tariff or the API key is
+    another by now, or the installation is closed."""
+    rows = await connection.fetch(_CREATE, _encode(collections).decode(), _encode(places).decode(), now)
+    return {row[0] for row in rows}
