@@ -1,7 +1,7 @@
 """Passwords: argon2id, in threads of their own, two at a time (`hashing_turns.py`).
 
-Checking one takes tens of milliseconds and 19 MiB on purpose; more than two at once would make the process large
-and slow for everybody else.
+Checking one deliberately takes tens of milliseconds and 19 MiB; more than two at once would slow down the whole
+process.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from malipo.accounts.password_strength import WeakPassword, weakness_of
 
 Result = TypeVar("Result")
 
-# Of their own: whatever fills the threads that all others share, people can log in.
+# Separate threads, so that people can log in even when the shared threads are busy.
 _threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="password")
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-# An unknown email is checked against this, so that it takes as long as a known one. It is the hash of random bytes that
-# were thrown away.
+# An unknown email is checked against this hash, so that the answer takes as long as for a known one. It is the hash of
+# random bytes that nobody has.
 _NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$7uVJbZAD20uXdIZQGKmYZg$bSd2i6ldRR6HRt/YPMjpk/JgTAra4jGBx6gQXgHc0hw"
 
 

@@ -1,7 +1,8 @@
-"""Which acts need a recent confirmation that it is still the same person, and how recent. Pure.
+"""Which acts need a recent re-authentication, and how recent. Pure.
 
-A cookie or a token can be stolen. What would let a thief stay, or take more than the session has, needs the password
-once more. Pages ask for it (`dashboard/reauthentication_pages.py`), programs send it to `POST /merchant/auth/confirm`.
+A cookie or a token can be stolen. Acts that would give a thief lasting access, or more than the session has, need the
+password again. Pages ask for it (`dashboard/reauthentication_pages.py`), programs send it to `POST
+/merchant/auth/confirm`.
 """
 
 from dataclasses import dataclass
@@ -12,17 +13,17 @@ from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.tokens import TOKEN_SECONDS
 from malipo.errors import Forbidden, Invalid
 
-# A browser that was left alone for so long, or has been logged in for so long, is asked for the password on any page.
+# After this long without use, or this long since the confirmation, every page asks the browser for the password.
 IDLE_LIMIT = timedelta(hours=12)
 CONFIRMATION_LIFE = timedelta(days=7)
-# How old the confirmation of a log-in without a code counts, where there is a second factor: too old for every act.
+# If the account has a second factor, a log-in without a code counts as confirmed this long ago: too old for every act.
 WITHOUT_CODE = timedelta(days=1)
-# How often the use of a session is noted.
+# How often the last use of a session is stored.
 NOTED_EVERY = timedelta(minutes=1)
 
 
 class SensitiveAct(StrEnum):
-    """What a route or a page does, if it needs a confirmation. The tables of routes and of pages name them."""
+    """The acts of routes and pages that need a confirmation. The tables of routes and pages name them."""
 
     PASSWORD_LINK = "password_link"  # noqa: S105 - makes one for somebody
     PEOPLE = "people"  # adds or removes people, or changes their roles
@@ -34,8 +35,8 @@ class SensitiveAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How recent the confirmation must be: in a browser, and for a program, whose log-in counts while its first token
-    is valid."""
+    """How recent the confirmation must be: in a browser, and for a program, whose log-in counts for the life of its
+    first token."""
 
     in_browser: timedelta = timedelta(minutes=10)
     by_token: timedelta = timedelta(seconds=TOKEN_SECONDS)
@@ -53,7 +54,7 @@ NEEDS: dict[SensitiveAct, Need] = {
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What somebody gives to confirm that it is them."""
+    """The password and code that a person enters to confirm an act."""
 
     password: str
     typed: TypedCode = TypedCode()  # the code, where there is a second factor
@@ -79,7 +80,7 @@ class ConfirmationRequired(Forbidden):
 def is_confirmed_in_browser(
     act: SensitiveAct | None, *, confirmed_at: datetime, last_used_at: datetime, now: datetime
 ) -> bool:
-    """Whether a browser may go on without being asked; an act is None for pages that only need somebody logged in."""
+    """Whether a browser may continue without being asked. `act` is None for pages that only need a log-in."""
     if now - last_used_at > IDLE_LIMIT or now - confirmed_at > CONFIRMATION_LIFE:
         return False
     return act is None or now - confirmed_at <= NEEDS[act].in_browser

@@ -24,7 +24,7 @@ def hash_of(secret: str) -> bytes:
 
 
 class Cookies:
-    """A browser's cookie holds the id of a session, signed. A form holds a token that only we can make for it.
+    """A browser's cookie contains the signed id of a session. A form contains a token that only this service can make.
 
     A cookie is valid as long as its session, which is looked up on every request.
     """
@@ -45,12 +45,12 @@ class Cookies:
         return f"{token}.{_mac(self._keys[0], 'browser', token)}"
 
     def browser_of(self, cookie: str) -> str | None:
-        """The token of a browser that has logged in before. It opens nothing by itself."""
+        """The token of a browser that has logged in before. It gives no access by itself."""
         token, _, mac = cookie.partition(".")
         return token if self._is_ours("browser", token, mac) else None
 
     def form_token(self, session_id: str) -> str:
-        """Stands in every form of a session, so that no other site can send one in its name."""
+        """The token in every form of a session, so that no other site can submit a form in its name."""
         return _mac(self._keys[0], "form", session_id)
 
     def is_form_token(self, session_id: str, token: str) -> bool:

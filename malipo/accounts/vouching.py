@@ -13,12 +13,12 @@ from malipo.accounts.store import credential_resets
 from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.db import Tx
 
-# Long enough for a weekend. A constant: whoever gives a command can set a variable.
+# Longer than a weekend. A constant and not a setting, because whoever runs a command can set its environment.
 COOLING_TIME = timedelta(hours=72)
 
 
 def waiting(found: Sequence[CredentialReset]) -> set[str]:
-    """The accounts that count for no decision that takes two."""
+    """The accounts that cannot be one of two approvers."""
     return {each.account for each in found}
 
 
@@ -66,7 +66,7 @@ def open_of(found: Sequence[CredentialReset], account: str, last_seen: str | Non
 
 
 async def end(tx: Tx, own: Sequence[CredentialReset], *, voucher: str, now: datetime) -> list[str]:
-    """All of these were right. Who did them."""
+    """End these resets as confirmed. Returns who did them."""
     await credential_resets.end(tx, [each.id for each in own], vouched_by=voucher, now=now)
     return sorted({each.reset_by for each in own})
 

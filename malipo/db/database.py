@@ -23,7 +23,7 @@ _BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin"
 # that the plan for these values is cheaper by more than that takes: 1.5 ms, more than the claim itself (decision 51).
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
 
-# A setting that only we know: who finds it has the session that was asked for.
+# A setting of our own: a session that has it is the one that was requested.
 _SESSION_MARK = "malipo.session"
 # The parameters of an address that name files.
 _FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
@@ -110,7 +110,7 @@ class Database:
         plans_once: bool = False,
         statement_timeout_seconds: float | None = None,
     ) -> AsyncIterator["Database"]:
-        """Open for as long as the block lasts."""
+        """Open within the block."""
         database = cls(
             url,
             size=size,
@@ -126,7 +126,7 @@ class Database:
             await database.close()
 
     def another(self, *, size: int) -> "Database":
-        """One at the same address, for another event loop. Its statements may take as long as they need."""
+        """Another Database at the same address, for another event loop. Its statements have no timeout."""
         return Database(self._url, size=size, connect_seconds=self._connect_seconds, setting=self._setting)
 
     async def close(self) -> None:

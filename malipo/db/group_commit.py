@@ -39,14 +39,14 @@ _Granted = TypeVar("_Granted")
 
 # How many callers share a transaction at most.
 MOST_CALLERS = 256
-# How often it is looked whose time is over of those who wait behind a batch that does not end.
+# How often queued callers are checked for expiry while a batch does not end.
 _SWEEP_SECONDS = 0.5
-# A queue that moves is not swept: to wait behind others is no outage.
+# A queue that moves is not checked: waiting behind others is no outage.
 _STUCK_SECONDS = 1.0
 
 
 class GroupAct(Protocol[Ask, Answer]):
-    """What is done for many at once: one answer for each ask, in the same order."""
+    """Acts for many callers at once: one answer for each ask, in the same order."""
 
     def __call__(self, tx: Tx, asks: Sequence[Ask], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
 
@@ -68,7 +68,7 @@ class _Caller(Generic[_Ask, _Answer]):
     answer: asyncio.Future[_Answer]
     deadline: float  # by the event loop's clock
     in_doubt: bool = field(default=False)
-    work: "Work | None" = field(default=None)  # what the caller does meanwhile, if it is traced
+    work: "Work | None" = field(default=None)  # the caller's span, if the request is traced
 
     @property
     def has_left(self) -> bool:
@@ -110,17 +110,17 @@ class GroupCommit(Generic[_Ask, _Answer]):
         self._idle = lanes
         self._most = most
         self._name = name
-        # A read is no commit; and a request is authenticated before it is known which payment's trace it is in.
+        # Reads are not traced: a request is authenticated before its payment, and so its trace, is known.
         self._is_traced = needs_transaction
         self._observe = observe
         self._waiting: deque[_Caller[_Ask, _Answer]] = deque()
         self._drains: set[asyncio.Task[None]] = set()
-        self._moved_at = 0.0  # when the database last answered, or the queue was empty
+        self._moved_at = 0.0  # when the database last answered or the queue was last empty
         self._sweeping: asyncio.TimerHandle | None = None
 
     @property
     def depth(self) -> int:
-        """How many wait."""
+        """The number of waiting callers."""
         return len(self._waiting)
 
     async def __call__(self, ask: _Ask) -> _Answer:

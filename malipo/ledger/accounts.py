@@ -20,7 +20,7 @@ class Account(StrEnum):
     BANK = "bank"  # what operators brought in and took out
     FEES = "fees"  # what the house has earned
     SUSPENSE = "suspense"  # money whose owner is not decided yet
-    LOSSES = "losses"  # what the house has paid instead of somebody else
+    LOSSES = "losses"  # written off: what the house has paid instead of somebody else
     NETWORK_FEES = "network_fees"  # what networks have charged the house
     ROUNDING = "rounding"  # shillings that cents of statements add up to, and that no booking of them has
 
@@ -75,7 +75,7 @@ class Wallet(msgspec.Struct, frozen=True):
 
     @property
     def spendable(self) -> int:
-        """What is owed cannot be spent."""
+        """The balance less the debt: debt cannot be spent."""
         return max(self.available - self.owed, 0)
 
     def can_spend(self, moves: Iterable[Move]) -> bool:

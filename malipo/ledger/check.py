@@ -21,7 +21,7 @@ class LedgerFinding:
     where: str
     stored: int | None
     computed: int | None
-    newer_schema: int | None = None  # unknown, not wrong: it is of a newer version, which has this migration
+    newer_schema: int | None = None  # unknown, not wrong: a newer version with this migration has written it
 
     @property
     def is_wrong(self) -> bool:
@@ -231,7 +231,8 @@ async def wrong_undos(connection: Conn) -> list[LedgerFinding]:
 
 
 async def wrong_cents(connection: Conn) -> list[LedgerFinding]:
-    """The cents that bookings of an account could not move are at most half a shilling: the float is that near."""
+    """The cents that an account's bookings could not move are at most half a shilling, so the float differs by no
+    more."""
     rows = await connection.fetch(
         """
         SELECT channel, account, sum(cents)::bigint AS stored, least(greatest(sum(cents), -50), 50)::bigint AS computed

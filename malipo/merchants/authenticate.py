@@ -1,8 +1,8 @@
 """Authenticates API calls: is the key valid, is the merchant active, is the address allowed, is the rate limit kept.
 
-The order of these checks is the order of the answers a caller sees. Everything that arrives together is
-decided together, in the order of arrival. Nothing here waits for a disk: a window that loses its last moments
-in a crash of the database lets a few more requests through, and no money depends on it.
+The order of these checks is the order of the answers a caller sees. Requests that arrive together are decided together,
+in the order of arrival. Nothing here waits for a disk: a window that loses its last moments in a crash of the database
+lets a few more requests through, and no money depends on it.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _MOST_KNOWN = 10_000  # in the memory of a process
 
 
 class AccessRequest(msgspec.Struct, frozen=True):
-    """What an API call brings: the hash of its key, its address, the rate limit it counts for."""
+    """The hash of a call's key, its address, and the rate limit that it counts for."""
 
     key_hash: bytes
     address: Address

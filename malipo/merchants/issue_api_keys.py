@@ -1,4 +1,4 @@
-"""Issues API keys and takes them back."""
+"""Issues and revokes API keys."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -94,7 +94,7 @@ async def create_key(
 
 
 async def revoke_key(tx: Tx, merchant_id: str, key_id: str, *, actor: Actor, now: datetime) -> None:
-    """It stops working with the next request."""
+    """Revoke a key. It stops working with the next request."""
     if not await api_keys.revoke(tx, merchant_id, key_id, now=now):
         raise NoSuchKey
     await audit_log.append(tx, actor, "api_key.revoked", now=now, merchant_id=merchant_id, key=key_id)

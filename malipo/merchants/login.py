@@ -71,7 +71,7 @@ class Login:
     async def log_in(
         self, email: str, password: str, typed: TypedCode, *, address: str, user_agent: str, now: datetime
     ) -> LoginTokens:
-        """For a program: a token for an hour, and one to get the next with."""
+        """Log a program in: an access token for an hour, and a refresh token."""
         browser = Browser(user_agent=user_agent[:200])
         begun = await self.begin(email, password, address=address, browser=browser, now=now, may_enrol=False)
         session_id = begun.session_id
@@ -94,7 +94,7 @@ class Login:
         now: datetime,
         may_enrol: bool = True,
     ) -> FirstStep:
-        """A new session for whoever has the right password, or one that waits for a code."""
+        """A new session if the password is right, or a log-in that waits for a code."""
 
         async def proceed(tx: Tx, person: Person) -> FirstStep:
             await _require_active(tx, person)
@@ -116,7 +116,7 @@ class Login:
     async def finish(
         self, token: str, typed: TypedCode, *, address: str, browser: Browser, now: datetime, is_trusted: bool = False
     ) -> str:
-        """A new session for whoever has the right code too."""
+        """A new session if the code is right too."""
 
         async def proceed(tx: Tx, person: Person) -> str:
             await _require_active(tx, person)
@@ -152,7 +152,7 @@ class Login:
     async def confirm(
         self, session: MerchantSession, proof: Proof, *, address: str, now: datetime, browser: Browser = _A_PROGRAM
     ) -> None:
-        """Whoever uses this session is still the person whose it is."""
+        """Confirm that the session's owner is still the one who uses it."""
         owner = second_factor.owner_of(session.person, address)
         await self._by_password.confirm(
             session.person,

@@ -58,7 +58,7 @@ async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: 
 
 
 async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Actor, now: datetime) -> None:
-    """Whether somebody of the staff may approve batches that others made."""
+    """Set whether a person of the staff may approve batches that others made."""
     if person.role is not Role.STAFF:
         raise ApprovalFixed
     await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
@@ -75,7 +75,7 @@ async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Ac
 
 
 async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
-    """Their sessions go with them, at once."""
+    """Remove a person. Their sessions end at once."""
     if await _keep_an_owner(tx, person, None):
         await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
     await people.delete(tx, person.id)
@@ -84,7 +84,7 @@ async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) 
 
 
 async def _keep_an_owner(tx: Tx, person: Person, role: Role | None) -> bool:
-    """Whether this person is an owner, as it is now."""
+    """Refuse to remove the last owner. Returns whether this person is an owner."""
     everybody = await people.lock_all(tx, person.merchant_id)
     others = [each for each in everybody if each.id != person.id and each.role is Role.OWNER]
     is_owner = any(each.id == person.id and each.role is Role.OWNER for each in everybody)

@@ -1,4 +1,4 @@
-"""Takes merchants in, and sends them away: a name and an empty wallet."""
+"""Creates merchants, each with a name and an empty wallet, and deactivates them."""
 
 from datetime import datetime
 

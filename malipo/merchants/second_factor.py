@@ -52,7 +52,8 @@ async def end_trust(tx: Tx, person: Person) -> None:
 
 
 async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
-    """By an owner or an operator, for who has lost the app and the recovery codes. Their sessions end."""
+    """Reset by an owner or an operator, for a person who has lost the app and the recovery codes. Their sessions
+    end."""
     await enrol.reset(tx, owner_of(person, actor.address), actor=actor, now=now)
     await vouching.note_reset(tx, person, SECOND_FACTOR, actor=actor, now=now)
     await sessions.end_all(tx, now=now, person_id=person.id)
@@ -67,7 +68,7 @@ async def forget(tx: Tx, person: Person) -> None:
 
 
 async def set_required(tx: Tx, person: Person, *, is_required: bool, actor: Actor, now: datetime) -> None:
-    """For all people of the merchant. Who has none can do nothing else before it is set up."""
+    """Set for all people of the merchant. A person without a second factor must set one up before anything else."""
     if is_required and await second_factors.find(tx, person.id) is None:
         raise OwnFirst
     if await merchants.set_second_factor_required(tx, person.merchant_id, is_required=is_required):

@@ -40,7 +40,7 @@ class WrongName(Unauthorized):
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What a session at the command line has, and one in a browser has not."""
+    """The fields that only a session at the command line has."""
 
     secret: str  # kept in a file of the user, and here only as a hash
     os_user: str
@@ -53,7 +53,8 @@ class OperatorLogin:
         self._database = database
         self._codes = codes
         self._second_step = SecondStep(database, codes, sessions.find_by_id, sessions.lock_password_hash)
-        # Apart from the pages, which anybody can reach: strangers lock no operator out of the command line.
+        # Separate from the pages, which anybody can reach, so that strangers cannot lock an operator out of the command
+        # line.
         attempts = LoginAttempts(database, "operator at the command line" if is_command_line else "operator")
         self._by_password = PasswordLogin(
             database,
@@ -105,7 +106,7 @@ class OperatorLogin:
         is_trusted: bool = False,
         command_line: CommandLine | None = None,
     ) -> str:
-        """A new session for whoever has the right code too."""
+        """A new session if the code is right too."""
 
         async def proceed(tx: Tx, operator: Operator) -> str:
             session_id = await self._insert_session(tx, operator, now, address, browser, command_line, now=now)
@@ -154,7 +155,7 @@ class OperatorLogin:
     async def confirm(
         self, session: OperatorSession, proof: Proof, *, address: str, browser: Browser, now: datetime
     ) -> None:
-        """Whoever uses this session is still the operator whose it is."""
+        """Confirm that the session's operator is still the one who uses it."""
         owner = second_factor.owner_of(session.operator, address)
         await self._by_password.confirm(
             session.operator,

@@ -29,7 +29,7 @@ async def end_trust(tx: Tx, operator: Operator) -> None:
 
 
 async def reset(tx: Tx, operator: Operator, *, actor: Actor, now: datetime) -> None:
-    """At the command line, for who has lost the app and the recovery codes. Their sessions end."""
+    """Reset at the command line, for an operator who has lost the app and the recovery codes. Their sessions end."""
     await enrol.reset(tx, owner_of(operator, actor.address), actor=actor, now=now)
     await operators.end_all(tx, operator.id, now=now)
     await end_trust(tx, operator)

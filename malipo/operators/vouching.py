@@ -1,6 +1,5 @@
-"""Operators whose password or second factor another operator has reset: they count for no decision that takes two,
-until a third operator vouches for it, or until the cooling time is over. The rule itself is in `accounts/vouching.py`.
-"""
+"""Operators whose password or second factor another operator has reset: they cannot be one of two approvers, until a
+third operator vouches for it, or until the cooling time is over. The rule itself is in `accounts/vouching.py`."""
 
 from collections.abc import Sequence
 from datetime import datetime

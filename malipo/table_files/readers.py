@@ -35,11 +35,11 @@ class Reader:
         self._turn = threading.Lock()
 
     def kill(self) -> None:
-        """It has ended when this returns. A second time does nothing."""
+        """Kill the process and wait for its end. A second call does nothing."""
         self._ask("kill")
 
     def exit_code(self, seconds: float) -> int | None:
-        """None if it is still there after so many."""
+        """The exit code; None if the process still runs after so many seconds."""
         for _ in range(round(seconds / _LOOK_AGAIN_SECONDS)):
             if self._ask("look") is not None:
                 break

@@ -58,7 +58,7 @@ class LimitMet(NotATable):
 
 
 class Stop:
-    """Ends the reading that a thread does for somebody who no longer waits for it."""
+    """Ends a reading in a thread whose caller no longer waits."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -80,7 +80,7 @@ CURRENT_STOP: ContextVar[Stop | None] = ContextVar("CURRENT_STOP", default=None)
 
 
 class _Order(msgspec.Struct):
-    """What the reader is told."""
+    """The order for the reader."""
 
     is_workbook: bool
     is_large: bool
@@ -227,7 +227,7 @@ def _cause_of_death(reader: Reader) -> str:
     """Which limit ended the reader, which could not say so itself."""
     code = reader.exit_code(1)
     if code is None:
-        return "seconds"  # It lives, and says nothing.
+        return "seconds"  # It runs, and sends nothing.
     # The kernel ends it for its time; a library that gets no memory ends itself.
     return "seconds" if -code in (signal.SIGXCPU, signal.SIGKILL) else "memory"
 

@@ -1,7 +1,7 @@
 """Who may read a file from outside now: one at a time for a merchant, two on a host; others wait a while.
 
 The turns are locks on files in the data folder, so that all processes of a host share them, and a process that dies
-leaves none behind. Whoever waits does so on the event loop and holds no thread.
+leaves none behind. Waiting happens on the event loop and holds no thread.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _READ_SECONDS = 60.0  # from the beginning to the end: what is read for a page
 
 
 class OwnFileBeingRead(TooMany):
-    spoken = "file_being_read"  # Only pages say it.
+    spoken = "file_being_read"  # Only pages show it.
 
     def __init__(self) -> None:
         super().__init__("Another file of yours is being read. Wait until it has ended.", retry_after_seconds=10)
@@ -47,7 +47,7 @@ class ReadingTurns:
         self._tries = tries
 
     async def read(self, who: str, act: Callable[[], Read]) -> Read:
-        """Do this in a thread, when it is the turn. If nobody waits any more, the reading process is killed."""
+        """Run this in a thread when its turn comes. If the caller stops waiting, the reading process is killed."""
         async with self.turn(who):
             stop, context = Stop(), copy_context()
             context.run(CURRENT_STOP.set, stop)
@@ -91,7 +91,7 @@ class ReadingTurns:
 
 
 async def _end(reading: asyncio.Future[Read]) -> None:
-    """The thread ends a moment after its process. What it raises concerns nobody."""
+    """The thread ends a moment after its process. Its exception is ignored."""
     with suppress(Exception):
         await asyncio.wait_for(asyncio.shield(reading), 5)
 
@@ -100,7 +100,7 @@ def _lock(path: Path) -> int | None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever had it has removed the file: then this is a lock on nothing.
+        # The previous holder has removed the file, so this lock protects nothing.
         if os.fstat(fd).st_ino == path.stat().st_ino:
             return fd
     except (BlockingIOError, FileNotFoundError):

@@ -69,13 +69,14 @@ class Delivery:
     attempt_count: int
     due_at: datetime
     claim_id: str | None
-    is_test: bool = False  # its sender waits for the answer of the first attempt only
+    is_test: bool = False  # the sender of a test waits only for the answer of the first attempt
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
         if self.state is DeliveryState.DELIVERED:
             return self
         if attempt.is_success:
-            # It counts whichever worker has the claim now: one whose lease had ended may have delivered it after all.
+            # A success counts even if another worker has the claim now: a worker whose lease had ended may still have
+            # delivered it.
             return replace(self, state=DeliveryState.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
         if attempt.claim_id != self.claim_id:
             return self  # Another worker has claimed it since, and records its own attempt.
@@ -90,7 +91,7 @@ class Delivery:
 
 
 def next_try(retry_seconds: Sequence[int], attempt_count: int, ended_at: datetime) -> datetime | None:
-    """When to try again after so many tries, of which the last ended just now; None if that was the last."""
+    """When to try again after this many attempts, the last of which has just ended; None: not again."""
     if attempt_count > len(retry_seconds):
         return None
     return ended_at + timedelta(seconds=retry_seconds[attempt_count - 1])

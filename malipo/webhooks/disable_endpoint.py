@@ -11,7 +11,7 @@ from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.store import endpoints
 
 GIVE_UP_AFTER = timedelta(days=5)
-# The reasons, as its merchant reads them.
+# The reasons, as the merchant reads them.
 GONE = "The receiver answered 410 Gone."
 GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
 
@@ -19,7 +19,7 @@ _WORKER = Actor(SYSTEM_NAME, "worker")
 
 
 async def note_health(tx: Tx, attempts: Sequence[Attempt], *, now: datetime) -> None:
-    """Note which endpoints fail since when, and disable those that have failed for too long."""
+    """Store since when each endpoint has been failing, and disable those that have failed for too long."""
     succeeded = {each.key[0] for each in attempts if each.is_success}
     if succeeded:
         await endpoints.note_success(tx, sorted(succeeded))

@@ -9,16 +9,16 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 # A name can have hundreds of addresses, and aiohttp would try all of them, most more than once.
 _MOST_ADDRESSES = 8
-# Twice, the second time for double as long: before our own timeout, so that the error names the name server.
+# Two tries, the second twice as long; together shorter than our own timeout, so that the error names the name server.
 _LOOKUP_SECONDS = 2.5
 _LOOKUPS = 2
 
 
 class Resolver(AbstractResolver):
-    """DNS look-ups without threads, so that a name server that does not answer blocks no other look-up."""
+    """DNS look-ups without threads, so that a name server that does not answer does not block other look-ups."""
 
     def __init__(self, nameservers: Sequence[str] | None) -> None:
-        # Without the machine's own search list: what the merchant wrote is what is looked up.
+        # Without the machine's search list: exactly the merchant's name is looked up.
         flags = pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS
         self._dns = aiodns.DNSResolver(nameservers, timeout=_LOOKUP_SECONDS, tries=_LOOKUPS, flags=flags)
 

@@ -8,7 +8,7 @@ from malipo.encryption import Encryption
 from malipo.outbox.event import Event
 from malipo.validation.fields import Fields
 
-EVERY = "*"  # every event there is and will be
+EVERY = "*"  # every event, future ones included
 MOST_PER_MERCHANT = 20
 OVERLAP = timedelta(hours=24)  # of the old and the new secret
 
@@ -45,6 +45,6 @@ class Endpoint:
 
 
 def events_in(fields: Fields) -> list[str]:
-    """The events that are subscribed to. Beside "*", no other needs a name."""
+    """The subscribed events. "*" includes all others."""
     chosen = fields.choices("events", [*Event, EVERY])
     return [EVERY] if EVERY in chosen else [*chosen]

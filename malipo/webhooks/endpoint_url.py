@@ -15,16 +15,18 @@ _MOST_CHARACTERS = 2000
 _MOST_OF_A_HOST = 253
 
 _UNWANTED = re.compile(r"[^!-~]|\\")
-# Scheme, host and port as they are written: yarl would let a port be +443, 4_43 or empty, and forget an empty user.
+# Scheme, host and port as written: yarl accepts a port of +443, 4_43 or nothing, and drops an empty user.
 _SHAPE = re.compile(r"(?i:https?)://(?:\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@%]+)(?::[0-9]{1,5})?(?:[/?].*)?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-# Some resolvers take a name that ends so for an address: 2130706433, 0x7f.1, 127.1 and 0177.0.0.1 are all 127.0.0.1.
+# Some resolvers read a name with such an ending as an address: 2130706433, 0x7f.1, 127.1 and 0177.0.0.1 are all
+# 127.0.0.1.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _HOUSE = re.compile(r"(?:.*\.)?(?:localhost|local|internal|localdomain|home\.arpa|onion)|[^.]*")
 
 
 def problem_with(url: str, *, allow_private: bool, ports: tuple[int, ...]) -> str | None:
-    """What to change about it, in a sentence; None if it can be an endpoint. Without `ports`, any port will do."""
+    """What to change about the URL, in a sentence; None if it can be an endpoint. Without `ports`, any port is
+    allowed."""
     try:
         return _writing(url, allow_private) or _place(URL(url), allow_private, ports)
     except ValueError:
@@ -32,7 +34,7 @@ def problem_with(url: str, *, allow_private: bool, ports: tuple[int, ...]) -> st
 
 
 def host_of(url: URL) -> IPv4Address | IPv6Address | str:
-    """What is connected to: an address, or a name to look up. Never a number that only might be an address."""
+    """The host to connect to: an address, or a name to look up. Never a number that might be an address."""
     host = url.raw_host or ""
     if ":" in host:
         return IPv6Address(host)

@@ -25,14 +25,14 @@ MayTake = Callable[[str], bool]
 class FannedOut:
     events: int
     taken: Sequence[WebhookMessage]
-    left: frozenset[str]  # endpoints for which something waits
+    left: frozenset[str]  # endpoints with waiting deliveries
 
 
 async def fan_out(
     tx: Tx, *, most: int, claim_id: str, lease_seconds: float, may_take: MayTake, now: datetime
 ) -> FannedOut:
-    # Not on a server that the workers have not compared: if it was restored, these numbers were other events', and
-    # readers of the feed would miss the new ones.
+    # Not before the workers have compared the server with their marks: if the database was restored, these numbers
+    # belonged to other events, and readers of the feed would miss the new ones.
     events = await outbox.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not events:
         return FannedOut(0, (), frozenset())

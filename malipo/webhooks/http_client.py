@@ -1,8 +1,8 @@
 """The HTTP client of webhooks: one POST to a merchant's URL, and its result as a value.
 
 It knows HTTP, TLS and DNS, and nothing of events, signatures or retries. A merchant could name an address of our own
-network, or a name that resolves there, now or later (SSRF, DNS rebinding). So the address is checked where the socket
-is made, just before it connects: a literal, a fresh or cached DNS answer, each of several. Nothing connects unchecked.
+network, or a name that resolves there, now or later (SSRF, DNS rebinding). So each address is checked when its socket
+is created, just before it connects: literals, fresh and cached DNS answers. Nothing connects unchecked.
 
     Answered      a whole answer came, whatever it says
     Unanswered    none came, and why, in words that the receiver's developer can act upon
@@ -33,7 +33,7 @@ from malipo.webhooks import ssrf
 from malipo.webhooks.dns import Resolver
 from malipo.webhooks.endpoint_url import host_of, problem_with
 
-# Connections to merchants' servers: aiohttp's pool, and what must hold before one is used again.
+# Connections to merchants' servers: aiohttp's pool, and the conditions for reusing a connection.
 
 
 MOST_HEARD = 512 * 1024  # headers and all: flow control stops a body before that
@@ -59,7 +59,8 @@ class ReceiverConnection(ResponseHandler):
 
 @dataclass(slots=True)
 class PostExchange:
-    """How far one POST has come. Connector and socket factory are handed no request of ours: they find it here."""
+    """The progress of one POST. The connector and the socket factory do not get the request as an argument, so they
+    find it here."""
 
     may_reuse: bool = True
     refusal: str | None = None
@@ -84,7 +85,7 @@ class ConnectionPool(aiohttp.TCPConnector):
     """aiohttp's pool, and the socket factory that every connection passes."""
 
     def __init__(self, names: AbstractResolver, sockets: aiohttp.SocketFactoryType, ssl: SSLContext) -> None:
-        # No limit: the caller bounds how many go at once.
+        # No limit: the caller limits the concurrency.
         super().__init__(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=names, socket_factory=sockets, ssl=ssl)
         kind: type[ResponseHandler] = ReceiverConnection
         self._factory = partial(kind, loop=self._loop)
@@ -95,9 +96,9 @@ class ConnectionPool(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own signature)
     ) -> Connection:
-        """A connection on which nothing was received since the last answer.
+        """A connection that has received nothing since the last answer.
 
-        Bytes that came unasked would be read as the answer to this request, and the event would count as delivered.
+        Unrequested bytes would be read as the answer to this request, and the event would count as delivered.
         """
         exchange = exchange_under_way.get()
         while True:
@@ -196,7 +197,7 @@ class WebhookClient:
             async with asyncio.timeout(self._timeout_seconds):
                 found = await self._open()[1].resolve(host)
         except OSError:
-            return None  # The name may not be set up yet.
+            return None  # The DNS entry may not exist yet.
         for each in (ip_address(result["host"]) for result in found):
             if (reason := self._why_not(each)) is not None:
                 return f"url must not lead to {each}, as {host} does: it is {reason}, and {_ONLY_PUBLIC}."
@@ -210,7 +211,7 @@ class WebhookClient:
             await names.close()
 
     def _open(self) -> tuple[aiohttp.ClientSession, AbstractResolver]:
-        """Made when it is first needed, on the loop that needs it."""
+        """Created at the first use, on the event loop that uses it."""
         assert not self._is_closed
         if self._opened is None:
             names = self._resolver or Resolver(self._nameservers)
@@ -222,7 +223,7 @@ class WebhookClient:
                 auto_decompress=False,
                 read_bufsize=_MOST_BYTES,
                 max_headers=_MOST_HEADERS,
-                timeout=aiohttp.ClientTimeout(),  # None: our timeout is around the whole, a second try included.
+                timeout=aiohttp.ClientTimeout(),  # None: our own timeout covers the whole, a second try included.
             )
             self._opened = session, names
         return self._opened
@@ -241,7 +242,7 @@ class WebhookClient:
     async def _exchange(
         self, exchange: PostExchange, target: URL, headers: Mapping[str, str], body: bytes
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """Once; or twice, if it was sent on a kept-alive connection that the receiver was just closing.
+        """Send once; or twice, if the receiver was just closing the kept-alive connection.
 
         That is nobody's fault, so it does not count as an attempt. Some servers send a 408 before they close.
         """
@@ -278,12 +279,13 @@ class WebhookClient:
 
 @lru_cache(maxsize=4096)
 def _target(url: str, allow_private: bool, ports: tuple[int, ...]) -> URL | str:
-    """Checked again although it was checked at registration: the settings may have become stricter."""
+    """The URL is checked again after its registration, because the settings may have become stricter."""
     return problem_with(url, allow_private=allow_private, ports=ports) or URL(url)
 
 
 def _is_given_up(error: BaseException) -> bool:
-    """Our caller has cancelled us. Closing the session also cancels, namely tasks that wait for a DNS answer."""
+    """Whether the caller has cancelled this task. Closing the session also cancels: tasks that wait for a DNS
+    answer."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
@@ -315,7 +317,7 @@ def client_of(settings: Settings) -> WebhookClient:
     )
 
 
-# Why an attempt to deliver a webhook failed, in words that the receiver's developer can act upon.
+# Why an attempt failed, in words that help the receiver's developer to fix it.
 
 
 NOT_HTTP = "the answer is not valid HTTP, or its headers are too long"
@@ -348,6 +350,6 @@ def in_words(error: BaseException, exchange: PostExchange) -> str:
 
 
 def _faults(error: OSError) -> str:
-    """What the system said; of several addresses, all that it said."""
+    """The messages of the system: one for each address that was tried."""
     numbers = re.findall(r"\[Errno (\d+)\]", str(error))
     return ", ".join(dict.fromkeys(os.strerror(int(number)).lower() for number in numbers))

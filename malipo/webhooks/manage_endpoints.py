@@ -39,7 +39,7 @@ class TooManyEndpoints(Conflict):
 async def register(
     tx: Tx, merchant_id: str, *, url: str, events: Sequence[str], encryption: Encryption, actor: Actor, now: datetime
 ) -> tuple[Endpoint, str]:
-    """A new endpoint, and its secret in clear text, only this once."""
+    """Register an endpoint. Returns it with its secret, which is shown in clear text only now."""
     if await endpoints.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyEndpoints
     id_, secret = ids.mint("wh_", now), new_secret()
@@ -68,7 +68,7 @@ async def change(
     actor: Actor,
     now: datetime,
 ) -> Endpoint:
-    """What is not named stays. Switched on again, an endpoint begins with a clean record."""
+    """Change the given fields. An endpoint that is switched on again starts without its earlier failures."""
     before = await get_locked(tx, merchant_id, id_)
     after = replace(
         before,
@@ -92,7 +92,7 @@ async def delete(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datet
 
 
 async def get_active(tx: Tx, merchant_id: str, endpoint_id: str) -> Endpoint:
-    """An endpoint that may be sent to; a refusal if there is none, or if it is disabled."""
+    """The endpoint; a refusal if it does not exist or is disabled."""
     endpoint = await endpoints.get(tx, merchant_id, endpoint_id)
     if endpoint is None:
         raise NoSuchEndpoint

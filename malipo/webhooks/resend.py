@@ -25,7 +25,7 @@ class NoSuchDelivery(Missing):
 
 
 async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *, actor: Actor, now: datetime) -> None:
-    """Once more from the first try, whatever became of it before."""
+    """Deliver it again from the first attempt, whatever its state."""
     endpoint = await get_active(tx, merchant_id, endpoint_id)
     if not await delivery_queue.rearm(tx, endpoint.id, event_id, now=now):
         raise NoSuchDelivery

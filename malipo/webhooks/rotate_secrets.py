@@ -1,6 +1,6 @@
 """Rotates the secrets of endpoints: a new one beside the old one, until the overlap ends.
 
-And encrypts all secrets anew, when the service's own key has changed.
+Also re-encrypts all secrets when the service's encryption key has changed.
 """
 
 from dataclasses import replace
@@ -34,7 +34,8 @@ class NoRotation(Conflict):
 async def rotate(
     tx: Tx, merchant_id: str, id_: str, *, encryption: Encryption, actor: Actor, now: datetime
 ) -> tuple[Endpoint, str]:
-    """Rotation: a new secret beside the old one, in clear text only this once. Both sign until the overlap ends."""
+    """Create a new secret beside the old one, and return it in clear text, only now. Both sign until the overlap
+    ends."""
     before = await get_locked(tx, merchant_id, id_)
     if before.is_rotating(now):
         raise RotationUnderWay
@@ -62,7 +63,7 @@ async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, n
 
 
 async def reencrypt(tx: Tx, encryption: Encryption, *, actor: Actor, now: datetime) -> tuple[int, int]:
-    """Encrypt every secret under the present key; how many were not, of how many."""
+    """Encrypt every secret with the current key. Returns how many needed it, and how many there are."""
     changed = 0
     found = await endpoints.find_encrypted(tx)
     for id_, *encrypted in found:

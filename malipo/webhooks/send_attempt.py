@@ -1,6 +1,6 @@
 """Sends one attempt of a delivery: signs it, posts it, and returns the receiver's answer.
 
-No lock and no database connection is held meanwhile.
+No lock and no database connection is held during the request.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -19,7 +19,7 @@ from malipo.webhooks.http_client import ReceiverResponse, WebhookClient
 from malipo.webhooks.signature import headers_of
 from malipo.webhooks.store import delivery_queue
 
-# All attempts that a worker may have under way can be recorded at once.
+# Enough for all concurrent attempts of a worker.
 _MOST_ATTEMPTS = 4096
 # Between commits of attempts. It delays no delivery unless its endpoint has as many under way as it may have.
 _PAUSE_SECONDS = 0.05
@@ -28,7 +28,7 @@ _PAUSE_SECONDS = 0.05
 async def send_attempt(
     message: WebhookMessage, webhook_client: WebhookClient, encryption: Encryption, *, word: str, clock: Clock
 ) -> Attempt:
-    """Whatever the receiver does, the result is an Attempt, never an exception."""
+    """The result is always an Attempt, never an exception."""
     at = clock()
     attempt_id = ids.mint("att_", at)
     body = message.body.encode()
@@ -62,13 +62,13 @@ class RecordAttempts:
     async def __call__(self, tx: Tx, attempts: Sequence[Attempt], /, *, again: bool) -> list[Delivery | None]:
         """The deliveries as they are now; None for one that is no longer kept."""
         found = await delivery_queue.lock(tx, {each.key for each in attempts})
-        # One that exists was written by an earlier try of this commit, with all that follows from it.
+        # An attempt that exists was written by an earlier try of this commit, together with its consequences.
         new = await delivery_queue.insert_attempts(tx, [each for each in attempts if each.key in found])
         current: dict[Key, Delivery] = dict(found)
         counted: list[Attempt] = []
         for attempt in (each for each in attempts if each.id in new):
             after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that is reported too late says nothing about the endpoint's health now.
+            # A failure that is reported too late does not show the endpoint's health now.
             if attempt.is_success or after != current[attempt.key]:
                 counted.append(attempt)
             current[attempt.key] = after

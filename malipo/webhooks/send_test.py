@@ -14,7 +14,8 @@ from malipo.webhooks.store import delivery_queue
 
 
 async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor, now: datetime) -> str:
-    """A test delivery; its id. Its body has the same shape as all others, so receivers can read it."""
+    """Create a test delivery, and return its id. Its body has the same fields as all others, so that receivers can read
+    it."""
     endpoint = await get_active(tx, merchant_id, endpoint_id)
     event_id = ids.mint("evt_", now)
     new = delivery_queue.NewDelivery(endpoint.id, event_id, merchant_id, TEST_EVENT)
@@ -26,7 +27,7 @@ async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor,
 
 
 def _test_body(now: datetime) -> str:
-    """Nothing in it can be taken for a sale: it has not ended, and it is about nothing."""
+    """Nobody can mistake it for a sale: it is a pending payment of nothing."""
     transaction = {
         "id": "txn_test",
         "reference": "TEST",

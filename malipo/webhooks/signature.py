@@ -23,7 +23,7 @@ def new_secret() -> str:
 def headers_of(
     *, word: str, event: str, event_id: str, attempt_id: str, body: bytes, keys: Sequence[str], now: datetime
 ) -> dict[str, str]:
-    """What is sent with a body. While a secret is being changed there are two keys: the old one, then the new one."""
+    """The headers for a body. During a rotation there are two keys: the old one, then the new one."""
     timestamp = clock.milliseconds(now) // 1000
     headers = {
         "Content-Type": "application/json",
@@ -40,12 +40,13 @@ def headers_of(
 
 
 def _hex(secret: str, body: bytes) -> str:
-    """The specification's: the whole secret is the key, and the raw body is what is signed."""
+    """The specification's signature: the key is the whole secret, and the raw body is signed."""
     return hmac.digest(secret.encode(), body, hashlib.sha256).hex()
 
 
 def _standard(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
-    """Standard Webhooks': the key is what the secret encodes, and id and time are signed with the body."""
+    """The signature of Standard Webhooks: the key is decoded from the secret, and id and time are signed with the
+    body."""
     key = base64.b64decode(secret.removeprefix(_PREFIX))
     signed = b"%s.%d.%s" % (event_id.encode(), timestamp, body)
     return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()

@@ -6,12 +6,12 @@ because it changed between versions of Python. Names and ports are checked elsew
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 
-# The first that holds the address names the reason, so a part stands above its whole.
+# The first network that contains the address gives the reason, so a part comes before its whole.
 _SPECIAL = (
     # Cloud metadata servers, which give a machine's credentials to any program on it.
     ("169.254.169.254/32", "cloud metadata"),  # nearly all of them
     ("169.254.170.2/32", "cloud metadata"),  # Amazon's containers
-    ("168.63.129.16/32", "cloud metadata"),  # Azure, in the midst of public addresses
+    ("168.63.129.16/32", "cloud metadata"),  # Azure, inside public address space
     ("100.100.100.200/32", "cloud metadata"),  # Alibaba
     ("192.0.0.192/32", "cloud metadata"),  # Oracle
     ("fd00:ec2::254/128", "cloud metadata"),  # Amazon
@@ -36,7 +36,7 @@ _SPECIAL = (
     ("224.0.0.0/4", "multicast"),
     ("255.255.255.255/32", "broadcast"),
     ("240.0.0.0/4", "reserved"),
-    # IPv6. Those that carry an IPv4 address inside are refused whatever it is: a receiver has one of its own.
+    # IPv6. Addresses that embed an IPv4 address are always refused: a receiver can use its IPv4 address itself.
     ("::/128", "unspecified"),
     ("::1/128", "loopback"),
     ("::/96", "IPv4-compatible"),
@@ -50,7 +50,7 @@ _SPECIAL = (
     ("2001:2::/48", "benchmarking"),
     ("2001:10::/28", "ORCHID"),
     ("2001:20::/28", "ORCHID"),
-    ("2001::/23", "reserved"),  # what else the IETF keeps for protocols
+    ("2001::/23", "reserved"),  # other ranges that the IETF reserves for protocols
     ("2001:db8::/32", "documentation"),
     ("2002::/16", "6to4"),
     ("2620:4f:8000::/48", "reserved"),  # AS112
@@ -61,7 +61,7 @@ _SPECIAL = (
     ("fec0::/10", "site-local"),
     ("ff00::/8", "multicast"),
 )
-# Only this eighth of IPv6 is given out for use; the rest is reserved even where the table has no word for it.
+# Only this eighth of IPv6 is allocated; the rest is reserved, even where the table does not list it.
 _GIVEN_OUT = IPv6Network("2000::/3")
 
 
@@ -69,8 +69,8 @@ _TABLE = [(ip_network(network), reason) for network, reason in _SPECIAL]
 
 
 def why_not(address: IPv4Address | IPv6Address) -> str | None:
-    """What makes this address one that webhooks do not go to; None for a public one."""
-    # A zone names a network card of ours. No network below would notice it: `ipaddress` compares without it.
+    """Why webhooks are not sent to this address; None for a public one."""
+    # A zone names one of our network interfaces. `ipaddress` ignores it when it compares.
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         return "link-local"
     for network, reason in _TABLE:

@@ -1,4 +1,4 @@
-"""Webhooks as merchants ask for them: test an endpoint, and recover what it has missed.
+"""What merchants do with webhooks: test an endpoint, and recover missed events.
 
 Each writes through the queries of its caller: a person's writes use people's connections.
 """

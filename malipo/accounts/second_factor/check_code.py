@@ -1,6 +1,7 @@
-"""Codes that somebody has typed, checked against their second factor. Each works once, also if it comes twice at once.
+"""Checks entered codes against the account's second factor. Each code works once, even if it arrives twice at the same
+time.
 
-An attempt is committed before the code is checked, so that many guesses at once are as many attempts.
+An attempt is committed before the code is checked, so that concurrent guesses all count.
 
 Six digits can be guessed, so codes of the app are limited for the account; but whoever knows the password must not be
 able to lock its owner out. So each browser in which the account has logged in before counts apart from everything else,
@@ -30,12 +31,12 @@ _MOST_RECOVERY_CODES = 10  # from one address in an hour
 # Codes of the app, in an hour and in a day.
 MOST_IN_KNOWN_BROWSER = (10, 40)
 MOST_FROM_ADDRESS = (5, 10)
-MOST_ELSEWHERE_A_DAY = 40  # from everywhere but known browsers
+MOST_ELSEWHERE_A_DAY = 40  # outside of known browsers
 _A_PROGRAM = Browser()
 
 
 class _Limit(NamedTuple):
-    """So many attempts for a subject within a span."""
+    """The allowed number of attempts for a subject within a span."""
 
     subject: str
     most: int
@@ -77,7 +78,8 @@ class CodeChecker:
     def __init__(self, database: Database, encryption: Encryption, *, is_command_line: bool = False) -> None:
         self._database = database
         self._encryption = encryption
-        # Apart from the pages, which anybody can reach: strangers lock no operator out of the command line.
+        # Separate from the pages, which anybody can reach, so that strangers cannot lock an operator out of the command
+        # line.
         self._kind = "code at the command line" if is_command_line else "code"
         self._failed = FailedLogins(database, "code", "second_factor.code_failed")
 
@@ -88,7 +90,7 @@ class CodeChecker:
     async def check_if_enrolled(
         self, owner: AccountOwner, typed: TypedCode, *, now: datetime, browser: Browser = _A_PROGRAM
     ) -> None:
-        """Of somebody who confirms that it is them: without a second factor the password was enough."""
+        """Check the code of a person who confirms an act. Without a second factor the password is enough."""
         if not await self.is_enrolled(owner.id):
             return
         if not typed:
@@ -125,7 +127,7 @@ class CodeChecker:
         )
 
     async def _limits(self, owner: AccountOwner, typed: TypedCode, browser: Browser) -> list[_Limit]:
-        """The first is that of this place alone."""
+        """The limits of an attempt. The first is for this place alone."""
         place = f"address {counted_address(owner.actor.address)}"
         if typed.recovery_code:
             return [_Limit(f"recovery {self._kind} {owner.id} {place}", _MOST_RECOVERY_CODES, _HOUR)]
@@ -144,7 +146,8 @@ class CodeChecker:
             return await browsers.is_known_to_account(connection, owner.id, browser_hash)
 
     async def _note_attempt(self, limits: Sequence[_Limit], now: datetime) -> None:
-        """In the order of the limits, of one place first: what is refused there counts for nobody else."""
+        """Count the attempt under each limit, that of this place first: an attempt that it refuses does not count under
+        the others."""
         async with self._database.begin() as tx:
             free_at = None
             for each in limits:

@@ -1,6 +1,6 @@
 """Enrols, removes and resets a second factor, and makes recovery codes anew.
 
-The secret of an enrolment that has not ended is stored nowhere: the form carries it, encrypted for one account.
+The secret of an unfinished enrolment is not stored: the form contains it, encrypted for one account.
 """
 
 import base64
@@ -37,7 +37,7 @@ class EnrolmentNotGood(Invalid):
 
 
 def carried(encryption: Encryption, account_id: str, secret: str) -> str:
-    """The secret of an enrolment, as the form carries it."""
+    """The encrypted secret of an enrolment, for the form."""
     encrypted = encryption.encrypt(secret, owner=_form_of(account_id))
     return base64.urlsafe_b64encode(encrypted).decode()
 
@@ -56,7 +56,7 @@ def _form_of(account_id: str) -> str:
 async def enrol(
     tx: Tx, owner: AccountOwner, secret: str, code: str, *, encryption: Encryption, now: datetime
 ) -> list[str]:
-    """The recovery codes, in clear text only this once. The code proves that the app has the secret."""
+    """Enrol, and return the recovery codes in clear text, only now. The code proves that the app has the secret."""
     step = totp.step_of(secret, code, now=now)
     if step is None:
         raise WrongCode
@@ -69,7 +69,7 @@ async def enrol(
 
 
 async def make_recovery_codes(tx: Tx, owner: AccountOwner, *, now: datetime) -> list[str]:
-    """A new set, in clear text only this once. The one before no longer works."""
+    """Make a new set, and return it in clear text, only now. The previous set stops working."""
     if not await second_factors.lock(tx, owner.id):
         raise NotEnrolled
     await _note(tx, owner, "second_factor.recovery_codes_made", now)
@@ -77,21 +77,21 @@ async def make_recovery_codes(tx: Tx, owner: AccountOwner, *, now: datetime) -> 
 
 
 async def remove(tx: Tx, owner: AccountOwner, *, now: datetime) -> None:
-    """Their own. Whoever calls this has checked the password and a code."""
+    """Remove one's own second factor. The caller has checked the password and a code."""
     if not await second_factors.delete(tx, owner.id):
         raise NotEnrolled
     await _note(tx, owner, "second_factor.removed", now)
 
 
 async def reset(tx: Tx, owner: AccountOwner, *, actor: Actor, now: datetime) -> None:
-    """Somebody else's, who has lost the app and the recovery codes."""
+    """Reset the second factor of a person who has lost the app and the recovery codes."""
     if not await second_factors.delete(tx, owner.id):
         raise NotEnrolled
     await audit_log.append(tx, actor, "second_factor.reset", now=now, merchant_id=owner.merchant_id, account=owner.name)
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
-    """Encrypt every secret under the present key; how many were not, of how many."""
+    """Encrypt every secret with the current key. Returns how many needed it, and how many there are."""
     found = await second_factors.find_secrets(tx)
     old = [(account_id, secret) for account_id, secret in found if not encryption.is_current(secret)]
     for account_id, secret in old:

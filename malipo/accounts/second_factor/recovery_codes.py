@@ -1,4 +1,4 @@
-"""Recovery codes: ten in a set, each good once, for who has lost the telephone with the authenticator app. Pure.
+"""Recovery codes: ten in a set, each valid once, for a person who has lost the phone with the authenticator app. Pure.
 
 A code has 80 random bits, so a fast hash is enough to keep it: nobody can try them all.
 """
@@ -9,7 +9,7 @@ from malipo import randomness
 
 COUNT = 10
 
-# No i, l, o and u: they are mistaken for others when they are read from paper.
+# Without i, l, o and u, which are easily misread on paper.
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 16
 _GROUP = 4
@@ -21,7 +21,7 @@ def new_codes() -> list[str]:
 
 
 def hash_of(account_id: str, code: str) -> bytes:
-    """Of a code as it was typed. Tied to its account, so that a hash is worth nothing in another row."""
+    """The hash of an entered code. It includes the account, so that a hash is useless in another row."""
     return hashlib.sha256(f"{account_id} {_plain(code)}".encode()).digest()
 
 
@@ -31,5 +31,5 @@ def _new_code() -> str:
 
 
 def _plain(code: str) -> str:
-    """Capitals, spaces and dashes do not count, and what looks alike is the same."""
+    """Ignores case, spaces and dashes, and treats similar characters as equal."""
     return "".join(each for each in code.lower() if each.isalnum()).translate(_MISREAD)

@@ -41,8 +41,8 @@ class SecondStep(Generic[SomeAccount]):
         return await begin(tx, account_id, now=now)
 
     async def confirmed_at(self, tx: Tx, account_id: str, *, now: datetime) -> datetime:
-        """When a session counts as confirmed that begins now, without a code. In a trusted browser that opens pages,
-        but no sensitive act: whoever has copied the browser's cookie has no code."""
+        """The confirmation time of a session that begins now without a code. A trusted browser may open pages without a
+        code, but do no sensitive act: a thief who has copied its cookie has no code."""
         return now if await second_factors.find(tx, account_id) is None else now - WITHOUT_CODE
 
     async def finish(
@@ -55,7 +55,7 @@ class SecondStep(Generic[SomeAccount]):
         now: datetime,
         browser: Browser,
     ) -> str:
-        """The id of a new session, if the code is right. The fifth wrong one ends it."""
+        """The id of a new session, if the code is right. The fifth wrong code ends the log-in."""
         async with self._database.begin() as tx:
             account = await self._find(tx, await note_attempt(tx, token, now=now))
         if account is None:
@@ -67,7 +67,8 @@ class SecondStep(Generic[SomeAccount]):
                 raise
             raise PendingLoginOver from None
         async with self._database.begin() as tx:
-            # A change of the password is over, and has ended this log-in, or it comes after, and ends the session.
+            # A concurrent change of the password has either ended this log-in already, or comes later and ends the
+            # session.
             await self._lock_hash(tx, owner_of(account).id)
             await finish(tx, token)
             return await insert_session(tx, account)
@@ -82,16 +83,15 @@ class SecondStep(Generic[SomeAccount]):
 
 
 async def trust(tx: Tx, owner: AccountOwner, browser: Browser, *, now: datetime) -> None:
-    """Do not ask in this browser for a while, in the commit that begins a session there. A program is never trusted."""
+    """Trust this browser for a while, in the commit that begins its session. A program is never trusted."""
     if browser.next_token is None:
         return
     if await browsers.trust(tx, owner.id, hash_of(browser.next_token), until=now + TRUST_LIFE):
         await audit_log.append(tx, owner.actor, "browser.trusted", now=now, merchant_id=owner.merchant_id)
 
 
-# Log-ins that wait for a code: the password was right. None of them is a session, and none opens a page.
-#
-# The browser holds a random token in a cookie; we keep its hash. Five wrong codes end it, and so do ten minutes.
+# Log-ins that wait for a code: the password was right. They are not sessions, and open no page. The browser holds a
+# random token in a cookie; we keep its hash. Five wrong codes end it, and so do ten minutes.
 
 
 LIFE = timedelta(minutes=10)
@@ -115,12 +115,12 @@ async def begin(tx: Tx, account_id: str, *, now: datetime) -> str:
 
 
 async def find(connection: Conn, token: str, *, now: datetime) -> str | None:
-    """Whose log-in waits, if it may still try a code."""
+    """The account whose log-in waits, if it may still try a code."""
     return await second_factors.find_pending_login(connection, hash_of(token), most=_MOST_CODES, now=now)
 
 
 async def note_attempt(tx: Tx, token: str, *, now: datetime) -> str:
-    """Whose log-in it is. The attempt counts, before the code is checked."""
+    """Count an attempt before the code is checked, and return the account."""
     account_id = await second_factors.note_code_attempt(tx, hash_of(token), most=_MOST_CODES, now=now)
     if account_id is None:
         raise PendingLoginOver
@@ -128,6 +128,6 @@ async def note_attempt(tx: Tx, token: str, *, now: datetime) -> str:
 
 
 async def finish(tx: Tx, token: str) -> None:
-    """In the commit that begins the session: it becomes one session, never two."""
+    """End the waiting log-in in the commit that begins the session, so that it becomes one session, never two."""
     if not await second_factors.delete_pending_login(tx, hash_of(token)):
         raise PendingLoginOver

@@ -1,6 +1,6 @@
 """Time-based one-time passwords (TOTP, RFC 6238): six digits, a new code every 30 seconds. Pure.
 
-A code is good for its own step and, because clocks differ, for one step before and after. The step of a code that was
+A code is valid for its own step and, because clocks differ, for one step before and after. The step of a code that was
 used is stored: a code of the same step, or of an earlier one, is refused afterwards.
 """
 
@@ -32,9 +32,9 @@ def code_at(secret: str, step: int) -> str:
 
 
 def step_of(secret: str, code: str, *, now: datetime) -> int | None:
-    """The step whose code this is; None if it is a code of none of those that are good now.
+    """The step of this code; None if it is not valid now.
 
-    Should two steps have the same code, it is the later one: then it is used up for both.
+    If two steps have the same code, the later one, so that the code is used up for both.
     """
     typed, present = _digits(code), step_at(now)
     good = [
@@ -46,15 +46,15 @@ def step_of(secret: str, code: str, *, now: datetime) -> int | None:
 
 
 def uri(secret: str, *, issuer: str, name: str) -> str:
-    """What the QR code says."""
+    """The URI in the QR code."""
     return pyotp.TOTP(secret, digits=_DIGITS).provisioning_uri(name=name, issuer_name=issuer)
 
 
 def in_groups(secret: str) -> str:
-    """As people type it: four characters at a time."""
+    """The secret in groups of four, for typing."""
     return " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
 
 
 def _digits(code: str) -> str:
-    """What was typed, without the spaces that apps show."""
+    """The entered digits, without the spaces that apps show."""
     return "".join(code.split())

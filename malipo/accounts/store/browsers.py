@@ -36,11 +36,9 @@ async def remember(
     user_agent: str,
     now: datetime,
 ) -> None:
-    """Somebody has logged in. Everybody who has logged in there before is known by the new hash from now on.
-
-    Only their own trust goes along: whoever copied the cookie of somebody else could log in with an account of their
-    own, and have the next token, which the other's browser has not.
-    """
+    """After a log-in, everybody who has logged in in this browser before is known by the new hash. Only the trust of
+    this account moves to the new hash: a thief with a copied cookie could otherwise log in with another account, and
+    get a trusted token for the first one."""
     if before is not None:
         await tx.execute(
             f"""
@@ -68,11 +66,11 @@ async def remember(
 
 
 async def forget_all(tx: Tx, owner: AccountColumn, account_id: str) -> None:
-    """After a new password every browser of the account is as good as any other."""
+    """After a new password no browser of the account is known any more."""
     await tx.execute(f"DELETE FROM known_browsers WHERE {owner} = $1", account_id)
 
 
-# Browsers that are not asked for a code: known ones, until a time.
+# Trusted browsers: known ones that are not asked for a code until a time.
 
 
 _OF_ACCOUNT = "(person_id = $1 OR operator_id = $1)"

@@ -8,9 +8,10 @@ from malipo.db import Tx
 
 
 async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, span: timedelta) -> datetime | None:
-    """Note an attempt to log in. If a subject has too many in the span, none is noted: when the next is allowed.
+    """Count an attempt to log in. If a subject has too many in the span, none is counted, and the result is when the
+    next is allowed.
 
-    Attempts on one subject wait for each other here, so that many at once are all counted.
+    Concurrent attempts on one subject wait for each other here, so that all are counted.
     """
     for subject, _ in sorted(subjects):
         await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
@@ -60,7 +61,7 @@ class FailedLoginCount(NamedTuple):
 async def count_failure(
     tx: Tx, account: str, hour: datetime, *, action: str, name: str, merchant_id: str | None, is_throttled: bool
 ) -> int:
-    """How many failures the account has in this hour, with this one."""
+    """Count a failure, and return how many the account has in this hour."""
     failures = await tx.fetchval(
         """
         INSERT INTO failed_logins AS f (account, hour, name, merchant_id, failures, throttled, action)
@@ -80,7 +81,7 @@ async def count_failure(
 
 
 async def take_failures(tx: Tx, *, before: datetime, most: int) -> list[FailedLoginCount]:
-    """The counts of hours that are over. They are gone from here with the commit."""
+    """Return and delete the counts of past hours."""
     rows = await tx.fetch(
         """
         DELETE FROM failed_logins WHERE (account, hour) IN (

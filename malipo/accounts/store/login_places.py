@@ -22,8 +22,8 @@ class ViewingSession:
     browser_hash: bytes | None
 
 
-# Whoever broke in must not be asked, also not in another session of theirs: only a session that began before the log-in
-# that the message is about, or one in a browser that the account had used before.
+# An intruder must not see the message, not even in another session. It is shown only in sessions that began before the
+# reported log-in, or in browsers that the account had used before.
 _FROM_BEFORE = """(
     EXISTS (SELECT FROM sessions s WHERE s.id = $2 AND s.created_at < a.created_at)
     OR EXISTS (SELECT FROM operator_sessions s WHERE s.id = $2 AND s.created_at < a.created_at)
@@ -35,7 +35,7 @@ _FROM_BEFORE = """(
 
 
 async def note_network(tx: Tx, account_id: str, network: str, *, forget_before: datetime, now: datetime) -> bool:
-    """Whether it is new: this account has logged in before, and never from there."""
+    """Store the network. Returns whether it is new: the account has logged in before, and never from this network."""
     known = {
         row["network"]
         for row in await tx.fetch(
@@ -72,7 +72,7 @@ async def insert_alert(
 
 
 async def find_unread(connection: Conn, account_id: str, asking: ViewingSession, *, since: datetime) -> list[Alert]:
-    """The latest first, without those that the session must not see."""
+    """Unread messages, the latest first, without those that the session must not see."""
     rows = await connection.fetch(
         f"""
         SELECT session_id, created_at, address, user_agent FROM new_place_alerts a

@@ -1,5 +1,5 @@
-"""The SQL that deletes what nobody needs any more: attempts, sessions, links, known browsers and messages about
-new places. An auditor has 90 days.
+"""The SQL that deletes old rows: attempts, sessions, links, known browsers and messages about new places. Auditors have
+90 days.
 
 Refresh tokens go with their sessions, and so do the links that were made in them.
 """
@@ -10,9 +10,9 @@ from malipo.accounts.login_places import ALERT_LIFE
 from malipo.db import Tx
 
 _KEPT = timedelta(days=90)
-_ATTEMPTS_KEPT = timedelta(days=1)  # Those that failed stand in the audit log.
+_ATTEMPTS_KEPT = timedelta(days=1)  # The audit log keeps the failed ones.
 
-# A table, and what is old in it; $1 is the time before which it is.
+# A table, and its condition for old rows; $1 is the time before which they are old.
 _OLD = {
     "login_attempts": ("attempted_at < $1", _ATTEMPTS_KEPT),
     "sessions": ("expires_at < $1 OR ended_at < $1", _KEPT),
@@ -25,7 +25,7 @@ _OLD = {
 
 
 async def prune(tx: Tx, *, now: datetime, most: int) -> int:
-    """How many rows have gone: at most so many of each table."""
+    """Delete at most so many rows of each table. Returns how many."""
     gone = 0
     for table, (is_old, kept) in _OLD.items():
         done = await tx.execute(

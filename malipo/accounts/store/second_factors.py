@@ -27,7 +27,7 @@ async def find(connection: Conn, account_id: str) -> SecondFactor | None:
 
 
 async def lock(tx: Tx, account_id: str) -> bool:
-    """Whether there is one. Of several changes at once, each sees what the one before has done."""
+    """Lock the second factor. Returns whether there is one. Concurrent changes run one after another."""
     return await tx.fetchval("SELECT true FROM second_factors WHERE account_id = $1 FOR UPDATE", account_id) is not None
 
 
@@ -38,7 +38,7 @@ async def find_enrolled(connection: Conn, account_ids: Sequence[str]) -> set[str
 
 
 async def insert(tx: Tx, account_id: str, secret: bytes, *, used_step: int, now: datetime) -> bool:
-    """Whether there was none before. The code that proved the app is used up."""
+    """Returns whether there was none before. The code that proved the app is used up."""
     done = await tx.execute(
         """
         INSERT INTO second_factors (account_id, secret, enrolled_at, last_step) VALUES ($1, $2, $3, $4)
@@ -53,7 +53,8 @@ async def insert(tx: Tx, account_id: str, secret: bytes, *, used_step: int, now:
 
 
 async def use_step(tx: Tx, account_id: str, secret: bytes, step: int) -> bool:
-    """Whether no code of this step, nor of a later one, was used before. Of two at once, one is refused."""
+    """Use a code's step. Returns whether no code of this or a later step was used before; of two concurrent uses, one
+    is refused."""
     done = await tx.execute(
         "UPDATE second_factors SET last_step = $3 WHERE account_id = $1 AND secret = $2 AND last_step < $3",
         account_id,
@@ -78,7 +79,7 @@ async def replace_recovery_codes(tx: Tx, account_id: str, hashes: Sequence[bytes
 
 
 async def use_recovery_code(tx: Tx, account_id: str, code_hash: bytes, *, now: datetime) -> bool:
-    """Whether it is one of theirs and was not used before. Of two at once, one is refused."""
+    """Use a recovery code. Returns whether it was valid and unused; of two concurrent uses, one is refused."""
     done = await tx.execute(
         "UPDATE recovery_codes SET used_at = $3 WHERE account_id = $1 AND hash = $2 AND used_at IS NULL",
         account_id,

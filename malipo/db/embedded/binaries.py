@@ -22,7 +22,7 @@ _PLACES = (
 
 
 class EmbeddedError(Impossible):
-    """The server could not be had. The text is a sentence for the operator."""
+    """The server could not be started. The text is a sentence for the operator."""
 
 
 def binaries_for(data: Path, given: Path | None) -> Path:

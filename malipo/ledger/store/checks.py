@@ -40,7 +40,7 @@ class LedgerCheck(NamedTuple):
 async def claim(
     tx: Tx, new_id: str, claim_id: str, *, every_seconds: float, again_seconds: float, lease_seconds: float
 ) -> CheckClaim | None:
-    """The check that runs, if no living worker has it; a new one, if one is due; else none.
+    """The running check, if no other worker holds its lease; a new one, if one is due; else none.
 
     A new one is due `every_seconds` after the end of the last one; `again_seconds` if that one has found something.
     """
@@ -110,7 +110,7 @@ async def find_running(connection: Conn) -> LedgerCheck | None:
 
 
 async def prune(tx: Tx) -> None:
-    """Of the old ones only the last clean one is kept, because its age is what matters."""
+    """Delete old checks except the last clean one, whose age is reported."""
     await tx.execute(
         f"""
         DELETE FROM ledger_checks

@@ -59,7 +59,7 @@ async def sum_cents(tx: Tx, channel: str, account: str) -> int:
 
 
 async def find_cents(connection: Conn, channel: str, account: str) -> int:
-    """The same, for who only looks."""
+    """The same without a lock, for reading only."""
     return int(
         await connection.fetchval(
             """
@@ -72,7 +72,7 @@ async def find_cents(connection: Conn, channel: str, account: str) -> int:
 
 
 async def find(connection: Conn, condition: str, *values: object) -> list[dict[str, Any]]:
-    """Those that fit, the oldest first."""
+    """The matching bookings, the oldest first."""
     rows = await connection.fetch(f"SELECT {COLUMNS} FROM house_bookings WHERE {condition} ORDER BY id", *values)
     return [dict(row) for row in rows]
 

@@ -1,1 +1,1 @@
-"""The merchants' SQL, one file a matter."""
+"""The merchants' SQL, one file for each subject."""

@@ -46,7 +46,7 @@ async def insert(tx: Tx, key: NewKey) -> None:
         key.created_by,
     )
     if key.daily_payout_limit is not None:
-        # Long ago, so that the first payout of the key begins its first day.
+        # Long ago, so that the key's first payout begins its first day.
         await tx.execute("INSERT INTO api_key_daily_payouts (key_id, day, amount) VALUES ($1, '2000-01-01', 0)", key.id)
 
 

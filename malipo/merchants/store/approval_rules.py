@@ -15,13 +15,13 @@ _SELECT = """
 
 
 class ApprovalRules(msgspec.Struct, frozen=True):
-    takes_two: bool  # whoever made a batch may not approve it
+    takes_two: bool  # the creator of a batch may not approve it
     above: (
         int | None
     )  # what a person pays out by hand in a day beyond this awaits approval; None: there is no such amount
 
     def stricter(self, other: "ApprovalRules") -> "ApprovalRules":
-        """What is stricter of each part."""
+        """The stricter value of each part."""
         amounts = [each for each in (self.above, other.above) if each is not None]
         return ApprovalRules(self.takes_two or other.takes_two, min(amounts, default=None))
 
@@ -52,13 +52,13 @@ async def find(connection: Conn, merchant_id: str, *, now: datetime) -> CurrentR
 
 
 async def lock(tx: Tx, merchant_id: str, *, now: datetime) -> CurrentRules:
-    """Locked first, and then read: another commit may have written both rows while we waited."""
+    """Lock first, then read: another commit may have written both rows while this one waited."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
     return await find(tx, merchant_id, now=now)
 
 
 async def save(tx: Tx, merchant_id: str, rules: ApprovalRules) -> None:
-    """These hold, and nothing waits."""
+    """Store the rules that hold now, and delete the waiting ones."""
     await tx.execute(
         "UPDATE merchants SET takes_two_to_approve = $2, approval_above = $3 WHERE id = $1",
         merchant_id,

@@ -58,7 +58,7 @@ async def insert_test(tx: Tx, new: NewDelivery, body: str, *, now: datetime) -> 
 
 
 async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
-    """The endpoints for which something is due that no worker has claimed."""
+    """The endpoints with due deliveries that no worker has claimed."""
     rows = await connection.fetch(
         """
         SELECT e.id FROM webhook_endpoints e
@@ -151,7 +151,7 @@ async def update(tx: Tx, changed: Sequence[Delivery]) -> None:
 
 
 async def insert_attempts(tx: Tx, attempts: Sequence[Attempt]) -> set[str]:
-    """The ids of those that were not there yet."""
+    """Insert attempts. Returns the ids of those that did not exist."""
     rows = await tx.fetch(
         """
         INSERT INTO webhook_attempts (endpoint_id, event_id, id, attempted_at, duration_ms, http_status,
@@ -174,7 +174,8 @@ async def insert_attempts(tx: Tx, attempts: Sequence[Attempt]) -> set[str]:
 
 
 async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
-    """Whether there is such a delivery. If a worker has claimed it, that is the first attempt already."""
+    """Make a delivery due again. Returns whether it exists. If a worker has claimed it, that is already the first
+    attempt."""
     done = await tx.execute(
         """
         UPDATE webhook_deliveries SET state = 'PENDING', attempt_count = 0, due_at = $3

@@ -17,7 +17,7 @@ def from_row(row: Row) -> Endpoint:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:
-    """How many the merchant has, under a lock: another transaction that adds one waits until we commit."""
+    """How many endpoints the merchant has, under a lock: another transaction that adds one waits for this commit."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
     count = await tx.fetchval(
         "SELECT count(*) FROM webhook_endpoints WHERE merchant_id = $1 AND deleted_at IS NULL", merchant_id
@@ -81,7 +81,7 @@ async def find_active_by_id(connection: Conn, ids: Collection[str]) -> list[Endp
 
 
 async def update(tx: Tx, endpoint: Endpoint) -> None:
-    """Write what its owner changed. The caller has locked it."""
+    """Write a change by the merchant. The caller has locked the endpoint."""
     await tx.execute(
         """
         UPDATE webhook_endpoints SET url = $2, events = $3, is_active = $4, secret = $5, next_secret = $6,
@@ -102,7 +102,7 @@ async def update(tx: Tx, endpoint: Endpoint) -> None:
 
 
 async def delete(tx: Tx, id_: str, *, now: datetime) -> None:
-    """Its deliveries stay until they are old; its secrets go now."""
+    """Delete an endpoint and its secrets. Its deliveries stay until they are pruned."""
     await tx.execute(
         """
         UPDATE webhook_endpoints
@@ -115,7 +115,7 @@ async def delete(tx: Tx, id_: str, *, now: datetime) -> None:
 
 
 async def note_success(tx: Tx, ids: Sequence[str]) -> None:
-    """Almost always there is nothing to write."""
+    """Almost always it has nothing to write."""
     await tx.execute(
         """
         UPDATE webhook_endpoints SET failing_since = NULL WHERE id IN (
@@ -143,7 +143,7 @@ async def note_failure(tx: Tx, ids: Sequence[str], *, now: datetime) -> dict[str
 
 
 async def disable(tx: Tx, id_: str, reason: str, *, now: datetime) -> str | None:
-    """Its merchant; None if it was disabled already."""
+    """Disable an endpoint. Returns its merchant; None if it was disabled already."""
     merchant_id: str | None = await tx.fetchval(
         """
         UPDATE webhook_endpoints SET is_active = false, disabled_at = $3, disabled_reason = $2
