@@ -23,7 +23,8 @@ from malipo.api.parts import ApiParts
 from malipo.api.payments import created_body
 from malipo.api.responses import replayed
 from malipo.db import DataError
-from malipo.errors import OutcomeUnknown, Refusal
+from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.http.body_limit import MOST_BODY_BYTES
 from malipo.http.client_address import address_of, came_over_tls, is_among, parsed
 from malipo.http.request_ids import request_id
 from malipo.merchants.api_keys import Permission, hash_of
@@ -62,7 +63,7 @@ class DirectCollections:
                 idempotency_key = value
             elif name == b"x-forwarded-for" and not self._is_of_proxy(scope):
                 return False  # It is warned of.
-        if key is None or idempotency_key is None:
+        if key is None or idempotency_key is None or len(scope[WHOLE_BODY]) > MOST_BODY_BYTES:
             return False
         key_hash = hash_of(key.strip(b" \t"))
         known = self._parts.known_keys.get(key_hash)
@@ -130,7 +131,11 @@ class _Direct:
         self._parts.authenticate.submit(request, deadline=self._deadline).add_done_callback(self._authenticated)
 
     def _authenticated(self, answer: "asyncio.Future[Caller | Refusal]") -> None:
-        caller = None if answer.exception() else answer.result()
+        if (error := answer.exception()) is not None:
+            # The usual way would wait as long again for the same database. The request itself has not begun.
+            self._refuse(Unavailable() if isinstance(error, OutcomeUnknown) else error)
+            return
+        caller = answer.result()
         if not isinstance(caller, Caller):
             self._usual()  # Whoever is refused was not counted, and is refused again.
             return

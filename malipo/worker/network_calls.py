@@ -156,7 +156,8 @@ class NetworkCalls:
             ),
             asked_at=asked_at,
         )
-        if may_be_written_later(transaction, source, answer) and not self._is_ending:
+        can_query = self.connector.can_query(transaction.type)
+        if may_be_written_later(transaction, source, answer, can_query=can_query) and not self._is_ending:
             await self._until_others_are_written()
         self.mark("recording")
         while True:
@@ -186,17 +187,18 @@ class NetworkCalls:
             self._together = None
 
 
-def may_be_written_later(transaction: Transaction, source: AnswerSource, answer: Answer) -> bool:
+def may_be_written_later(transaction: Transaction, source: AnswerSource, answer: Answer, *, can_query: bool) -> bool:
     """Whether it only says that the customer is being asked. If this worker dies before it is written, the payment is
     queried when the lease ends, as if the reply had been lost.
 
-    Not of a payout: whether its network has acknowledged it decides whether it may be sent again. And not if it has an
-    id that the query needs.
+    Not of a payout: whether its network has acknowledged it decides whether it may be sent again. Not if it has an id
+    that the query needs; and not where the network has no query: a payment without any answer is a case for operators.
     """
     return (
         source is AnswerSource.SEND
         and answer.verdict is Verdict.WAITING
         and answer.network_id is None
+        and can_query
         and transaction.type is Type.COLLECTION
     )
 

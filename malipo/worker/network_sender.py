@@ -90,7 +90,7 @@ class NetworkSender:
             self._calls.spawn(self._send(transaction, age), transaction)
         # Each pair has its share of the places, and up to a quarter of all are for batches. A pair that had more
         # waiting has filled its share, so fewer than half of one were all that waited.
-        share = free // len(self._calls.pairs)
+        share = free // max(len(self._calls.pairs), 1)
         return len(taken.to_send) + len(taken.lapsed) >= max(share // 2, 1)
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:

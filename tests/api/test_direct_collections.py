@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
+from malipo.http.body_limit import MOST_BODY_BYTES
 from malipo.networks.connector import Channel
 from tests.api.conftest import live
 from tests.api.raw_http import RawAnswer, exchange, request
@@ -19,9 +20,11 @@ LONG = BODY | {"currency": None}
 _numbers = count()
 
 
-def _post(running: Running, merchant: Merchant, body: dict[str, Any], *, key: str | None = None) -> RawAnswer:
+def _post(
+    running: Running, merchant: Merchant, body: dict[str, Any], *, key: str | None = None, more: str = ""
+) -> RawAnswer:
     headers = (b"content-type: application/json", f"Idempotency-Key: {key or f'order-{next(_numbers)}'}".encode())
-    raw = json.dumps(body).encode()
+    raw = (json.dumps(body) + more).encode()
     return exchange(running.url, request("POST", "/v1/payments", raw, key=merchant.key, headers=headers))
 
 
@@ -63,6 +66,11 @@ async def test_both_ways_give_the_same_answer_and_write_the_same_rows(
     assert _without_ids(short.body.decode()) == _without_ids(long.body.decode())
     rows = [await _rows(database, each.json["transaction"]["id"]) for each in (short, long)]
     assert rows[0] == rows[1]
+
+
+async def test_a_body_over_the_limit_is_refused_both_ways(running: Running, known: Merchant) -> None:
+    blanks = " " * MOST_BODY_BYTES
+    assert [_post(running, known, each, more=blanks).status for each in (BODY, LONG)] == [413, 413]
 
 
 async def _rows(database: Database, id_: str) -> list[dict[str, Any]]:

@@ -29,4 +29,6 @@ WAITING = Answer(verdict=Verdict.WAITING)
 def test_only_the_reply_that_a_customer_is_being_asked_may_wait(
     type_: Type, source: AnswerSource, answer: Answer, expected: bool
 ) -> None:
-    assert may_be_written_later(a_transaction(type_), source, answer) is expected
+    transaction = a_transaction(type_)
+    assert may_be_written_later(transaction, source, answer, can_query=True) is expected
+    assert not may_be_written_later(transaction, source, answer, can_query=False)

@@ -43,7 +43,7 @@ def by_road(road: NetworkProxy, full_stack: FullStack, **settings: Any) -> Home:
 
 
 def new_phone(channel: str) -> str:
-    number = next(number for number in _phones if not 100 <= number % 1000 <= 112)
+    number = next(number for number in _phones if not 100 <= number % 1000 <= 113)
     return ("+255754" if channel == "MPESA" else "+255684") + str(number)
 
 
