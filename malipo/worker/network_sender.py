@@ -88,10 +88,7 @@ class NetworkSender:
                 return False
         for transaction in taken.to_send:
             self._calls.spawn(self._send(transaction, age), transaction)
-        # Each pair has its share of the places, and up to a quarter of all are for batches. A pair that had more
-        # waiting has filled its share, so fewer than half of one were all that waited.
-        share = free // max(len(self._calls.pairs), 1)
-        return len(taken.to_send) + len(taken.lapsed) >= max(share // 2, 1)
+        return may_be_more(len(taken.to_send) + len(taken.lapsed), free=free, pairs=len(self._calls.pairs))
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:
         if age.seconds() >= min(START_SECONDS, self._calls.lease_seconds / 2):
@@ -104,6 +101,16 @@ class NetworkSender:
         self._calls.mark("answered")
         await self._calls.report(transaction, AnswerSource.SEND, answer)
         self._calls.mark("recorded")
+
+
+def may_be_more(claimed: int, *, free: int, pairs: int) -> bool:
+    """Whether more payments may be waiting than were claimed. A network that carries no channel has no pairs.
+
+    Each pair has its share of the places, and up to a quarter of all are for batches. A pair that had more waiting has
+    filled its share, so fewer than half of one were all that waited.
+    """
+    share = free // max(pairs, 1)
+    return claimed >= max(share // 2, 1)
 
 
 class _Age:

@@ -67,7 +67,9 @@ class FullStack:
         return str(answer.body["transaction"]["id"])
 
     async def shown(self, id_: str) -> dict[str, Any]:
-        found: dict[str, Any] = (await self.api("GET", f"/v1/payments/{id_}")).body["transaction"]
+        answer = await self.api("GET", f"/v1/payments/{id_}")
+        assert answer.status == 200, answer.body
+        found: dict[str, Any] = answer.body["transaction"]
         return found
 
     async def unsettled(self) -> dict[str, str]:
