@@ -225,7 +225,7 @@ def test_every_route_is_documented_with_its_permission_or_role_and_no_other() ->
 def _needed_for(route: AnyRoute) -> str:
     match route:
         case KeyRoute():
-            return route.permission
+            return " or ".join(route.permissions)
         case TokenRoute():
             return next(role for role in reversed(Role) if route.right in RIGHTS[role])
         case PublicRoute(path=path):

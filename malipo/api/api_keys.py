@@ -1,5 +1,6 @@
-"""/merchant/api-keys: list, create and revoke API keys."""
+"""/merchant/api-keys: list, create, change and revoke API keys."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
+from malipo.merchants.change_api_key import KeyChanges, change_key
 from malipo.merchants.store import api_keys
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.validation.fields import Fields
@@ -54,6 +56,33 @@ async def create(parts: ApiParts, session: MerchantSession, request: Request) ->
     )
     message = "Keep this key safe: it is shown only this once."
     return success({"apiKey": _shown(key) | {"key": key.text}, "message": message}, status=201)
+
+
+async def change(parts: ApiParts, session: MerchantSession, request: Request) -> Response:
+    body = await object_of(request)
+    changes = _changes_in(Fields(body), body)
+    key_id = id_in(request, issue_api_keys.NoSuchKey)
+    actor, now = actor_of(parts, session, request), parts.clock()
+    key = await parts.queries.write(
+        lambda tx: change_key(tx, session.person.merchant_id, key_id, changes, actor=actor, now=now)
+    )
+    return success({"apiKey": _listed(key)})
+
+
+def _changes_in(fields: Fields, body: Mapping[str, Any]) -> KeyChanges:
+    """A limit that is null is taken away; of the others null says nothing, as everywhere."""
+    changes = KeyChanges()
+    if fields.raw("name") is not None:
+        changes["name"] = fields.required_text("name", most=100, is_line=True)
+    if fields.raw("permissions") is not None:
+        changes["permissions"] = tuple(fields.choices("permissions", Permission))
+    payout_limit, daily_payout_limit = payout_limits_in(fields)
+    if "payoutLimit" in body:
+        changes["payout_limit"] = payout_limit
+    if "dailyPayoutLimit" in body:
+        changes["daily_payout_limit"] = daily_payout_limit
+    fields.check()
+    return changes
 
 
 async def revoke(parts: ApiParts, session: MerchantSession, request: Request) -> Response:

@@ -119,5 +119,5 @@ class App:
             raise
         exchange.rate_limit_status = caller.rate_limit_status
         exchange.caller = {"merchant": caller.merchant_id, "key": caller.key_id}
-        auth.require(caller, route.permission)
+        auth.require(caller, *route.permissions)
         return await route.handler(self.parts, caller, request)

@@ -42,9 +42,10 @@ def header_of(request: Request, name: str) -> str | None:
     return None if value is None else value.strip(" \t")
 
 
-def require(caller: Caller, permission: Permission) -> None:
-    if permission not in caller.permissions:
-        raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
+def require(caller: Caller, *permissions: Permission) -> None:
+    """One of these."""
+    if caller.permissions.isdisjoint(permissions):
+        raise Forbidden(f"This API key lacks the permission {' or '.join(permissions)}.", code="permission_missing")
 
 
 async def session_of(parts: ApiParts, request: Request) -> MerchantSession:

@@ -27,7 +27,7 @@ from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.http.body_limit import MOST_BODY_BYTES
 from malipo.http.client_address import address_of, came_over_tls, is_among, parsed
 from malipo.http.request_ids import request_id
-from malipo.merchants.api_keys import Permission, hash_of
+from malipo.merchants.api_keys import COLLECTING, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.payments import idempotency
 from malipo.payments.initiate import Answer, InitiatedPayment, NotAuthenticated, PaymentRequest
@@ -141,7 +141,7 @@ class _Direct:
             return
         self._exchange.rate_limit_status = caller.rate_limit_status
         try:
-            require(caller, Permission.PAYMENTS_CREATE)
+            require(caller, *COLLECTING)
         except Refusal as refusal:
             self._refuse(refusal)
         else:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.auth import header_of
+from malipo.api.auth import header_of, require
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of, optional_object_of
 from malipo.api.responses import encoded, pagination, replayed, success
@@ -15,6 +15,7 @@ from malipo.errors import OutcomeUnknown
 from malipo.http.accept_language import Language, preferred
 from malipo.http.client_disconnect import while_connected
 from malipo.http.request_ids import enter_payment, note_transaction
+from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, Permission
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation
@@ -156,7 +157,14 @@ def _name_in(request: Request) -> str:
     return name
 
 
+# A key that takes money in cancels what it could ask for, one that pays out what it could send.
+_CANCELLING = {Type.COLLECTION: COLLECTING, Type.DISBURSEMENT: PAYING_OUT}
+MAY_CANCEL = (*COLLECTING, Permission.PAYMENTS_DISBURSE)
+
+
 async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
+    if Permission.PAYMENTS_CREATE not in caller.permissions:
+        require(caller, *_CANCELLING[(await _get(parts, caller, request)).type])  # The type of a payment never changes.
     transaction = await parts.payments.cancel(Cancellation(caller.merchant_id, _name_in(request)))
     note_transaction(transaction.id)
     return success({"transaction": views.retrieved(transaction)})

@@ -29,7 +29,7 @@ from malipo.api import (
 from malipo.api.auth import Party
 from malipo.api.docs import site as docs
 from malipo.api.parts import ApiParts
-from malipo.merchants.api_keys import Permission
+from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import MerchantSession
@@ -52,12 +52,12 @@ class PublicRoute:
 
 @dataclass(frozen=True, slots=True)
 class KeyRoute:
-    """An API key with this permission is needed; the rate limit is that of its class."""
+    """An API key with one of these permissions is needed; the rate limit is that of its class."""
 
     method: str
     path: str
     handler: KeyHandler
-    permission: Permission
+    permissions: tuple[Permission, ...]
     rate_class: RateClass = RateClass.OTHER
 
 
@@ -100,25 +100,25 @@ ROUTES: list[AnyRoute] = [
     PublicRoute("GET", "/docs/docs.css", docs.style),
     PublicRoute("GET", "/docs/malipo.postman_collection.json", postman.download),
     PublicRoute("GET", "/metrics", metrics.expose),
-    KeyRoute("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
-    KeyRoute("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
-    KeyRoute("POST", "/v1/payments/disburse", payments.disburse, Permission.PAYMENTS_CREATE),
-    KeyRoute("POST", "/v1/payments/disburse/batches", batches.create, Permission.PAYMENTS_CREATE),
-    KeyRoute("GET", "/v1/payments/disburse/batches", batches.list_, Permission.PAYMENTS_READ, RateClass.LIST),
-    KeyRoute("GET", "/v1/payments/disburse/batches/{id}", batches.retrieve, Permission.PAYMENTS_READ),
-    KeyRoute("GET", "/v1/payments/disburse/batches/{id}/items", batches.list_items, Permission.PAYMENTS_READ),
-    KeyRoute("POST", "/v1/payments/disburse/batches/{id}/approve", batches.approve, Permission.PAYOUTS_APPROVE),
-    KeyRoute("POST", "/v1/payments/disburse/batches/{id}/cancel", batches.cancel, Permission.PAYMENTS_CREATE),
-    KeyRoute("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
-    KeyRoute("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
-    KeyRoute("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),
-    KeyRoute("POST", "/v1/payments/{id}/refund", payments.refund, Permission.PAYMENTS_CREATE),
-    KeyRoute("POST", "/v1/recipients/lookup", recipients.look_up_one, Permission.RECIPIENTS_LOOKUP),
-    KeyRoute("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
-    KeyRoute("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
-    KeyRoute("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
-    KeyRoute("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
-    *(KeyRoute(method, f"/v1{path}", handler, Permission.WEBHOOKS_MANAGE) for method, path, handler, _ in _WEBHOOKS),
+    KeyRoute("POST", "/v1/payments", payments.collect, COLLECTING, RateClass.CREATE),
+    KeyRoute("GET", "/v1/payments", payments.list_, (Permission.PAYMENTS_READ,), RateClass.LIST),
+    KeyRoute("POST", "/v1/payments/disburse", payments.disburse, PAYING_OUT),
+    KeyRoute("POST", "/v1/payments/disburse/batches", batches.create, PAYING_OUT),
+    KeyRoute("GET", "/v1/payments/disburse/batches", batches.list_, (Permission.PAYMENTS_READ,), RateClass.LIST),
+    KeyRoute("GET", "/v1/payments/disburse/batches/{id}", batches.retrieve, (Permission.PAYMENTS_READ,)),
+    KeyRoute("GET", "/v1/payments/disburse/batches/{id}/items", batches.list_items, (Permission.PAYMENTS_READ,)),
+    KeyRoute("POST", "/v1/payments/disburse/batches/{id}/approve", batches.approve, (Permission.PAYOUTS_APPROVE,)),
+    KeyRoute("POST", "/v1/payments/disburse/batches/{id}/cancel", batches.cancel, PAYING_OUT),
+    KeyRoute("POST", "/v1/payments/quote", quote.preview, (Permission.PAYMENTS_READ,)),
+    KeyRoute("GET", "/v1/payments/{id}", payments.retrieve, (Permission.PAYMENTS_READ,)),
+    KeyRoute("POST", "/v1/payments/{id}/cancel", payments.cancel, payments.MAY_CANCEL),
+    KeyRoute("POST", "/v1/payments/{id}/refund", payments.refund, PAYING_OUT),
+    KeyRoute("POST", "/v1/recipients/lookup", recipients.look_up_one, (Permission.RECIPIENTS_LOOKUP,)),
+    KeyRoute("GET", "/v1/channels", channels.list_, (Permission.PAYMENTS_READ,)),
+    KeyRoute("GET", "/v1/wallet", wallet.retrieve, (Permission.WALLET_READ,)),
+    KeyRoute("GET", "/v1/wallet/entries", wallet.list_entries, (Permission.WALLET_READ,)),
+    KeyRoute("GET", "/v1/events", events.list_, (Permission.EVENTS_READ,)),
+    *(KeyRoute(method, f"/v1{path}", handler, (Permission.WEBHOOKS_MANAGE,)) for method, path, handler, _ in _WEBHOOKS),
     PublicRoute("POST", CALLBACK_PATH, callbacks.receive),
     PublicRoute("POST", "/merchant/auth/login", login.log_in),
     PublicRoute("POST", "/merchant/auth/refresh", login.refresh),
@@ -128,6 +128,7 @@ ROUTES: list[AnyRoute] = [
     TokenRoute("POST", "/merchant/auth/password", login.change_password, Right.READ),
     TokenRoute("GET", "/merchant/api-keys", api_keys.list_, Right.READ),
     TokenRoute("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    TokenRoute("PATCH", "/merchant/api-keys/{id}", api_keys.change, Right.ADMINISTER, SensitiveAct.API_KEYS),
     TokenRoute("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
     *(TokenRoute(method, f"/merchant{path}", handler, right) for method, path, handler, right in _WEBHOOKS),
     TokenRoute("GET", "/merchant/people", people.list_, Right.READ),

@@ -45,7 +45,8 @@ def add_commands(commands: Any) -> None:
         "--permissions",
         default=",".join(UNNAMED_PERMISSIONS),
         metavar="LIST",
-        help="its permissions, separated by commas (default: all but payouts.approve)",
+        help="its permissions, separated by commas (default: all but payouts.approve; payments.create is "
+        "payments.collect and payments.disburse)",
     )
     create.add_argument(
         "--environment",

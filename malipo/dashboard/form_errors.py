@@ -36,6 +36,7 @@ SENTENCES = {
     "date_invalid": "This is not a date, or not one that fits here.",
     "range_invalid": "The first day is after the last one.",
     "permissions_invalid": "Choose at least one permission.",
+    "permissions_grow": "A key can only lose permissions. For more of them, make a new key.",
     "events_invalid": "Choose at least one event.",
     "address_invalid": "One of these is not an IP address or network, such as 196.41.0.0/16.",
     "role_invalid": "Choose a role.",

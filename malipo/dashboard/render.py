@@ -129,6 +129,8 @@ NOTICES = {
     "batch-cancelled": "It is cancelled. What was sent already goes on.",
     "key-required": "A collection or payout without an Idempotency-Key is refused from now on.",
     "key-optional": "An Idempotency-Key is no longer required.",
+    "key-changed": "The key is changed. It holds from the next request on.",
+    "key-gone": "That key was revoked meanwhile. Nothing was changed.",
     "key-revoked": "The key is revoked. It no longer works.",
     "webhook-changed": "It is saved.",
     "webhook-paused": "It is paused. Nothing is sent there.",

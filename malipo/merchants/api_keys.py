@@ -6,7 +6,7 @@ cannot be reversed, and checking it is cheap.
 
 import hashlib
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,7 +23,9 @@ AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 class Permission(StrEnum):
     PAYMENTS_READ = "payments.read"
-    PAYMENTS_CREATE = "payments.create"
+    PAYMENTS_CREATE = "payments.create"  # both of the next two
+    PAYMENTS_COLLECT = "payments.collect"
+    PAYMENTS_DISBURSE = "payments.disburse"
     RECIPIENTS_LOOKUP = "recipients.lookup"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
@@ -31,12 +33,28 @@ class Permission(StrEnum):
     PAYOUTS_APPROVE = "payouts.approve"
 
 
-# With one of these a key moves the merchant's money.
-PAYING = frozenset({Permission.PAYMENTS_CREATE, Permission.PAYOUTS_APPROVE})
+# Each of these opens the routes that take money in, or those that pay it out. A refund pays out.
+COLLECTING = (Permission.PAYMENTS_CREATE, Permission.PAYMENTS_COLLECT)
+PAYING_OUT = (Permission.PAYMENTS_CREATE, Permission.PAYMENTS_DISBURSE)
 
-# What a key gets if nobody says what it may do. Approving is the second person's part: a key does it only if somebody
-# has named it.
-UNNAMED_PERMISSIONS = tuple(each for each in Permission if each is not Permission.PAYOUTS_APPROVE)
+# With one of these a key moves the merchant's money.
+PAYING = frozenset({*PAYING_OUT, Permission.PAYOUTS_APPROVE})
+
+# What a key gets if nobody says what it may do: each route once. Approving is the second person's part: a key does it
+# only if somebody has named it.
+UNNAMED_PERMISSIONS = tuple(
+    each
+    for each in Permission
+    if each not in (Permission.PAYMENTS_COLLECT, Permission.PAYMENTS_DISBURSE, Permission.PAYOUTS_APPROVE)
+)
+
+_NARROWER = {Permission.PAYMENTS_CREATE: (Permission.PAYMENTS_COLLECT, Permission.PAYMENTS_DISBURSE)}
+
+
+def narrowed(permissions: Iterable[str]) -> frozenset[str]:
+    """All that a key with these permissions can be left with: these, and those that open a part of what they open."""
+    held = frozenset(permissions)
+    return held.union(*(parts for whole, parts in _NARROWER.items() if whole in held))
 
 
 class Environment(StrEnum):

@@ -13,6 +13,8 @@ SENTENCES = {
     "no_rules_wait": "No rules wait for that, or others do by now.",
     "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
     "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
+    "api_key_changed": "Somebody else has changed this key since you opened the page. Below is how it is now; "
+    "nothing of yours was saved.",
     "vouching_needs_another_operator": "Only another operator vouches for it: not who made the link or did the "
     "reset, also not by way of others, and nobody who waits for the same.",
 }

@@ -19,74 +19,75 @@ from tests.api.auth.authorisation_world import world as world
 from tests.conftest import COLLECTION, NOBODY, PAYOUT
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
-# (read, create, wallet, events; for the others see `auth/routes.py`), of another merchant (with all), a bearer token
-# sent as a key.
+# (read, create, take: payments.collect, pay: payments.disburse, wallet, events; for the others see `auth/routes.py`), of
+# another merchant (with all), a bearer token sent as a key.
 # Callers by token: a viewer, staff, the owner, another merchant's owner, one who logged out, an API key sent as a token.
 TABLE = """
-    route                                                          none unknown expired revoked inactive   read create wallet events other token   viewer staff owner stranger ended key
-    GET /healthz                                                   200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    GET /readyz                                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    GET /metrics                                                   200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    GET /openapi.json                                              200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    GET /docs                                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    GET /docs/docs.css                                             200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    GET /docs/malipo.postman_collection.json                       200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    POST /v1/payments                                              401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
-    GET /v1/payments                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
-    POST /v1/payments/disburse                                     401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
-    POST /v1/payments/disburse/batches                             401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
-    GET /v1/payments/disburse/batches                              401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
-    GET /v1/payments/disburse/batches/{id}                         401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
-    GET /v1/payments/disburse/batches/{id}/items                   401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/payments/disburse/batches/{id}/approve                401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/payments/disburse/batches/{id}/cancel                 401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
-    POST /v1/payments/quote                                        401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
-    GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
-    POST /v1/payments/{id}/refund                                  401  401     401     401     403        403  409    403    403    404   401     401    401   401   401      401   401
-    POST /v1/recipients/lookup                                     401  401     401     401     403        403  403    403    403    409   401     401    401   401   401      401   401
-    GET /v1/channels                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
-    GET /v1/wallet                                                 401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
-    GET /v1/wallet/entries                                         401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
-    GET /v1/events                                                 401  401     401     401     403        403  403    403    200    200   401     401    401   401   401      401   401
-    GET /v1/webhooks                                               401  401     401     401     403        403  403    403    403    200   401     401    401   401   401      401   401
-    POST /v1/webhooks                                              401  401     401     401     403        403  403    403    403    201   401     401    401   401   401      401   401
-    GET /v1/webhooks/{id}                                          401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    PATCH /v1/webhooks/{id}                                        401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    DELETE /v1/webhooks/{id}                                       401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/webhooks/{id}/test                                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/webhooks/{id}/rotate-secret                           401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/webhooks/{id}/rotate-secret/finish                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    GET /v1/webhooks/{id}/deliveries                               401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    GET /v1/webhooks/{id}/deliveries/{delivery}                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/webhooks/{id}/deliveries/{delivery}/redeliver         401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/webhooks/{id}/recover                                 401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
-    POST /callbacks/{route}/{token}                                404  404     404     404     404        404  404    404    404    404   404     404    404   404   404      404   404
-    POST /merchant/auth/login                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    POST /merchant/auth/refresh                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    POST /merchant/auth/reset                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
-    POST /merchant/auth/logout                                     401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/auth/confirm                                    401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/auth/password                                   401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
-    GET /merchant/api-keys                                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/api-keys                                        401  401     401     401     401        401  401    401    401    401   401     403    403   201   201      401   401
-    DELETE /merchant/api-keys/{id}                                 401  401     401     401     401        401  401    401    401    401   401     403    403   200   404      401   401
-    GET /merchant/webhooks                                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/webhooks                                        401  401     401     401     401        401  401    401    401    401   401     403    201   201   201      401   401
-    GET /merchant/webhooks/{id}                                    401  401     401     401     401        401  401    401    401    401   401     200    200   200   404      401   401
-    PATCH /merchant/webhooks/{id}                                  401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
-    DELETE /merchant/webhooks/{id}                                 401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
-    POST /merchant/webhooks/{id}/test                              401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
-    POST /merchant/webhooks/{id}/rotate-secret                     401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
-    POST /merchant/webhooks/{id}/rotate-secret/finish              401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
-    GET /merchant/webhooks/{id}/deliveries                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   404      401   401
-    GET /merchant/webhooks/{id}/deliveries/{delivery}              401  401     401     401     401        401  401    401    401    401   401     200    200   200   404      401   401
-    POST /merchant/webhooks/{id}/deliveries/{delivery}/redeliver   401  401     401     401     401        401  401    401    401    401   401     403    202   202   404      401   401
-    POST /merchant/webhooks/{id}/recover                           401  401     401     401     401        401  401    401    401    401   401     403    202   202   404      401   401
-    GET /merchant/people                                           401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/people                                          401  401     401     401     401        401  401    401    401    401   401     403    403   201   201      401   401
-    PATCH /merchant/people/{id}                                    401  401     401     401     401        401  401    401    401    401   401     403    403   200   404      401   401
-    DELETE /merchant/people/{id}                                   401  401     401     401     401        401  401    401    401    401   401     403    403   200   404      401   401
+    route                                                          none unknown expired revoked inactive   read create take pay wallet events other token   viewer staff owner stranger ended key
+    GET /healthz                                                   200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    GET /readyz                                                    200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    GET /metrics                                                   200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    GET /openapi.json                                              200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    GET /docs                                                      200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    GET /docs/docs.css                                             200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    GET /docs/malipo.postman_collection.json                       200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    POST /v1/payments                                              401  401     401     401     403        403  201    201  403    403    403    201   401     401    401   401   401      401   401
+    GET /v1/payments                                               401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
+    POST /v1/payments/disburse                                     401  401     401     401     403        403  201    403  201    403    403    201   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches                             401  401     401     401     403        403  201    403  201    403    403    201   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches                              401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches/{id}                         401  401     401     401     403        200  403    403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches/{id}/items                   401  401     401     401     403        200  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches/{id}/approve                401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches/{id}/cancel                 401  401     401     401     403        403  200    403  200    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/quote                                        401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    200  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/{id}/refund                                  401  401     401     401     403        403  409    403  409    403    403    404   401     401    401   401   401      401   401
+    POST /v1/recipients/lookup                                     401  401     401     401     403        403  403    403  403    403    403    409   401     401    401   401   401      401   401
+    GET /v1/channels                                               401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/wallet                                                 401  401     401     401     403        403  403    403  403    200    403    200   401     401    401   401   401      401   401
+    GET /v1/wallet/entries                                         401  401     401     401     403        403  403    403  403    200    403    200   401     401    401   401   401      401   401
+    GET /v1/events                                                 401  401     401     401     403        403  403    403  403    403    200    200   401     401    401   401   401      401   401
+    GET /v1/webhooks                                               401  401     401     401     403        403  403    403  403    403    403    200   401     401    401   401   401      401   401
+    POST /v1/webhooks                                              401  401     401     401     403        403  403    403  403    403    403    201   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}                                          401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    PATCH /v1/webhooks/{id}                                        401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    DELETE /v1/webhooks/{id}                                       401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/test                                    401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/rotate-secret                           401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/rotate-secret/finish                    401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}/deliveries                               401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}/deliveries/{delivery}                    401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/deliveries/{delivery}/redeliver         401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/recover                                 401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /callbacks/{route}/{token}                                404  404     404     404     404        404  404    404  404    404    404    404   404     404    404   404   404      404   404
+    POST /merchant/auth/login                                      200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    POST /merchant/auth/refresh                                    200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    POST /merchant/auth/reset                                      200  200     200     200     200        200  200    200  200    200    200    200   200     200    200   200   200      200   200
+    POST /merchant/auth/logout                                     401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/auth/confirm                                    401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/auth/password                                   401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   200      401   401
+    GET /merchant/api-keys                                         401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/api-keys                                        401  401     401     401     401        401  401    401  401    401    401    401   401     403    403   201   201      401   401
+    PATCH /merchant/api-keys/{id}                                  401  401     401     401     401        401  401    401  401    401    401    401   401     403    403   200   404      401   401
+    DELETE /merchant/api-keys/{id}                                 401  401     401     401     401        401  401    401  401    401    401    401   401     403    403   200   404      401   401
+    GET /merchant/webhooks                                         401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/webhooks                                        401  401     401     401     401        401  401    401  401    401    401    401   401     403    201   201   201      401   401
+    GET /merchant/webhooks/{id}                                    401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   404      401   401
+    PATCH /merchant/webhooks/{id}                                  401  401     401     401     401        401  401    401  401    401    401    401   401     403    200   200   404      401   401
+    DELETE /merchant/webhooks/{id}                                 401  401     401     401     401        401  401    401  401    401    401    401   401     403    200   200   404      401   401
+    POST /merchant/webhooks/{id}/test                              401  401     401     401     401        401  401    401  401    401    401    401   401     403    200   200   404      401   401
+    POST /merchant/webhooks/{id}/rotate-secret                     401  401     401     401     401        401  401    401  401    401    401    401   401     403    200   200   404      401   401
+    POST /merchant/webhooks/{id}/rotate-secret/finish              401  401     401     401     401        401  401    401  401    401    401    401   401     403    200   200   404      401   401
+    GET /merchant/webhooks/{id}/deliveries                         401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   404      401   401
+    GET /merchant/webhooks/{id}/deliveries/{delivery}              401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   404      401   401
+    POST /merchant/webhooks/{id}/deliveries/{delivery}/redeliver   401  401     401     401     401        401  401    401  401    401    401    401   401     403    202   202   404      401   401
+    POST /merchant/webhooks/{id}/recover                           401  401     401     401     401        401  401    401  401    401    401    401   401     403    202   202   404      401   401
+    GET /merchant/people                                           401  401     401     401     401        401  401    401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/people                                          401  401     401     401     401        401  401    401  401    401    401    401   401     403    403   201   201      401   401
+    PATCH /merchant/people/{id}                                    401  401     401     401     401        401  401    401  401    401    401    401   401     403    403   200   404      401   401
+    DELETE /merchant/people/{id}                                   401  401     401     401     401        401  401    401  401    401    401    401   401     403    403   200   404      401   401
 """
 HEADER, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CALLERS = HEADER[1:]
@@ -113,7 +114,7 @@ async def _by_batch(world: World) -> Prepared:
 
 
 async def _by_key(world: World) -> Prepared:
-    return {"id": (await world.key(world.merchant_id, [Permission.WALLET_READ])).id}, None
+    return {"id": (await world.key(world.merchant_id, [Permission.WALLET_READ])).id}, {"name": "till"}
 
 
 async def _by_person(world: World) -> Prepared:
@@ -196,6 +197,7 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /merchant/auth/confirm": _body({"password": PASSWORD}),
     "POST /merchant/auth/password": _body({"currentPassword": PASSWORD, "newPassword": "mvua ya vuli 12"}),
     "POST /merchant/api-keys": _body({"name": "till", "permissions": ["wallet.read"]}),
+    "PATCH /merchant/api-keys/{id}": _by_key,
     "DELETE /merchant/api-keys/{id}": _by_key,
     "POST /merchant/webhooks": _new_endpoint,
     "GET /merchant/webhooks/{id}": _by_endpoint(),

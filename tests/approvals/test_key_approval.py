@@ -23,6 +23,7 @@ from tests.payments.payment_steps import PaymentSteps
 from tests.payments.payment_steps import steps as steps
 
 READS, CREATES, APPROVES = Permission.PAYMENTS_READ, Permission.PAYMENTS_CREATE, Permission.PAYOUTS_APPROVE
+COLLECTS, DISBURSES = Permission.PAYMENTS_COLLECT, Permission.PAYMENTS_DISBURSE
 LIMIT = 1_000_000
 
 
@@ -43,6 +44,8 @@ async def ask(database: Database, merchant_id: str, terms: KeyTerms, by: Actor =
     [
         (key(READS), 5_000_000, 0, 0),
         (key(CREATES), 5_000_000, 0, 5_000_000),
+        (key(COLLECTS), 5_000_000, 0, 0),
+        (key(DISBURSES), 5_000_000, 0, 5_000_000),
         (key(APPROVES), 5_000_000, 0, 5_000_000),
         (key(CREATES), 0, 0, 0),
         (key(CREATES), 0, 3_000_000, 3_000_000),  # Payouts that are cancelled or fail come back.
@@ -84,7 +87,9 @@ async def test_one_operator_makes_no_key_that_pays_out(database: Database) -> No
 
 @pytest.mark.parametrize("wallet", [0, 1000, 5_000_000])
 @pytest.mark.parametrize(
-    "terms", [key(), key(APPROVES), key(CREATES, daily_payout_limit=500)], ids=["unnamed", "approves", "limited"]
+    "terms",
+    [key(), key(APPROVES), key(DISBURSES), key(CREATES, daily_payout_limit=500)],
+    ids=["unnamed", "approves", "disburses", "limited"],
 )
 async def test_a_key_that_pays_out_takes_two_operators_whatever_the_wallet_holds(
     database: Database, wallet: int, terms: KeyTerms
@@ -102,7 +107,7 @@ async def test_a_key_that_pays_out_takes_two_operators_whatever_the_wallet_holds
 async def test_a_key_that_pays_nothing_out_is_made_at_once(database: Database) -> None:
     await hire(database, "asha", "juma")
     merchant = await make_merchant(database, wallet=5_000_000)
-    assert isinstance(await ask(database, merchant.id, key(READS)), NewKey)
+    assert isinstance(await ask(database, merchant.id, key(READS, COLLECTS)), NewKey)
 
 
 async def test_payouts_in_flight_are_shown_with_what_the_key_can_pay_out(

@@ -66,7 +66,11 @@ def test_a_merchant_and_a_key_are_made_on_the_embedded_database_that_runs_and_on
 async def test_the_key_itself_is_stored_nowhere(database_url: str) -> None:
     merchant = json.loads(malipo("merchant", "create", "Duka", "--json", database_url=database_url).stdout)
     key = json.loads(malipo("key", "create", merchant["id"], "--json", database_url=database_url).stdout)
-    assert set(key["permissions"]) == set(Permission) - {"payouts.approve"}, "a key approves only if that was named"
+    assert set(key["permissions"]) == set(Permission) - {
+        "payments.collect",
+        "payments.disburse",
+        "payouts.approve",
+    }, "payments.create is the first two, and a key approves only if that was named"
 
     connection = await asyncpg.connect(database_url)
     stored = str([tuple(row) for row in await connection.fetch("SELECT * FROM api_keys")])

@@ -188,6 +188,7 @@ HARMLESS: dict[str, Change] = {
     "nothing": lambda c: None,
     "a new path": lambda c: c["paths"].update({"/v1/others": c["paths"]["/v1/things"]}),
     "a new operation": lambda c: c["paths"]["/v1/things"].update(delete=make(c)),
+    "another permission will do too": lambda c: make(c)["security"].append({"apiKey": ["things.make"]}),
     "no credentials any more": lambda c: make(c).update(security=[]),
     "a new parameter": lambda c: make(c)["parameters"].append({"name": "x", "in": "query", "schema": {}}),
     "a new field in a request": lambda c: sent(c).update(new={"type": "string"}),

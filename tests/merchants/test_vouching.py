@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -17,6 +17,7 @@ from malipo.db import Tx
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
 from malipo.merchants.api_keys import Environment, NewKey, Permission
+from malipo.merchants.change_api_key import KeyChanges, change_key
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
@@ -217,7 +218,7 @@ async def key_of(shop: Shop, actor: Actor, *permissions: Permission) -> Requeste
     return Requester(key.id, key.created_by)
 
 
-async def _key(shop: Shop, tx: Tx, actor: Actor, *permissions: Permission) -> NewKey:
+async def _key(shop: Shop, tx: Tx, actor: Actor, *permissions: Permission, **limits: Any) -> NewKey:
     return await issue_api_keys.create_key(
         tx,
         shop.merchant_id,
@@ -227,6 +228,7 @@ async def _key(shop: Shop, tx: Tx, actor: Actor, *permissions: Permission) -> Ne
         brand="mlp",
         actor=actor,
         now=clock.now(),
+        **limits,
     )
 
 
@@ -255,12 +257,43 @@ async def pay(shop: Shop, tx: Tx, actor: Actor) -> None:
     await _key(shop, tx, actor, Permission.PAYMENTS_CREATE, Permission.PAYMENTS_READ)
 
 
+async def disburse(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await _key(shop, tx, actor, Permission.PAYMENTS_DISBURSE)
+
+
 async def approve(shop: Shop, tx: Tx, actor: Actor) -> None:
     await _key(shop, tx, actor, Permission.PAYOUTS_APPROVE)
 
 
+async def raise_limit(shop: Shop, tx: Tx, actor: Actor) -> None:
+    """Of a key that the shop has had for long."""
+    await _change(shop, tx, actor, KeyChanges(daily_payout_limit=20_000))
+
+
+async def take_limit_away(shop: Shop, tx: Tx, actor: Actor) -> None:
+    await _change(shop, tx, actor, KeyChanges(payout_limit=None))
+
+
+async def _change(shop: Shop, tx: Tx, actor: Actor, changes: KeyChanges) -> None:
+    key = await _key(
+        shop, tx, shop.actor("asha"), Permission.PAYMENTS_DISBURSE, payout_limit=5000, daily_payout_limit=9000
+    )
+    await change_key(tx, shop.merchant_id, key.id, changes, actor=actor, now=clock.now())
+
+
+async def narrow(shop: Shop, tx: Tx, actor: Actor) -> None:
+    narrower = KeyChanges(name="Till 2", payout_limit=4000, daily_payout_limit=8000)
+    await _change(shop, tx, actor, narrower)
+
+
+async def free_what_pays_nothing(shop: Shop, tx: Tx, actor: Actor) -> None:
+    key = await _key(shop, tx, shop.actor("asha"), Permission.PAYMENTS_COLLECT, payout_limit=5000)
+    await change_key(tx, shop.merchant_id, key.id, KeyChanges(payout_limit=None), actor=actor, now=clock.now())
+
+
 Way = Callable[[Shop, Tx, Actor], Awaitable[None]]
-AROUND: list[Way] = [remove, lower, raise_, allow, link, pay, approve]
+AROUND: list[Way] = [remove, lower, raise_, allow, link, pay, disburse, approve, raise_limit, take_limit_away]
+HARMLESS: list[Way] = [narrow, free_what_pays_nothing]
 
 
 async def go(shop: Shop, way: Way, name: str) -> None:
@@ -274,6 +307,12 @@ async def test_whoever_waits_gets_around_it_by_nothing_that_one_person_does(shop
     with pytest.raises(vouching.NotVouchedFor):
         await go(shop, way, "neema")
     await shop.vouch("neema", by="rehema")
+    await go(shop, way, "neema")
+
+
+@pytest.mark.parametrize("way", HARMLESS)
+async def test_whoever_waits_may_narrow_a_key_and_change_one_that_pays_nothing(shop: Shop, way: Way) -> None:
+    await give_link(shop, "neema", by=OPERATOR)
     await go(shop, way, "neema")
 
 

@@ -116,13 +116,10 @@ def _auth(operation: Schema) -> Item:
 
 def _words(operation: Schema) -> str:
     """The description, and who may: Postman does not show what a security requirement names."""
-    needs = [
-        f"Needs an API key with the permission `{need}`."
-        if scheme == "apiKey"
-        else f"Needs the role `{need}`, or above."
-        for requirement in operation["security"]
-        for scheme, [need] in requirement.items()
-    ]
+    needed = [(scheme, need) for each in operation["security"] for scheme, [need] in each.items()]
+    permissions = " or ".join(f"`{need}`" for scheme, need in needed if scheme == "apiKey")
+    needs = [f"Needs an API key with the permission {permissions}."] if permissions else []
+    needs += [f"Needs the role `{need}`, or above." for scheme, need in needed if scheme != "apiKey"]
     return "\n\n".join([operation["description"].strip(), *needs])
 
 

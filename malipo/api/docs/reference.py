@@ -231,12 +231,14 @@ class _ContractReader:
 
 
 def _access(operation: Schema) -> tuple[str, tuple[str, ...]]:
-    """Who may ask, and what they need: a permission of the key, or one of these roles."""
+    """Who may ask, and what they need: one of these permissions of the key, or one of these roles."""
     if not operation["security"]:
         return "open", ()
-    [[scheme, [need]]] = operation["security"][0].items()
+    [scheme, *_] = operation["security"][0]
+    needs = [need for each in operation["security"] for need in each[scheme]]
     if scheme == "apiKey":
-        return "key", (need,)
+        return "key", tuple(needs)
+    [need] = needs
     return "token", tuple(role for role, rights in RIGHTS.items() if RIGHT_OF[Role(need)] in rights)
 
 

@@ -1,4 +1,4 @@
-"""API keys: the list, a new one, which is shown once, and revoking one."""
+"""API keys: the list, a new one, which is shown once, changing and revoking one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,15 @@ from malipo.dashboard.merchant import second_factor
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environment, Permission, StoredKey
+from malipo.merchants.api_keys import (
+    MOST_PER_MERCHANT,
+    AddressRange,
+    Environment,
+    Permission,
+    StoredKey,
+    narrowed,
+)
+from malipo.merchants.change_api_key import KeyChanged, KeyChanges, PermissionsGrow, change_key, code_of
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
 from malipo.merchants.vouching import NotVouchedFor
@@ -86,6 +94,48 @@ async def create(request: MerchantRequest) -> Response:
     )
 
 
+async def ask_for_changes(request: MerchantRequest) -> Response:
+    return _change_form(request, await _get(request))
+
+
+async def change(request: MerchantRequest) -> Response:
+    form = await request.form()
+    key, fields = await _find(request), _fields(form)
+    if key is None:
+        return await _gone(request)
+    changes = KeyChanges(
+        name=fields.required_text("name", most=100, is_line=True),
+        permissions=tuple(fields.choices("permissions", Permission)),
+    )
+    changes["payout_limit"], changes["daily_payout_limit"] = payout_limits_in(fields)
+    if fields.mistakes:
+        return _change_form(request, key, form, form_errors.in_words(request.words, fields))
+    try:
+        await request.parts.queries.write(
+            lambda tx: change_key(
+                tx,
+                request.merchant_id,
+                key.id,
+                changes,
+                actor=request.actor,
+                now=request.parts.clock(),
+                seen=form.text("seen"),
+            )
+        )
+    except NoSuchKey:
+        return await _gone(request)
+    except PermissionsGrow as refusal:
+        problems = {"permissions": form_errors.of_refusal(request.words, refusal)}
+        return _change_form(request, key, form, problems, status=form_errors.status_of(refusal))
+    except KeyChanged as refusal:  # What the other has saved is shown, and not what was typed over it.
+        problems = {"": form_errors.of_refusal(request.words, refusal)}
+        return _change_form(request, await _get(request), None, problems, status=form_errors.status_of(refusal))
+    except NotVouchedFor as refusal:
+        problems = {"": form_errors.of_refusal(request.words, refusal)}
+        return _change_form(request, key, form, problems, status=form_errors.status_of(refusal))
+    return request.go(PATH, "key-changed")
+
+
 async def ask_to_revoke(request: MerchantRequest) -> Response:
     return render.page(request, "merchant/api_keys/revoke.html", key=await _get(request))
 
@@ -96,12 +146,26 @@ async def revoke(request: MerchantRequest) -> Response:
 
 
 async def _get(request: MerchantRequest) -> StoredKey:
+    if (key := await _find(request)) is None:
+        raise NoSuchKey
+    return key
+
+
+async def _find(request: MerchantRequest) -> StoredKey | None:
     key_id = id_in(request)
     found = await request.parts.queries.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
-    for key in found:
-        if key.id == key_id:
-            return key
-    raise NoSuchKey
+    return next((key for key in found if key.id == key_id), None)
+
+
+async def _gone(request: MerchantRequest) -> Response:
+    """Somebody has revoked the key since the form was opened; or it was never theirs."""
+    key_id = id_in(request)
+    known = await request.parts.queries.read(
+        lambda connection: api_keys.find_names(connection, request.merchant_id, [key_id])
+    )
+    if not known:
+        raise NoSuchKey
+    return request.go(PATH, "key-gone")
 
 
 def _addresses(ranges: Sequence[AddressRange]) -> str:
@@ -121,6 +185,30 @@ def _form(
         typed=empty | dict(typed),
         problems=problems,
         today=today.isoformat(),
+    )
+
+
+def _change_form(
+    request: MerchantRequest,
+    key: StoredKey,
+    form: Form | None = None,
+    problems: Mapping[str, str] | None = None,
+    *,
+    status: int = 200,
+) -> Response:
+    """With what was typed; without a form, with the key as it is."""
+    limits = {"payoutLimit": key.payout_limit, "dailyPayoutLimit": key.daily_payout_limit}
+    shown = {name: "" if limit is None else f"{limit:,}" for name, limit in limits.items()}
+    return render.page(
+        request,
+        "merchant/api_keys/edit.html",
+        status=400 if problems and status == 200 else status,
+        key=key,
+        # A form that was sent with a mistake in it is still about the key that it was opened with.
+        seen=code_of(key) if form is None else form.text("seen"),
+        offered=narrowed(key.permissions),
+        typed={"name": key.name, "permissions": key.permissions} | shown if form is None else _typed(form),
+        problems=problems or {},
     )
 
 

@@ -59,6 +59,7 @@ SENTENCES = {
     "api_key.created": "Created the API key “{name}” that ends in {last4}",
     "api_key.proposed": "Proposed the API key “{name}”: another operator must approve it",
     "api_key.rejected": "Rejected the proposed API key “{name}”",
+    "api_key.changed": "Changed the API key “{name}”",
     "api_key.revoked": "Revoked an API key",
     "idempotency_key.required": "Required an Idempotency-Key for what moves money",
     "idempotency_key.not_required": "No longer required an Idempotency-Key",

@@ -97,6 +97,8 @@ PAGES = [
     MerchantPage("GET", "/dashboard/keys", api_keys.show, Right.READ),
     MerchantPage("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
     MerchantPage("GET", "/dashboard/keys/new", api_keys.ask_for_new, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    MerchantPage("GET", "/dashboard/keys/{id}/edit", api_keys.ask_for_changes, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    MerchantPage("POST", "/dashboard/keys/{id}/edit", api_keys.change, Right.ADMINISTER, SensitiveAct.API_KEYS),
     MerchantPage("GET", "/dashboard/keys/{id}/revoke", api_keys.ask_to_revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
     MerchantPage("POST", "/dashboard/keys/{id}/revoke", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
     MerchantPage("GET", "/dashboard/webhooks", webhooks.show, Right.READ),

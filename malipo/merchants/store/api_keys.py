@@ -1,16 +1,17 @@
 """API keys."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from typing import NamedTuple
 
+from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
 from malipo.merchants.api_keys import (
+    COLLECTING,
     Environment,
     KnownKey,
     NewKey,
     PayoutLimits,
-    Permission,
     StoredKey,
     hash_of,
 )
@@ -85,12 +86,12 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
 
 
 def is_good_sql(key: str, merchant: str, now: str) -> str:
-    """Whether a key may create payments from any address, as a condition: what `authenticate.py` decides of a key
+    """Whether a key may create collections from any address, as a condition: what `authenticate.py` decides of a key
     without a list of addresses. Also whether its last use was noted within a minute (`KnownKey.has_stale_use`)."""
     return f"""
         {key}.revoked_at IS NULL AND ({key}.expires_at IS NULL OR {now}::timestamptz < {key}.expires_at)
         AND {merchant}.is_active
-        AND {key}.ip_allowlist = '{{}}' AND '{Permission.PAYMENTS_CREATE}' = ANY ({key}.permissions)
+        AND {key}.ip_allowlist = '{{}}' AND {key}.permissions && '{{{",".join(COLLECTING)}}}'
         AND {now}::timestamptz - {key}.last_used_at < interval '1 minute'
     """
 
@@ -150,6 +151,50 @@ async def lock_all(tx: Tx, merchant_id: str) -> int:
         "SELECT count(*) FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL", merchant_id
     )
     return int(count)
+
+
+async def lock(tx: Tx, merchant_id: str, key_id: str) -> StoredKey | None:
+    """A key that was not revoked. Other commits that change or revoke it wait for ours."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM api_keys
+        WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL FOR NO KEY UPDATE
+        """,
+        merchant_id,
+        key_id,
+    )
+    return None if row is None else _stored(row)
+
+
+async def update(tx: Tx, key: StoredKey) -> None:
+    """What of a key can be changed. The caller has locked it."""
+    await tx.execute(
+        "UPDATE api_keys SET name = $2, permissions = $3, payout_limit = $4, daily_payout_limit = $5 WHERE id = $1",
+        key.id,
+        key.name,
+        list(key.permissions),
+        key.payout_limit,
+        key.daily_payout_limit,
+    )
+
+
+async def count_day(tx: Tx, merchant_id: str, key_id: str, *, now: datetime) -> None:
+    """A key gets a daily limit that it did not have: what it has paid out today counts from its payouts. The caller has
+    locked the wallet, so none is under way."""
+    day = clock.day_of(now)
+    began = datetime.combine(day, time.min, clock.ZONE)
+    await tx.execute(
+        """
+        INSERT INTO api_key_daily_payouts (key_id, day, amount)
+        SELECT $2, $3, coalesce(sum(amount), 0) FROM transactions
+        WHERE merchant_id = $1 AND id >= $4 AND type = 'DISBURSEMENT' AND created_by = $2
+        ON CONFLICT (key_id) DO UPDATE SET day = excluded.day, amount = excluded.amount
+        """,
+        merchant_id,
+        key_id,
+        day,
+        ids.first_of("txn_", clock.milliseconds(began)),
+    )
 
 
 async def revoke(tx: Tx, merchant_id: str, key_id: str, *, now: datetime) -> bool:

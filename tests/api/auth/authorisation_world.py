@@ -156,6 +156,8 @@ async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathF
                 "other": stranger.key,
                 "read": (await world.key(merchant.id, [Permission.PAYMENTS_READ])).text,
                 "create": (await world.key(merchant.id, [Permission.PAYMENTS_CREATE])).text,
+                "take": (await world.key(merchant.id, [Permission.PAYMENTS_COLLECT])).text,
+                "pay": (await world.key(merchant.id, [Permission.PAYMENTS_DISBURSE])).text,
                 "wallet": (await world.key(merchant.id, [Permission.WALLET_READ])).text,
                 "events": (await world.key(merchant.id, [Permission.EVENTS_READ])).text,
             }

@@ -14,43 +14,48 @@ from malipo.rate_limit.sliding_window import RateClass
 from tests.api.conftest import FLEET_LIMITS
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Answer, Client, Merchant, Running
 
-# Every /v1 route with the one permission it needs, the class its requests count in, and its answer when all is well.
-NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
-    ("GET", "/v1/payments", Permission.PAYMENTS_READ, RateClass.LIST, 200),
-    ("GET", "/v1/payments/{id}", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
-    ("POST", "/v1/payments", Permission.PAYMENTS_CREATE, RateClass.CREATE, 201),
-    ("POST", "/v1/payments/disburse", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
-    ("POST", "/v1/payments/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 200),
+# Each of these opens what is beside it, and no other permission does.
+CREATE, COLLECT, DISBURSE = Permission.PAYMENTS_CREATE, Permission.PAYMENTS_COLLECT, Permission.PAYMENTS_DISBURSE
+
+# Every /v1 route with the permissions of which it needs one, the class its requests count in, and its answer when all is
+# well. What is cancelled is a collection, or a payout.
+NEEDS: list[tuple[str, str, set[Permission], RateClass, int]] = [
+    ("GET", "/v1/payments", {Permission.PAYMENTS_READ}, RateClass.LIST, 200),
+    ("GET", "/v1/payments/{id}", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
+    ("POST", "/v1/payments", {CREATE, COLLECT}, RateClass.CREATE, 201),
+    ("POST", "/v1/payments/disburse", {CREATE, DISBURSE}, RateClass.OTHER, 201),
+    ("POST", "/v1/payments/{id}/cancel", {CREATE, COLLECT}, RateClass.OTHER, 200),
+    ("POST", "/v1/payments/{payout}/cancel", {CREATE, DISBURSE}, RateClass.OTHER, 200),
     # The payment that it is called with was not paid.
-    ("POST", "/v1/payments/{id}/refund", Permission.PAYMENTS_CREATE, RateClass.OTHER, 409),
-    ("POST", "/v1/payments/disburse/batches", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
-    ("GET", "/v1/payments/disburse/batches", Permission.PAYMENTS_READ, RateClass.LIST, 200),
+    ("POST", "/v1/payments/{id}/refund", {CREATE, DISBURSE}, RateClass.OTHER, 409),
+    ("POST", "/v1/payments/disburse/batches", {CREATE, DISBURSE}, RateClass.OTHER, 201),
+    ("GET", "/v1/payments/disburse/batches", {Permission.PAYMENTS_READ}, RateClass.LIST, 200),
     # There is no such batch.
-    ("GET", "/v1/payments/disburse/batches/{id}", Permission.PAYMENTS_READ, RateClass.OTHER, 404),
-    ("GET", "/v1/payments/disburse/batches/{id}/items", Permission.PAYMENTS_READ, RateClass.OTHER, 404),
-    ("POST", "/v1/payments/disburse/batches/{id}/approve", Permission.PAYOUTS_APPROVE, RateClass.OTHER, 404),
-    ("POST", "/v1/payments/disburse/batches/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 404),
-    ("POST", "/v1/payments/quote", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/payments/disburse/batches/{id}", {Permission.PAYMENTS_READ}, RateClass.OTHER, 404),
+    ("GET", "/v1/payments/disburse/batches/{id}/items", {Permission.PAYMENTS_READ}, RateClass.OTHER, 404),
+    ("POST", "/v1/payments/disburse/batches/{id}/approve", {Permission.PAYOUTS_APPROVE}, RateClass.OTHER, 404),
+    ("POST", "/v1/payments/disburse/batches/{id}/cancel", {CREATE, DISBURSE}, RateClass.OTHER, 404),
+    ("POST", "/v1/payments/quote", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
     # No network that tells names is connected.
-    ("POST", "/v1/recipients/lookup", Permission.RECIPIENTS_LOOKUP, RateClass.OTHER, 409),
-    ("GET", "/v1/channels", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
-    ("GET", "/v1/wallet", Permission.WALLET_READ, RateClass.OTHER, 200),
-    ("GET", "/v1/wallet/entries", Permission.WALLET_READ, RateClass.OTHER, 200),
-    ("GET", "/v1/events", Permission.EVENTS_READ, RateClass.OTHER, 200),
-    ("GET", "/v1/webhooks", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 200),
+    ("POST", "/v1/recipients/lookup", {Permission.RECIPIENTS_LOOKUP}, RateClass.OTHER, 409),
+    ("GET", "/v1/channels", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
+    ("GET", "/v1/wallet", {Permission.WALLET_READ}, RateClass.OTHER, 200),
+    ("GET", "/v1/wallet/entries", {Permission.WALLET_READ}, RateClass.OTHER, 200),
+    ("GET", "/v1/events", {Permission.EVENTS_READ}, RateClass.OTHER, 200),
+    ("GET", "/v1/webhooks", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 200),
     # The id that these are called with is a payment's, so whoever may is told that there is no such endpoint.
-    ("GET", "/v1/webhooks/{id}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("DELETE", "/v1/webhooks/{id}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("POST", "/v1/webhooks/{id}/test", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("POST", "/v1/webhooks/{id}/rotate-secret", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("POST", "/v1/webhooks/{id}/rotate-secret/finish", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("GET", "/v1/webhooks/{id}/deliveries", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("GET", "/v1/webhooks/{id}/deliveries/{delivery}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
-    ("POST", "/v1/webhooks/{id}/deliveries/{delivery}/redeliver", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("GET", "/v1/webhooks/{id}", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("DELETE", "/v1/webhooks/{id}", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/test", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/rotate-secret", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/rotate-secret/finish", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("GET", "/v1/webhooks/{id}/deliveries", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("GET", "/v1/webhooks/{id}/deliveries/{delivery}", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/deliveries/{delivery}/redeliver", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 404),
     # And these without a body.
-    ("POST", "/v1/webhooks", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 400),
-    ("PATCH", "/v1/webhooks/{id}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 400),
-    ("POST", "/v1/webhooks/{id}/recover", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 400),
+    ("POST", "/v1/webhooks", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 400),
+    ("PATCH", "/v1/webhooks/{id}", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 400),
+    ("POST", "/v1/webhooks/{id}/recover", {Permission.WEBHOOKS_MANAGE}, RateClass.OTHER, 400),
 ]
 EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), [each[:2] for each in NEEDS])
 
@@ -66,7 +71,7 @@ async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **m
         "/v1/payments/disburse/batches": {"items": [PAYOUT]},
     }
     body = bodies.get(path) if method == "POST" else None
-    return await api(method, path.format(id=id_, delivery="evt_0"), body, **more)
+    return await api(method, path.format(id=id_, payout=id_, delivery="evt_0"), body, **more)
 
 
 async def make_key(database: Database, merchant: Merchant, **changes: Any) -> NewKey:

@@ -9,6 +9,7 @@ from tests.api.test_login import door as door
 # Which routes are which act, written by hand.
 ACTS = {
     ("POST", "/merchant/api-keys"): SensitiveAct.API_KEYS,
+    ("PATCH", "/merchant/api-keys/{id}"): SensitiveAct.API_KEYS,
     ("DELETE", "/merchant/api-keys/{id}"): SensitiveAct.API_KEYS,
     ("POST", "/merchant/people"): SensitiveAct.PEOPLE,
     ("PATCH", "/merchant/people/{id}"): SensitiveAct.PEOPLE,

@@ -42,3 +42,40 @@ async def test_every_bad_limit_is_named_at_once(desk: Desk) -> None:
     swapped = NEW | {"payoutLimit": 5000, "dailyPayoutLimit": 4000}
     answer = await desk.gate(desk.merchant, "POST", "/merchant/api-keys", swapped)
     assert is_refused(answer, 400, "amount_too_small", "dailyPayoutLimit")
+
+
+async def test_a_key_is_changed_and_null_takes_a_limit_away(desk: Desk) -> None:
+    limits = {"payoutLimit": 5000, "dailyPayoutLimit": 9000}
+    key = (await desk.gate(desk.merchant, "POST", "/merchant/api-keys", NEW | limits)).body["apiKey"]
+    path = f"/merchant/api-keys/{key['id']}"
+
+    changes = {"name": "Till 2", "permissions": ["payments.disburse"], "payoutLimit": None, "dailyPayoutLimit": 8000}
+    changed = await desk.gate(desk.merchant, "PATCH", path, changes)
+
+    assert changed.status == 200, changed.body
+    shown = changed.body["apiKey"]
+    assert (shown["name"], shown["permissions"]) == ("Till 2", ["payments.disburse"])
+    assert ("payoutLimit" in shown, shown["dailyPayoutLimit"]) == (False, 8000)
+    assert "key" not in shown
+    listed = (await desk.gate(desk.merchant, "GET", "/merchant/api-keys")).body["apiKeys"]
+    assert [each for each in listed if each["id"] == key["id"]] == [shown]
+    untouched = await desk.gate(desk.merchant, "PATCH", path, {"name": None, "permissions": None})
+    assert untouched.body["apiKey"] == shown
+
+
+async def test_a_change_with_mistakes_changes_nothing_and_names_each(desk: Desk) -> None:
+    key = (await desk.gate(desk.merchant, "POST", "/merchant/api-keys", NEW | {"payoutLimit": 5000})).body["apiKey"]
+    path = f"/merchant/api-keys/{key['id']}"
+    bad = {"name": " ", "permissions": [], "payoutLimit": "5000", "dailyPayoutLimit": 499}
+
+    answer = await desk.gate(desk.merchant, "PATCH", path, bad)
+
+    assert is_refused(answer, 400, "validation_failed", *bad)
+    grown = await desk.gate(desk.merchant, "PATCH", path, {"name": "Till 2", "permissions": ["wallet.read"]})
+    assert is_refused(grown, 400, "permissions_grow", "permissions")
+    crossed = await desk.gate(desk.merchant, "PATCH", path, {"name": "Till 2", "dailyPayoutLimit": 4000})
+    assert is_refused(crossed, 400, "amount_too_small", "dailyPayoutLimit")
+    listed = (await desk.gate(desk.merchant, "GET", "/merchant/api-keys")).body["apiKeys"]
+    assert [each["name"] for each in listed if each["id"] == key["id"]] == ["Till"]
+    assert (await desk.gate(desk.merchant, "DELETE", path)).status == 200
+    assert is_refused(await desk.gate(desk.merchant, "PATCH", path, {"name": "Till 2"}), 404, "api_key_not_found")

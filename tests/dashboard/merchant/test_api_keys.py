@@ -209,3 +209,91 @@ async def test_limits_for_payouts_are_typed_shown_and_checked(
         assert "At most TZS 50,000 for one payout; At most TZS 500,000 for all payouts of a day" in seen.words
     key = (await stored(database, shop))[-1]
     assert (key.payout_limit, key.daily_payout_limit) == (50_000, 500_000)
+
+
+# Changing a key
+
+
+def fields_of(seen: Seen) -> list[tuple[str, str]]:
+    """What a browser would send of the form, as it was served."""
+    texts = re.findall(r'name="(name|seen|payoutLimit|dailyPayoutLimit)"[^>]* value="([^"]*)"', seen.text)
+    return texts + re.findall(r'name="(permissions)" value="([^"]*)" checked', seen.text)
+
+
+async def test_a_key_is_changed_and_the_next_request_is_held_against_it(
+    owner: Surfer, database: Database, shop: Merchant
+) -> None:
+    text = key_in(await owner.post(PATH, [*GOOD, ("permissions", "payments.create"), ("payoutLimit", "50,000")]))
+    path = f"{PATH}/{(await stored(database, shop))[-1].id}/edit"
+    asked = await owner.get(path)
+    offered = re.findall(r'name="permissions" value="([^"]*)"', asked.text)
+    assert offered == ["payments.read", "payments.collect", "payments.disburse", "payments.create", "wallet.read"]
+    fields = [
+        each for each in fields_of(asked) if each not in (("permissions", "wallet.read"), ("payoutLimit", "50,000"))
+    ]
+
+    done = await owner.post(path, [*fields, ("payoutLimit", "")])
+
+    assert (done.status, done.to) == (303, PATH)
+    key = (await stored(database, shop))[-1]
+    assert (key.name, key.payout_limit) == ("Web shop", None)
+    assert set(key.permissions) == {"payments.read", "payments.create"}
+    assert await status_with(owner, text) == 403  # the wallet
+
+
+async def test_a_mistake_in_a_change_is_said_beside_its_field(
+    owner: Surfer, database: Database, shop: Merchant
+) -> None:
+    await owner.post(PATH, GOOD)
+    key = (await stored(database, shop))[-1]
+    path = f"{PATH}/{key.id}/edit"
+    fields = dict(fields_of(await owner.get(path)))
+
+    wrong = await owner.post(path, [("name", ""), ("seen", fields["seen"]), ("payoutLimit", "100")])
+
+    assert wrong.status == 400
+    assert set(re.findall(r'id="field-(\w+)-wrong"', wrong.text)) == {"name", "permissions", "payoutLimit"}
+    grown = await owner.post(path, [*GOOD, ("permissions", "payments.create"), ("seen", fields["seen"])])
+    assert grown.status == 400
+    assert "A key can only lose permissions." in grown.words
+    assert (await stored(database, shop))[-1] == key
+
+
+async def test_of_two_who_change_a_key_the_second_sees_what_the_first_has_saved(
+    owner: Surfer, database: Database, shop: Merchant
+) -> None:
+    await owner.post(PATH, GOOD)
+    path = f"{PATH}/{(await stored(database, shop))[-1].id}/edit"
+    fields = [each for each in fields_of(await owner.get(path)) if each[0] != "name"]
+    assert (await owner.post(path, [*fields, ("name", "Till 1")])).status == 303
+
+    refused = await owner.post(path, [*fields, ("name", "Till 2")])
+
+    assert refused.status == 409
+    assert "Somebody else has changed this key" in refused.words
+    assert 'value="Till 1"' in refused.text
+    again = [each for each in fields_of(refused) if each[0] != "name"]
+    assert (await owner.post(path, [*again, ("name", "Till 2")])).status == 303
+    assert (await stored(database, shop))[-1].name == "Till 2"
+
+
+async def test_a_key_that_was_revoked_meanwhile_is_said_to_be(
+    owner: Surfer, database: Database, shop: Merchant
+) -> None:
+    await owner.post(PATH, GOOD)
+    key = (await stored(database, shop))[-1]
+    fields = fields_of(await owner.get(f"{PATH}/{key.id}/edit"))
+    await owner.post(f"{PATH}/{key.id}/revoke")
+
+    done = await owner.post(f"{PATH}/{key.id}/edit", fields)
+
+    assert (done.status, done.to) == (303, PATH)
+    assert "That key was revoked meanwhile." in (await owner.get(PATH)).words
+    assert (await owner.get(f"{PATH}/{key.id}/edit")).status == 404
+
+
+async def test_the_page_says_what_a_test_key_is(owner: Surfer) -> None:
+    for path in (PATH, f"{PATH}/new"):
+        words = (await owner.get(path)).words
+        assert "A key with “test” in it moves real money like any other" in words
+        assert "a service with simulated networks (a sandbox)" in words

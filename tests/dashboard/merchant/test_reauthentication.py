@@ -21,6 +21,8 @@ KEY = [("name", "Till 7"), ("permissions", "payments.read"), ("permissions", "pa
 ACTS = {
     ("POST", "/dashboard/keys"): SensitiveAct.API_KEYS,
     ("GET", "/dashboard/keys/new"): SensitiveAct.API_KEYS,
+    ("GET", "/dashboard/keys/{id}/edit"): SensitiveAct.API_KEYS,
+    ("POST", "/dashboard/keys/{id}/edit"): SensitiveAct.API_KEYS,
     ("GET", "/dashboard/keys/{id}/revoke"): SensitiveAct.API_KEYS,
     ("POST", "/dashboard/keys/{id}/revoke"): SensitiveAct.API_KEYS,
     ("POST", "/dashboard/settings/payments/idempotency-key"): SensitiveAct.API_KEYS,

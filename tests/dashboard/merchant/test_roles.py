@@ -75,6 +75,8 @@ POST  /dashboard/payout/recipient                                     s o
 GET   /dashboard/keys                                               v s o
 POST  /dashboard/keys                                                   o
 GET   /dashboard/keys/new                                               o
+GET   /dashboard/keys/{key}/edit                                        o
+POST  /dashboard/keys/{key}/edit                                        o
 GET   /dashboard/keys/{key}/revoke                                      o
 POST  /dashboard/keys/{key}/revoke                                      o
 GET   /dashboard/webhooks                                           v s o

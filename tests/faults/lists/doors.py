@@ -8,7 +8,7 @@ FAULTS = (
     Fault(
         "a key needs no permission",
         "require",
-        "if permission not in caller.permissions:",
+        "if caller.permissions.isdisjoint(permissions):",
         "if False:",
         "A key that may only read pays out.",
         ("api/auth/test_permissions.py",),
