@@ -13,8 +13,9 @@ WRITE_SECONDS = 60.0
 LEAST_READ_BYTES = 16 * 1024
 # When the server stops: for requests that are under way.
 STOP_SECONDS = 15
-# When the server stops: for what a client has sent already and nobody has read yet.
-LAST_REQUEST_SECONDS = 0.1
+# When the server stops: for a request that a client sends before it can know. On a mobile network a request takes 0.1 s
+# and more to arrive, and a busy client reads late that its connection is closed.
+LAST_REQUEST_SECONDS = 0.5
 # The same for trusted proxies, which keep connections open and send the next request at any moment: longer than
 # deploy/nginx and deploy/haproxy keep an idle one, so that the proxy closes it and not we.
 PROXY_LAST_REQUEST_SECONDS = 2.0

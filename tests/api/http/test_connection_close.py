@@ -101,7 +101,7 @@ async def test_an_idle_line_of_a_trusted_proxy_is_kept_for_its_next_request_whic
         limits.proxies = (ipaddress.IPv4Network("127.0.0.1/32"),)
         for line in lines:
             line.other_end.shutdown()
-        await asyncio.sleep(10 * timeouts.LAST_REQUEST_SECONDS)
+        await asyncio.sleep(2 * timeouts.LAST_REQUEST_SECONDS)
         await lines[0].say(get("/x"))
         assert (await lines[0].hear()).headers["connection"] == "close"
         assert await lines[0].hear_the_rest() == b""

@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import json
 import random
+import select
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +59,7 @@ class KeepAliveClients:
             number = self.sent
             began = asyncio.get_running_loop().time()
             try:
-                if connection is not None and connection[0].at_eof():
+                if connection is not None and _is_closed(connection[1]):
                     connection[1].close()
                     connection = None
                 if connection is None:
@@ -92,6 +93,13 @@ class KeepAliveClients:
             self.ids.append(answer["transaction"]["id"])
             self.created_at.append(asyncio.get_running_loop().time())
         return headers.get("connection") == "close"
+
+
+def _is_closed(writer: asyncio.StreamWriter) -> bool:
+    """Whether there is something to read where no response is expected. HTTP libraries ask so before each request."""
+    asked = select.poll()
+    asked.register(writer.get_extra_info("socket").fileno(), select.POLLIN | select.POLLRDHUP)
+    return bool(asked.poll(0))
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], Any]:
