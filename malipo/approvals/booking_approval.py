@@ -100,7 +100,7 @@ async def request(
         return BookingResult(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):
         return BookingResult(is_new=False, proposal=None)
-    deciders = await moved_alone.deciders_of(
+    deciders = await moved_alone.count_unless_two(
         tx,
         act_of(booking),
         booking.amount,

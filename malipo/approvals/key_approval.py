@@ -65,7 +65,7 @@ async def request(
     await moved_alone.lock(tx, actor.name)
     await decide.require_none_open(tx, [Act.MAKE_PAYING_KEY], merchant_id)
     amount = amount_of(terms, await find_wallet(tx, merchant_id))
-    deciders = await moved_alone.deciders_of(
+    deciders = await moved_alone.count_unless_two(
         tx,
         Act.MAKE_PAYING_KEY,
         amount,

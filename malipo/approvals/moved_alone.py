@@ -21,10 +21,10 @@ class OperatorRefusal(Code):
 
 
 async def lock(tx: Tx, *names: str) -> None:
-    """Until the commit these operators, by their names as actors, move nothing alone elsewhere.
+    """Keep these operators, by their names as actors, from moving anything alone elsewhere until the commit.
 
-    Every act takes it before it locks a payment, a wallet or an exception, and after the lock of matching: the other
-    order could deadlock with an import, which counts for its operator and then settles payments.
+    Every act takes this lock before it locks a payment, a wallet or an exception, and after the lock of matching. In
+    another order it could deadlock with an import, which counts for its operator and then settles payments.
     """
     for name in sorted(set(names)):
         await store.lock_operator(tx, name)
@@ -38,7 +38,7 @@ class Deciders(StrEnum):
     ONLY = "only"  # It takes two, and the only operator there is does it, with --alone.
 
 
-async def deciders_of(
+async def count_unless_two(
     tx: Tx,
     act: Act,
     amount: int,
@@ -51,11 +51,13 @@ async def deciders_of(
     authors: Collection[str] = (),
     shares: Mapping[str, int] | None = None,
 ) -> Deciders:
-    """Whether this act of theirs takes two operators. If it does not, what it moves is counted: the caller does it in
-    this transaction. `authors` are others by whose word it is what it is, and it is counted for each of them too; for
-    those who answer for a part of it only, their `shares` are. Who got their password or second factor from another
-    operator moves nothing alone until somebody vouches for it: otherwise each operator that one makes has an amount of
-    its own."""
+    """Decide who must agree with this act, and count what it moves as moved alone, unless it takes two operators.
+
+    If the answer is not TWO, the caller does the act in this transaction. The amount counts for the operator and for
+    each of the `authors`, on whose word it rests as well; operators in `shares` answer for a part of it only. Operators
+    whose password or second factor was set by another one move nothing alone until a third one vouches for them:
+    otherwise each operator that one of them creates would have an amount of its own.
+    """
     amount = abs(amount)
     moved = {**(shares or {}), **dict.fromkeys({operator, *authors}, amount)}
     await lock(tx, *moved)
@@ -78,7 +80,7 @@ async def deciders_of(
 async def would_take_two(
     connection: Conn, act: Act, amount: int, *, operator: str, approval_amount: int, now: datetime, also: int = 0
 ) -> bool:
-    """Whether it would take two; `also` is what they would have moved alone before it. It only reads."""
+    """Whether the act would take two operators; `also` is what this one would have moved alone before it. Reads."""
     moved = await store.sum_moved_alone(connection, operator, since=now - COUNTED)
     if any(each.account == operator for each in await vouching.find_open(connection, now=now)):
         approval_amount = 0

@@ -56,8 +56,14 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         if begun.pending_token is not None:
             proof = ask_code(arguments)
-            at: dict[str, Any] = {"address": host(), "browser": Browser(), "now": await _now(database)}
-            await service.finish(begun.pending_token, proof, **at, command_line=command_line)
+            await service.finish(
+                begun.pending_token,
+                proof,
+                address=host(),
+                browser=Browser(),
+                now=await _now(database),
+                command_line=command_line,
+            )
         elif await _is_second_factor_required(database, settings):
             await _end_unproven(database, command_line, now=now)
             raise OperatorNotEnrolled

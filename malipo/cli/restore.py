@@ -125,9 +125,15 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
         return await release.find_release(tx, (await installation.lock(tx)).epoch, *(scope or (None, None)))
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> ReleaseResult:
-        how: dict[str, Any] = {"actor": actor, "now": now, "is_single_operator": arguments.alone}
-        how["seen"] = seen if arguments.here or arguments.alone else None
-        released = await release.release(tx, arguments.evidence.strip(), scope, **how)
+        released = await release.release(
+            tx,
+            arguments.evidence.strip(),
+            scope,
+            actor=actor,
+            now=now,
+            is_single_operator=arguments.alone,
+            seen=seen if arguments.here or arguments.alone else None,
+        )
         if released.is_done and not arguments.alone and not arguments.here:
             raise ApproveOnPages("/operator/restore")  # It is rolled back.
         return released

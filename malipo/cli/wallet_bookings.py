@@ -70,9 +70,10 @@ def _approve(
     arguments: argparse.Namespace, settings: Settings, look: Callable[[Tx, ProposedBooking], Awaitable[Found]]
 ) -> Found:
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> Found:
-        name, alone = arguments.booking.strip(), arguments.alone
-        how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": alone}
-        return await look(tx, await booking_approval.approve(tx, name, **how))
+        approved = await booking_approval.approve(
+            tx, arguments.booking.strip(), actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
+        )
+        return await look(tx, approved)
 
     return approve(arguments, settings, lambda tx: booking_approval.lock_open(tx, arguments.booking.strip()), act)
 

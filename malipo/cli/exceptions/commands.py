@@ -196,8 +196,10 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     ) -> tuple[ReconciliationException, effects.Rows | None]:
         shown = await changes(tx, await _get(tx, arguments))
         resolve = ResolveExceptions.of(await with_limits(tx, settings), lambda: now)
-        how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": arguments.alone}
-        return await resolve.approve(tx, arguments.exception, **how), shown
+        approved = await resolve.approve(
+            tx, arguments.exception, actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
+        )
+        return approved, shown
 
     return _tell(arguments, *approve(arguments, settings, find, act))
 

@@ -169,9 +169,11 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         return await approvals.lock_open(tx, STATEMENT_UNDOS, arguments.id)
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[StatementProposal, Actor]:
-        how: dict[str, Any] = {"actor": actor, "now": now, "seen": seen, "is_single_operator": arguments.alone}
         limit = (await with_limits(tx, settings)).booking_approval_amount
-        return await WithdrawStatements(limit).approve(tx, arguments.id, **how), actor
+        approved = await WithdrawStatements(limit).approve(
+            tx, arguments.id, actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
+        )
+        return approved, actor
 
     return _done(arguments, settings, *approve(arguments, settings, find, act))
 

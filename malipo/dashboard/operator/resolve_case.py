@@ -6,7 +6,6 @@ form names what was shown, and is refused if that has changed.
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any
 
 from starlette.responses import Response
 
@@ -64,8 +63,15 @@ async def propose(request: OperatorRequest) -> Response:
             and not finding.is_despite_waiting
         ):
             raise Conflict(_WAITING)
-        limit = request.parts.settings.booking_approval_amount
-        return await resolve.propose(tx, payment, finding, actor=request.actor, approval_amount=limit, **_when(request))
+        return await resolve.propose(
+            tx,
+            payment,
+            finding,
+            actor=request.actor,
+            approval_amount=request.parts.settings.booking_approval_amount,
+            now=request.parts.clock(),
+            follow_up_seconds=_first_query_after_end(request),
+        )
 
     payment = pages.payment_in(request)
     return await _done(request, form, act, "case-proposed")
@@ -87,8 +93,15 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> ResolutionResult:
         payment = await _still_proposed(tx, request, form)
-        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)} | _when(request)
-        return await approve_case(tx, payment, actor=request.actor, **how)
+        return await approve_case(
+            tx,
+            payment,
+            actor=request.actor,
+            now=request.parts.clock(),
+            follow_up_seconds=_first_query_after_end(request),
+            seen=form.text("seen"),
+            is_single_operator=is_alone(form),
+        )
 
     return await _done(request, form, act, "case-settled")
 
@@ -132,9 +145,9 @@ async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
     return payment
 
 
-def _when(request: OperatorRequest) -> dict[str, Any]:
-    """Now; and when the network is queried again, if it ends as FAILED."""
-    return {"now": request.parts.clock(), "follow_up_seconds": request.parts.settings.follow_up_seconds[0]}
+def _first_query_after_end(request: OperatorRequest) -> float:
+    """In how many seconds the network is queried again about a payment that operators end as FAILED."""
+    return request.parts.settings.follow_up_seconds[0]
 
 
 def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:

@@ -63,8 +63,15 @@ async def let_go(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> ReleaseResult:
         await _require_as_seen(tx, form, scope)
-        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
-        return await release.release(tx, evidence, scope, actor=request.actor, now=request.parts.clock(), **how)
+        return await release.release(
+            tx,
+            evidence,
+            scope,
+            actor=request.actor,
+            now=request.parts.clock(),
+            seen=form.text("seen"),
+            is_single_operator=is_alone(form),
+        )
 
     return await _done(request, form, act, lambda released: "released" if released.is_done else "release-proposed")
 

@@ -99,7 +99,7 @@ async def propose(
         requested_at=now,
     )
     resolution = proposed_resolution(proposal)
-    deciders = await moved_alone.deciders_of(
+    deciders = await moved_alone.count_unless_two(
         tx,
         act,
         amount,

@@ -108,7 +108,7 @@ class ResolveExceptions:
                 tx, exception, resolution, actor=actor, now=now, is_single_operator=is_single_operator
             )
         act = await _act_of(tx, exception, resolution)
-        deciders = await moved_alone.deciders_of(
+        deciders = await moved_alone.count_unless_two(
             tx,
             act,
             _counted(exception, resolution),

@@ -96,7 +96,7 @@ class WithdrawStatements:
         act = Act.UNDO_STATEMENT_BOOKING
         proposal = _proposal(act, file, booking.id, booking.amount, reason, actor=actor, now=now)
         await decide.require_none_open(tx, [act], booking.id)
-        deciders = await moved_alone.deciders_of(
+        deciders = await moved_alone.count_unless_two(
             tx,
             act,
             booking.amount,
@@ -164,7 +164,7 @@ class WithdrawStatements:
         else:
             for by in (SYSTEM_NAME, *sorted(answerable_for(file))):
                 await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
-        return await moved_alone.deciders_of(
+        return await moved_alone.count_unless_two(
             tx,
             act,
             await _booked(tx, file),

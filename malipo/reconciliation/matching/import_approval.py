@@ -83,7 +83,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     for (file_id, operator), lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
-        if proposal is None and not await _takes_two(
+        if proposal is None and await _count_alone(
             tx,
             file_id,
             _amount_of(lines),
@@ -111,20 +111,27 @@ async def hold_bookings(
     for file_id in sorted({each.file_id for each in told_by_people}):
         of_file = [each for each in told_by_people if each.file_id == file_id]
         operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
-        how: dict[str, Any] = {"operator": operator, "authors": of_file[0].authors, "approval_amount": approval_amount}
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is not None:
             await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
-        elif await _takes_two(tx, file_id, amount, **how, now=now):
+        elif await _count_alone(
+            tx,
+            file_id,
+            amount,
+            operator=operator,
+            authors=of_file[0].authors,
+            approval_amount=approval_amount,
+            now=now,
+        ):
+            continue
+        else:
             await _propose(tx, file_id, operator, amount, 0, now=now)
             lines += sum(each.lines for each in of_file)
-        else:
-            continue
         held.add(file_id)
     return held, lines
 
 
-async def _takes_two(
+async def _count_alone(
     tx: Tx,
     file_id: str,
     amount: int,
@@ -135,11 +142,20 @@ async def _takes_two(
     now: datetime,
     shares: Mapping[str, int] | None = None,
 ) -> bool:
-    """If it does not, it is counted as moved by who imported the file, and by who said how it is read; and for others
-    their shares."""
-    how: dict[str, Any] = {"operator": operator, "authors": authors, "shares": shares or {}, "subject": file_id}
-    how |= {"approval_amount": approval_amount, "now": now}
-    return await moved_alone.deciders_of(tx, Act.IMPORT, amount, **how) is Deciders.TWO
+    """Count the amount as moved alone by the operator who imported the file and by those who said how it is read; for
+    others count their shares. False if the act takes two operators: then nothing is counted."""
+    deciders = await moved_alone.count_unless_two(
+        tx,
+        Act.IMPORT,
+        amount,
+        operator=operator,
+        authors=authors,
+        shares=shares,
+        subject=file_id,
+        approval_amount=approval_amount,
+        now=now,
+    )
+    return deciders is not Deciders.TWO
 
 
 async def find_to_hold(connection: Conn, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime) -> set[str]:
@@ -155,10 +171,17 @@ async def find_to_hold(connection: Conn, sums: Sequence[ChargeSum], *, approval_
         ]
         of_file = [*others, *(each for each in sums if each.file_id == file_id)]
         people, amount = {of_file[0].imported_by, *of_file[0].authors}, sum(each.untold for each in of_file)
-        how: dict[str, Any] = {"approval_amount": approval_amount, "now": now}
         if file_id in is_open or any(
             [
-                await moved_alone.would_take_two(connection, Act.IMPORT, amount, operator=each, **how, also=moved[each])
+                await moved_alone.would_take_two(
+                    connection,
+                    Act.IMPORT,
+                    amount,
+                    operator=each,
+                    also=moved[each],
+                    approval_amount=approval_amount,
+                    now=now,
+                )
                 for each in sorted(people)
             ]
         ):

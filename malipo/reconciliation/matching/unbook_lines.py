@@ -61,7 +61,7 @@ async def _count(tx: Tx, told: Sequence[ToldLine], *, approval_amount: int, now:
     counted = []
     for file_id, group in groupby(sorted(told, key=file_of), key=file_of):
         lines = list(group)
-        deciders = await moved_alone.deciders_of(
+        deciders = await moved_alone.count_unless_two(
             tx,
             Act.IMPORT,
             sum(abs(each.amount) for each in lines),

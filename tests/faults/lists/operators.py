@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault(
         "what is moved alone is not written down",
-        "deciders_of",
+        "count_unless_two",
         "if amount:",
         "if False:",
         "One operator takes a million in small bookings.",

@@ -315,8 +315,8 @@ FAULTS = (
     Fault(
         "what an operator's file does to payments needs nobody else",
         "sort_out",
-        "if proposal is None and not await _takes_two(",
-        "if proposal is None or not await _takes_two(",
+        "if proposal is None and await _count_alone(",
+        "if proposal is None or await _count_alone(",
         "One operator with an invented file completes payments.",
         _APPROVAL,
     ),

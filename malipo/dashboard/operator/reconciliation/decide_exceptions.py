@@ -86,8 +86,8 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
         # What was seen is compared before the first is approved: each may change what the next one moves.
-        how: dict[str, Any] = {"actor": request.actor, "now": request.parts.clock()}
-        return await resolve.approve(tx, id_, **how, is_single_operator=is_alone(form))
+        now = request.parts.clock()
+        return await resolve.approve(tx, id_, actor=request.actor, now=now, is_single_operator=is_alone(form))
 
     return await _done(request, form, act, "exceptions-approved", is_approval=True)
 

@@ -4,7 +4,6 @@ The rules are those of `malipo/reconciliation/matching/import_approval.py`. The 
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from starlette.responses import Response
 
@@ -26,8 +25,15 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> object:
         settle = run_import.settle_of(parts.settings, parts.clock)
-        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
-        return await approve_import(tx, settle, id_in(request), actor=request.actor, now=parts.clock(), **how)
+        return await approve_import(
+            tx,
+            settle,
+            id_in(request),
+            actor=request.actor,
+            now=parts.clock(),
+            seen=form.text("seen"),
+            is_single_operator=is_alone(form),
+        )
 
     refused = await _write(request, act)
     if refused is not None:

@@ -6,7 +6,6 @@ may, so it has a connection of its own.
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any
 
 from starlette.responses import Response
 
@@ -51,8 +50,14 @@ async def approve(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx, withdraw: WithdrawStatements) -> StatementProposal:
         subject = await _subject_as_seen(tx, request, form)
-        how: dict[str, Any] = {"seen": form.text("seen"), "is_single_operator": is_alone(form)}
-        return await withdraw.approve(tx, subject, actor=request.actor, now=request.parts.clock(), **how)
+        return await withdraw.approve(
+            tx,
+            subject,
+            actor=request.actor,
+            now=request.parts.clock(),
+            seen=form.text("seen"),
+            is_single_operator=is_alone(form),
+        )
 
     return await _done(request, form, act)
 
