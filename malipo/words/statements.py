@@ -96,6 +96,16 @@ CLOSE = {
     "close_needs_reason": "Say why.",
     "close_long_reason": "Say why in at most 500 printable characters.",
     "close_key_unknown": "There is no key {name!r}.",
+    "close_content_changed": "{day}: its content is not that of its hash.",
+    "close_previous_differs": "{day}: it does not follow the close before it.",
+    "close_days_missing": "{day}: the days between it and {before} are missing.",
+    "close_key_unreadable": "{day}: the key that signed it cannot be read.",
+    "close_signature_wrong": "{day}: its signature is wrong.",
+    "close_open_items_changed": "{day}: what was open at its end has been changed.",
+    "close_moves_changed": "{day}: the ledger's moves of that day are not those that were closed: {more}.",
+    "close_removed": "{day}: the audit log says that it was closed as {noted}, and it is not there.",
+    "close_hash_differs": "{day}: the audit log says that it was closed as {noted}, and it is {hash}.",
+    "close_published_key_differs": "The published key {key_id} is not the one that signs.",
 }
 
 IMPORTS = {

@@ -33,6 +33,7 @@ from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.close.verify import VerificationResult, verify
 from malipo.settings import Settings
 from malipo.settings.environment import require
+from malipo.words.say import say
 
 _MOST_DAYS = 100
 
@@ -213,11 +214,13 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
             return await verify(connection, encryption, with_ledger=arguments.ledger)
 
     found = with_database(settings, act)
+    findings = [say(each) for each in found.findings]
     sentence = f"Closed days that are as they were closed: {found.days:,}. The last hash is {found.hash}."
-    if not found.days and not found.findings:
+    if not found.days and not findings:
         sentence = "No day is closed yet."
-    tell(arguments, msgspec.to_builtins(found), "\n".join(found.findings) or sentence)
-    return 1 if found.findings else 0
+    shown = {"days": found.days, "hash": found.hash, "findings": findings}
+    tell(arguments, shown, "\n".join(findings) or sentence)
+    return 1 if findings else 0
 
 
 # A closed day at the terminal: as text, as a row, and as JSON. Pure.

@@ -1,10 +1,10 @@
-"""A closed day as it is stored, and how it follows the one before it. Pure."""
+"""A closed day as it is stored. Pure."""
 
 from datetime import date, datetime
 
 import msgspec
 
-from malipo.reconciliation.close.signed_content import DayClose, decode, hash_of
+from malipo.reconciliation.close.signed_content import DayClose, decode
 
 
 class ClosedDay(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,14 +24,3 @@ class ClosedDay(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def close(self) -> DayClose:
         return decode(self.content)
-
-
-def wrong_link(closed: ClosedDay, before: ClosedDay | None) -> str | None:
-    """Why a close is not the one that was made after the one before it."""
-    if closed.hash != hash_of(closed.previous, closed.content):
-        return "its content is not that of its hash"
-    if closed.previous != (None if before is None else before.hash):
-        return "it does not follow the close before it"
-    if before is not None and (closed.day - before.day).days != 1:
-        return f"the days between it and {before.day} are missing"
-    return None

@@ -9,6 +9,7 @@ from malipo.encryption import Encryption
 from malipo.reconciliation.close import signing_key
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.verify import VerificationResult, verify
+from malipo.words.say import say
 from tests.conftest import SECRET_KEY
 from tests.reconciliation.close.books import ENCRYPTION, MONDAY, TUESDAY, WEDNESDAY, Books, at
 
@@ -67,7 +68,7 @@ async def test_closed_days_that_nobody_has_touched_are_verified(books: Books) ->
 async def test_whatever_is_changed_in_a_closed_day_is_found(books: Books, change: str, told: str) -> None:
     async with books.database.begin() as tx:
         await tx.execute(change)
-    findings = (await verified(books)).findings
+    findings = [say(each) for each in (await verified(books)).findings]
     assert any(told in each for each in findings), findings
 
 
@@ -80,7 +81,7 @@ async def test_whoever_has_only_the_database_cannot_sign(books: Books) -> None:
             "UPDATE audit_log SET details = (SELECT json_build_object('day', day, 'hash', encode(hash, 'hex')) "
             "FROM day_closes WHERE day = '2026-11-04') WHERE details ->> 'day' = '2026-11-04'"
         )
-    assert (await verified(books)).findings == ["2026-11-04: its signature is wrong."]
+    assert [say(each) for each in (await verified(books)).findings] == ["2026-11-04: its signature is wrong."]
 
 
 async def test_signatures_stay_good_when_the_secret_key_is_changed(books: Books) -> None:
@@ -89,7 +90,8 @@ async def test_signatures_stay_good_when_the_secret_key_is_changed(books: Books)
         assert await signing_key.reencrypt(tx, Encryption(new, SECRET_KEY)) == (1, 1)
         assert await signing_key.reencrypt(tx, Encryption(new, SECRET_KEY)) == (0, 1)
     assert (await verified(books, encryption=Encryption(new))).findings == []
-    assert "the key that signed it cannot be read" in str((await verified(books)).findings)
+    findings = [say(each) for each in (await verified(books)).findings]
+    assert any("the key that signed it cannot be read" in each for each in findings), findings
 
 
 async def test_a_day_whose_close_was_lost_in_a_restore_gets_the_same_hash_again(books: Books) -> None:
