@@ -6,7 +6,7 @@ is not booked by its words alone.
 
 from malipo import phone
 from malipo.payments import network_keys
-from malipo.validation.fields import phone_of
+from malipo.validation.typed_values import phone_of
 
 
 def names_key(key: str) -> bool:

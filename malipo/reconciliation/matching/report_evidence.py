@@ -19,6 +19,7 @@ from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report, Settle, SettleResult
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.answer_ids import answer_id
 from malipo.reconciliation.matching.book_lines import book_sums
 from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_gone import resolve_gone
@@ -119,12 +120,11 @@ def is_different(evidence: Evidence, settled: SettleResult) -> bool:
 
 
 def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
-    """A hint has another id: it tells the payment nothing but that its network is to be queried."""
+    """A hint tells the payment nothing but that its network is to be queried."""
     is_paid = evidence.role == "payment"
     waits = ", which waits for a second operator" if is_hint else ""
-    which = f"{evidence.line_id}_{evidence.ordinal}{'_ended' if evidence.is_second else ''}"
     return Report(
-        id=f"{'sth' if is_hint else 'stl'}_{which}",
+        id=answer_id(evidence.line_id, evidence.ordinal, is_second=evidence.is_second, is_hint=is_hint),
         channels=[evidence.channel],
         key=evidence.network_key,
         received=ReceivedAnswer(

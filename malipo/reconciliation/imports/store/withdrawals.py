@@ -8,6 +8,7 @@ import msgspec
 from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
+from malipo.reconciliation.matching.answer_ids import is_of_line
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
 from malipo.reconciliation.matching.store.evidence import TELLS, tell_again
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -130,11 +131,11 @@ async def find_remaining(connection: Conn, file_id: str) -> list[RemainingPaymen
 
 
 # A line is reported under its own id, and only to a payment that needs it.
-_IS_TOLD = """
+_IS_TOLD = f"""
     m.role IN ('payment', 'reversal') AND EXISTS (
         SELECT FROM network_answers a
         WHERE a.merchant_id = m.merchant_id AND a.transaction_id = m.transaction_id AND a.source = 'statement'
-          AND starts_with(a.id, 'stl_' || m.line_id || '_'))
+          AND {is_of_line("a", "m.line_id")})
 """
 
 

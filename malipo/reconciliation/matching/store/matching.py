@@ -11,6 +11,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict
 from malipo.payments.network_keys import ending_sql
+from malipo.reconciliation.matching.answer_ids import is_of_trusted_line
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.
@@ -66,7 +67,7 @@ def is_receipt_told_by_people(payment: str) -> str:
              WHERE r.outcome = 'completed' AND r.is_approved AND r.provider_reference <> ''), false)
          OR EXISTS (SELECT FROM network_answers a
                     WHERE a.merchant_id = {payment}.merchant_id AND a.transaction_id = {payment}.id
-                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND starts_with(a.id, 'stl_')))
+                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND {is_of_trusted_line("a")}))
     """
 
 

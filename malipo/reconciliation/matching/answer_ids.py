@@ -1,0 +1,24 @@
+"""The ids under which lines of statements are stored as answers of their network. Pure.
+
+An id is made of the line's own number, so that a line that is reported again is stored once. A prefix says whether the
+line was trusted, or only a hint that its network is to be queried. Ids of answers are in one table and are shown to
+nobody: ids of settlements, in a table of their own, may begin alike.
+"""
+
+LINE = "stl_"  # of a line that was trusted
+HINT = "sth_"  # of a line that waits for a second operator
+
+
+def answer_id(line_id: int, ordinal: int, *, is_second: bool, is_hint: bool) -> str:
+    """`ordinal` and `is_second` tell apart the reports of a line that is reported again after its payment changed."""
+    return f"{HINT if is_hint else LINE}{line_id}_{ordinal}{'_ended' if is_second else ''}"
+
+
+def is_of_trusted_line(answer: str) -> str:
+    """Whether a stored answer, by the name of its table in the query, is that of any line that was trusted."""
+    return f"starts_with({answer}.id, '{LINE}')"
+
+
+def is_of_line(answer: str, line_id: str) -> str:
+    """Whether it is that of this trusted line."""
+    return f"starts_with({answer}.id, '{LINE}' || {line_id} || '_')"
