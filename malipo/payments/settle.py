@@ -1,7 +1,8 @@
-"""Takes in network answers: replies, answers to queries, and callbacks.
+"""Takes in network answers: replies, answers to queries, callbacks, and lines of statements.
 
-Each is stored, and has its effects once. A repeated or late answer changes nothing. A callback about a payment that we
-do not have is stored for operators.
+Each is stored, and has its effects once: on the status, the dispatch, and the correction of a payment that has ended.
+What it means is decided in `network_answer/decide.py`. A repeated answer changes nothing. A callback about a payment
+that we do not have is stored for operators.
 """
 
 import asyncio
@@ -27,11 +28,6 @@ from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
 from malipo.payments.transaction import Cause, Status, Transaction
 
-# What network answers do to payments: the status, the dispatch, and the correction of one that has ended.
-#
-# What each answer means is decided in `network_answer/decide.py`. The effects of all answers of a batch are written in
-# one commit.
-
 
 class SettleResult(msgspec.Struct, frozen=True):
     """What an answer did: the transaction as it is now, and the status it was in before."""
@@ -42,8 +38,96 @@ class SettleResult(msgspec.Struct, frozen=True):
     is_merchant_notified: bool = False  # of a correction
 
 
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer about the payment that the network knows by this key, on one of these channels."""
+
+    id: str  # generated before the first try, so that the answer is stored once
+    channels: Sequence[Channel]
+    key: str
+    received: ReceivedAnswer
+    asked_at: float | None = None  # when the query was sent, by the monotonic clock of this process
+
+
+class Settle:
+    def __init__(self, *, clock: Clock, rules: Rules, credits_automatically: bool = True) -> None:
+        self._clock = clock
+        self._rules = rules
+        self._credits_automatically = credits_automatically
+
+    async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[SettleResult | None]:
+        """What each answer did; None for a payment that we do not have."""
+        now = self._clock()
+        found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
+        subjects = [_subject_of(report, found) for report in reports]
+        received = [
+            _stored_answer_of(report, subject.transaction, now)
+            for report, subject in zip(reports, subjects, strict=True)
+            if subject is not None
+        ]
+        # An answer that an earlier try has stored, whose commit was not confirmed to us, counts once.
+        new = await network_answers.insert(tx, received)
+        unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
+        await network_answers.insert_unknown_callbacks(
+            tx, [_unknown_callback_of(each, now) for each in unknown if each.received.source is AnswerSource.CALLBACK]
+        )
+        effects = AnswerEffects(found, self._rules, now, credits_automatically=self._credits_automatically)
+        settled = [
+            effects.apply(subject, _with_age(report), is_new=report.id in new) if subject is not None else None
+            for report, subject in zip(reports, subjects, strict=True)
+        ]
+        await effects.write(tx)
+        return settled
+
+
+def _subject_of(report: Report, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
+    """The payment that the answer is about; None if there is no such payment, or there are two."""
+    meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
+    return meant[0] if len(meant) == 1 else None
+
+
+def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:
+    answer = report.received.answer
+    return StoredAnswer(
+        id=report.id,
+        merchant_id=transaction.merchant_id,
+        transaction_id=transaction.id,
+        received_at=now,
+        connector=report.received.connector,
+        source=report.received.source,
+        verdict=answer.verdict,
+        code=answer.code,
+        detail=answer.detail,
+    )
+
+
+def _with_age(report: Report) -> ReceivedAnswer:
+    """With how long ago the query was sent: what was received since then may be newer."""
+    if report.asked_at is None:
+        return report.received
+    age_seconds = asyncio.get_running_loop().time() - report.asked_at
+    return msgspec.structs.replace(report.received, age_seconds=age_seconds)
+
+
+def _unknown_callback_of(report: Report, now: datetime) -> UnknownCallback:
+    answer = report.received.answer
+    return UnknownCallback(
+        id=report.id,
+        received_at=now,
+        connector=report.received.connector,
+        network_key=report.key,
+        amount=answer.amount,
+        phone=answer.phone,
+        provider_reference=answer.provider_reference,
+        verdict=answer.verdict,
+        code=answer.code,
+        detail=answer.detail,
+        is_signed=report.received.is_trusted,
+    )
+
+
 class AnswerEffects:
-    """Decides answer by answer, each against what the one before left."""
+    """What the answers of a batch do to their payments. Each is decided against what the one before left; the effects
+    of all are written together."""
 
     def __init__(
         self,
@@ -94,8 +178,8 @@ class AnswerEffects:
     def _with_network_id(
         self, key: transactions.Key, transaction: Transaction, received: ReceivedAnswer
     ) -> Transaction:
-        """What the network calls it is kept for the query. The first counts; an unsigned callback could name another
-        payment, whose outcome would then be taken for that of this one."""
+        """Keep the network's own id of the payment for queries. The first one stays. An unsigned callback could name
+        another payment, and the outcome of that one would then be taken for this one's, so its id is not kept."""
         network_id = received.answer.network_id
         if network_id is None or not received.is_trusted or transaction.network_id is not None:
             return transaction
@@ -195,90 +279,3 @@ def _log_review_reason(transaction: Transaction, dispatch: Dispatch | None, deci
     attention = decision.dispatch.attention if decision.dispatch is not None else None
     if attention is not None and (dispatch is None or dispatch.attention is not attention):
         log.warning("payment.needs_attention", transaction=transaction.id, why=attention)
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer about the payment that the network knows by this key, on one of these channels."""
-
-    id: str  # generated before the first try, so that the answer is stored once
-    channels: Sequence[Channel]
-    key: str
-    received: ReceivedAnswer
-    asked_at: float | None = None  # when the query was sent, by the monotonic clock of this process
-
-
-class Settle:
-    def __init__(self, *, clock: Clock, rules: Rules, credits_automatically: bool = True) -> None:
-        self._clock = clock
-        self._rules = rules
-        self._credits_automatically = credits_automatically
-
-    async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[SettleResult | None]:
-        """What each answer did; None for a payment that we do not have."""
-        now = self._clock()
-        found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
-        subjects = [_subject_of(report, found) for report in reports]
-        received = [
-            _stored_answer_of(report, subject.transaction, now)
-            for report, subject in zip(reports, subjects, strict=True)
-            if subject is not None
-        ]
-        # An answer that an earlier try has stored, whose commit was not confirmed to us, counts once.
-        new = await network_answers.insert(tx, received)
-        unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
-        await network_answers.insert_unknown_callbacks(
-            tx, [_unknown_callback_of(each, now) for each in unknown if each.received.source is AnswerSource.CALLBACK]
-        )
-        effects = AnswerEffects(found, self._rules, now, credits_automatically=self._credits_automatically)
-        settled = [
-            effects.apply(subject, _with_age(report), is_new=report.id in new) if subject is not None else None
-            for report, subject in zip(reports, subjects, strict=True)
-        ]
-        await effects.write(tx)
-        return settled
-
-
-def _subject_of(report: Report, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
-    """The payment that the answer is about; None if there is no such payment, or there are two."""
-    meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
-    return meant[0] if len(meant) == 1 else None
-
-
-def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:
-    answer = report.received.answer
-    return StoredAnswer(
-        id=report.id,
-        merchant_id=transaction.merchant_id,
-        transaction_id=transaction.id,
-        received_at=now,
-        connector=report.received.connector,
-        source=report.received.source,
-        verdict=answer.verdict,
-        code=answer.code,
-        detail=answer.detail,
-    )
-
-
-def _with_age(report: Report) -> ReceivedAnswer:
-    """With how long ago the query was sent: what was received since then may be newer."""
-    if report.asked_at is None:
-        return report.received
-    age_seconds = asyncio.get_running_loop().time() - report.asked_at
-    return msgspec.structs.replace(report.received, age_seconds=age_seconds)
-
-
-def _unknown_callback_of(report: Report, now: datetime) -> UnknownCallback:
-    answer = report.received.answer
-    return UnknownCallback(
-        id=report.id,
-        received_at=now,
-        connector=report.received.connector,
-        network_key=report.key,
-        amount=answer.amount,
-        phone=answer.phone,
-        provider_reference=answer.provider_reference,
-        verdict=answer.verdict,
-        code=answer.code,
-        detail=answer.detail,
-        is_signed=report.received.is_trusted,
-    )

@@ -1,22 +1,22 @@
 """Networks' answers: a payment ends as its network says, and what is said later is not lost."""
 
 from malipo.payments import settle, transaction
-from malipo.payments.network_answer import contradiction, decide
+from malipo.payments.network_answer import contradiction, decide, failure, not_found, trust
 from malipo.payments.transaction import Cause, Status
 from simulation.safeguard_list.taking_out import InFunction, InTable, Safeguard
 
 _NOT_FOUND_REPEATED = InFunction(
-    decide.decide_missing,
+    not_found.decide_missing,
     "if dispatch.not_found_count < _NOT_FOUNDS or not had_time(dispatch, rules.not_found_seconds):",
     "if False:",
 )
-_PAYOUT_NEVER_NOT_FOUND = InFunction(decide.decide_not_found, "if transaction.type is Type.COLLECTION:", "if True:")
+_PAYOUT_NEVER_NOT_FOUND = InFunction(not_found.decide_not_found, "if transaction.type is Type.COLLECTION:", "if True:")
 
 SAFEGUARDS = (
     Safeguard(
         "success-blocks-failed",
         "What was reported as paid neither fails nor is sent again when the network no longer finds it.",
-        (InFunction(decide.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
+        (InFunction(not_found.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
         note="covered by not-found-repeated: networks here find a payment before “not found” counts",
     ),
     Safeguard(
@@ -52,7 +52,7 @@ SAFEGUARDS = (
     Safeguard(
         "acknowledged-is-kept",
         "What its network had acknowledged, and no longer finds, is for operators.",
-        (InFunction(decide.decide_not_found, "if dispatch.is_acknowledged:", "if False:"),),
+        (InFunction(not_found.decide_not_found, "if dispatch.is_acknowledged:", "if False:"),),
         note="no seed reaches it",
     ),
     Safeguard(
@@ -70,17 +70,13 @@ SAFEGUARDS = (
     Safeguard(
         "unsigned-is-a-hint",
         "A callback without a signature only makes a query due.",
-        (InFunction(contradiction.is_believed, "received.is_trusted", "True"),),
+        (InFunction(trust.is_believed, "received.is_trusted", "True"),),
         note="not simulated: nobody forges callbacks",
     ),
     Safeguard(
         "amount-matches",
         "A report about another amount ends nothing.",
-        (
-            InFunction(
-                contradiction.differs, "answer.amount is not None and answer.amount != transaction.amount", "False"
-            ),
-        ),
+        (InFunction(trust.differs, "answer.amount is not None and answer.amount != transaction.amount", "False"),),
         note="not simulated: no network reports another amount",
     ),
     Safeguard(
@@ -92,7 +88,7 @@ SAFEGUARDS = (
     Safeguard(
         "follow-ups",
         "After FAILED the network is queried again: it may have paid after all.",
-        (InFunction(contradiction.end_as_failed, "if may_be_paid and received.can_query:", "if False:"),),
+        (InFunction(failure.end_as_failed, "if may_be_paid and received.can_query:", "if False:"),),
         note="covered, with a restore, by the statements that operators import within the run; without one seed 49"
         " notices (unaccounted)",
     ),

@@ -13,8 +13,8 @@ from malipo.ledger.accounts import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction_moves as corrections
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
-from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules
+from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.status_effects import posting_of
 from malipo.payments.status_writer import StatusChange, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type

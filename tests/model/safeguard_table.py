@@ -7,10 +7,19 @@ from types import ModuleType
 from typing import NamedTuple
 
 from malipo.payments import correction_moves, network_answer
-from malipo.payments.network_answer import contradiction, decide, query_schedule
+from malipo.payments.network_answer import (
+    after_restore,
+    by_statement,
+    contradiction,
+    decide,
+    failure,
+    not_found,
+    query_schedule,
+    trust,
+)
 
 # What decides about a network's answer: each imports only those before it.
-DECIDING = [query_schedule, contradiction, decide]
+DECIDING = [query_schedule, trust, failure, contradiction, not_found, after_restore, by_statement, decide]
 
 
 class Safeguard(NamedTuple):

@@ -21,7 +21,7 @@ from malipo.outbox import store as outbox
 from malipo.payments.counts import counter
 from malipo.payments.listing import keyset_pagination, offset_pagination, transaction_list
 from malipo.payments.listing.filters import TransactionFilter
-from malipo.payments.network_answer.contradiction import follow_up
+from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded

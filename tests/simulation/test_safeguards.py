@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from malipo.db import Database
-from malipo.payments.network_answer import contradiction
+from malipo.payments.network_answer import trust
 from malipo.payments.transaction import Cause, Status, Type, next_status
 from simulation.safeguard_list import taking_out
 from simulation.safeguard_list.taking_out import InFunction, Safeguard
@@ -47,7 +47,7 @@ async def test_what_is_taken_out_of_the_database_is_in_it(database: Database) ->
 
 
 def test_a_text_that_is_no_longer_there_is_an_error() -> None:
-    gone = InFunction(contradiction.is_believed, "a text that was there last year", "")
+    gone = InFunction(trust.is_believed, "a text that was there last year", "")
     assert not _in_a_fork(gone)
 
 

@@ -45,7 +45,7 @@ from malipo.payments.cases.resolution import (
     shown_of,
 )
 from malipo.payments.failure_reasons import failure_reason_of
-from malipo.payments.network_answer.contradiction import follow_up
+from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.status_writer import CorrectedTransaction, StatusChange
 from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution

@@ -2,46 +2,12 @@
 
 from msgspec.structs import replace
 
-from malipo.networks.connector import Answer, FailureCode, Type, Verdict
-from malipo.payments.dispatch import (
-    AnswerSource,
-    Decision,
-    Dispatch,
-    LatestAnswer,
-    NextAction,
-    ReceivedAnswer,
-    ReviewReason,
-    Rules,
-)
-from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS, query_after_end, query_now
-from malipo.payments.transaction import Cause, Status, Transaction
-
-# A collection that failed like this may still turn out to be paid.
-_MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
-
-
-def end_as_failed(
-    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules, failure: FailureCode
-) -> Decision:
-    """End it as FAILED. If it may still turn out to be paid, its network is queried for days."""
-    may_be_paid = transaction.type is Type.DISBURSEMENT or failure in _MAY_STILL_BE_PAID or dispatch.is_success_reported
-    after = follow_up(dispatch, received.connector)
-    if may_be_paid and received.can_query:
-        seconds = float(rules.follow_up_seconds[0])
-    elif after.attention is not None:
-        seconds = NO_QUERY_SECONDS
-    else:
-        return Decision(cause=Cause.REFUSED, failure_code=failure)
-    return Decision(cause=Cause.REFUSED, failure_code=failure, dispatch=after, wait_seconds=seconds)
-
-
-def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
-    """The queries after the end begin anew. A reported success is kept, with its reason for review."""
-    after = Dispatch(connector=connector, next_action=NextAction.QUERY, is_follow_up=True)
-    if dispatch is None or not dispatch.is_success_reported:
-        return after
-    shown = dispatch.attention if dispatch.attention in (ReviewReason.DIFFERS, ReviewReason.SAID_PAID) else None
-    return replace(after, is_success_reported=True, success_seconds=dispatch.success_seconds, attention=shown)
+from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.network_answer.failure import follow_up
+from malipo.payments.network_answer.query_schedule import query_after_end, query_now
+from malipo.payments.network_answer.trust import differs, is_believed, is_overtaken, with_success
+from malipo.payments.transaction import Status, Transaction
 
 
 def decide_after_end(
@@ -110,54 +76,3 @@ def _agrees(
     # The network confirms the status, so the other report was wrong.
     agreed = replace(dispatch, is_success_reported=False, success_seconds=None, attention=None)
     return query_after_end(agreed, received, rules)
-
-
-# Whether an answer is believed, and which failure it reports. Pure.
-
-
-# A payout has no customer who could decline it. Insufficient funds are those of our own float.
-_OF_A_PAYOUT = {
-    FailureCode.DECLINED: FailureCode.REJECTED,
-    FailureCode.EXPIRED: FailureCode.REJECTED,
-    FailureCode.INSUFFICIENT_FUNDS: FailureCode.CHANNEL_UNAVAILABLE,
-}
-
-
-def is_believed(transaction: Transaction, received: ReceivedAnswer) -> bool:
-    """If a network has no query, an unsigned callback from a listed address is believed: there will be nothing better.
-
-    Even then a failure never ends a payout, and a success above the amount that operators review is theirs to decide.
-    """
-    is_good_enough = received.is_listed and not received.can_query and not _is_for_review(transaction, received)
-    is_refused_payout = transaction.type is Type.DISBURSEMENT and received.answer.verdict is Verdict.REFUSED
-    return received.is_trusted or (is_good_enough and not is_refused_payout)
-
-
-def _is_for_review(transaction: Transaction, received: ReceivedAnswer) -> bool:
-    is_above = received.review_amount is not None and transaction.amount > received.review_amount
-    return is_above and received.answer.verdict is Verdict.CONFIRMED
-
-
-def differs(transaction: Transaction, answer: Answer) -> bool:
-    return (
-        answer.lacks_amount
-        or (answer.amount is not None and answer.amount != transaction.amount)
-        or (answer.phone is not None and answer.phone != transaction.phone)
-    )
-
-
-def is_overtaken(dispatch: Dispatch, received: ReceivedAnswer) -> bool:
-    """A success was reported after this query was sent, so the answer may be older than the success."""
-    return dispatch.success_seconds is not None and received.age_seconds >= dispatch.success_seconds
-
-
-def with_success(dispatch: Dispatch) -> Dispatch:
-    return replace(dispatch, is_success_reported=True, success_seconds=0)
-
-
-def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
-    """A query often reports only that it failed. For the reason, an unsigned callback is good enough."""
-    failure = answer.failure_code or FailureCode.REJECTED
-    if failure is FailureCode.REJECTED and dispatch.hinted_failure:
-        failure = dispatch.hinted_failure
-    return _OF_A_PAYOUT.get(failure, failure) if type_ is Type.DISBURSEMENT else failure

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, NextAction, ReviewReason
-from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide
+from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import RULES, processing, received, sent
 from tests.payments.test_transaction import a_transaction

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction, ReviewReason
-from malipo.payments.network_answer.contradiction import follow_up
+from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import Life, processing, received
 
