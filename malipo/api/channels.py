@@ -6,10 +6,10 @@ from starlette.responses import Response
 from malipo.api.parts import ApiParts
 from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
+from malipo.money import MIN_PAYMENT
 from malipo.networks import circuit_store
 from malipo.networks.channels import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.validation.fields import Fields
 
 
@@ -32,7 +32,7 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
         {
             "channel": channel,
             "name": profile.name,
-            "minAmount": MIN_AMOUNT,
+            "minAmount": MIN_PAYMENT,
             "maxAmount": parts.payments.terms.max_amounts[channel],
             "prefixes": profile.prefixes,
             "isUp": is_up(channel),

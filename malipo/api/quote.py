@@ -7,8 +7,9 @@ from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
+from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
-from malipo.payments.fees import MIN_AMOUNT, fee_of
+from malipo.payments.fees import fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
@@ -18,7 +19,7 @@ async def preview(parts: ApiParts, caller: Caller, request: Request) -> Response
     fields = Fields(await object_of(request))
     type_ = fields.choice("type", Type, is_required=True)
     channel = fields.choice("channel", Channel, is_required=True)
-    amount = fields.amount("amount", least=MIN_AMOUNT, most=parts.payments.terms.max_amount(channel))
+    amount = fields.amount("amount", least=MIN_PAYMENT, most=parts.payments.terms.max_amount(channel))
     fields.currency()
     fields.check()
     assert type_ is not None

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from malipo import money
 from malipo.errors import Code, Invalid
 
-MIN_AMOUNT = 500
-
 
 class TariffRefusal(Code):
     TWO_BANDS = "tariff_two_bands"
@@ -55,7 +53,7 @@ def check(bands: Sequence[Band]) -> None:
         if band.max_fee is not None and band.max_fee < band.min_fee:
             raise BadTariff(code=TariffRefusal.LIMITS_CROSSED, first=band.from_amount)
         # The fee takes the largest share of the smallest amount. If that leaves something, every other amount does.
-        lowest = max(band.from_amount, MIN_AMOUNT)
+        lowest = max(band.from_amount, money.MIN_PAYMENT)
         if band.fee(lowest) >= lowest:
             fee = band.fee(lowest)
             raise BadTariff(code=TariffRefusal.TAKES_ALL, first=band.from_amount, fee=fee, amount=lowest)

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from malipo import ids
 from malipo.audit_log.actor import Actor
+from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.key_limits import Limits
 from malipo.payments.transaction import Status, Transaction, Type
@@ -68,7 +68,7 @@ def order_of(
         type=type_,
         channel=channel or Channel.MPESA,
         status=Status.PENDING,
-        amount=fields.amount("amount", least=MIN_AMOUNT, most=terms.max_amount(channel)),
+        amount=fields.amount("amount", least=MIN_PAYMENT, most=terms.max_amount(channel)),
         fee=0,
         phone=fields.phone(f"{party}Phone"),
         name=fields.text(f"{party}Name", most=100),

@@ -13,30 +13,30 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from malipo import ids
+from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.validation import fields
+from malipo.validation import metadata
 
 _Value = (
-    Annotated[str, Meta(max_length=fields.MAX_VALUE_LENGTH)]
+    Annotated[str, Meta(max_length=metadata.MAX_VALUE_LENGTH)]
     | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
     | float
     | bool
     | None
 )
 _Metadata = Annotated[
-    dict[Annotated[str, Meta(min_length=1, max_length=fields.MAX_KEY_LENGTH)], _Value],
-    Meta(max_length=fields.MAX_KEYS),
+    dict[Annotated[str, Meta(min_length=1, max_length=metadata.MAX_KEY_LENGTH)], _Value],
+    Meta(max_length=metadata.MAX_KEYS),
 ]
 
 
 class _Plain(msgspec.Struct, forbid_unknown_fields=True):
     """What is left out has its default. A null, and a field that we do not know, are read field by field."""
 
-    amount: Annotated[int, Meta(ge=MIN_AMOUNT)]
+    amount: Annotated[int, Meta(ge=MIN_PAYMENT)]
     channel: Channel
     buyerPhone: Annotated[str, Meta(pattern=r"^\+255[67][0-9]{8}$", max_length=13)]  # noqa: N815
     buyerName: Annotated[str, Meta(max_length=100)] = ""  # noqa: N815

@@ -1,9 +1,9 @@
 """Fields of a request: each is read and checked by its kind, and everything that is wrong is reported at once."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -11,11 +11,16 @@ from malipo import phone as phones
 from malipo.errors import Invalid
 from malipo.merchants.api_keys import AddressRange, address_range_of
 from malipo.merchants.people import email_of
+from malipo.money import CURRENCY
+from malipo.validation.dates import moment_of
+from malipo.validation.metadata import problems_with_metadata
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Word = TypeVar("Word", bound=str)
 
-CURRENCY = "TZS"
+PER_PAGE = 20  # rows of a list
+MOST_PER_PAGE = 100
+MOST_PAGES = 1_000_000_000
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -266,89 +271,3 @@ class Fields:
                 f"{name} must be a date or a date-time with offset, such as 2026-11-15 or 2026-11-15T08:30:00Z.",
             )
             return None
-
-
-# Dates and date-times of a request: ISO 8601, always with an offset. Pure.
-
-
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# A plus that was not percent-encoded arrives as a space: what is meant is plain.
-_MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(Z|[+ -][0-9]{2}:?[0-9]{2})"
-)
-
-
-def moment_of(text: str, *, is_end: bool) -> datetime:
-    """A date or a date-time with offset; ValueError if it is neither. A date that ends a range includes its day."""
-    if _DATE.fullmatch(text):
-        return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    return datetime.fromisoformat(match[1] + match[2].replace(" ", "+")).astimezone(UTC)
-
-
-# Metadata of a payment: how many keys, how long, and which values. Pure.
-
-
-MAX_KEYS = 50
-MAX_KEY_LENGTH = 40
-MAX_VALUE_LENGTH = 500
-
-_QUOTED_LENGTH = 40
-
-
-def problems_with_metadata(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """The rest of a sentence that begins with the field's name, for each thing that is wrong."""
-    if len(metadata) > MAX_KEYS:
-        yield f"must have at most {MAX_KEYS} keys; it has {len(metadata)}"
-    for key, value in metadata.items():
-        if not 1 <= len(key) <= MAX_KEY_LENGTH or "\0" in key:
-            yield f"keys must be 1 to {MAX_KEY_LENGTH} characters: {_quoted(key)}"
-        elif problem := _problem_with_value(value):
-            yield f"value of {_quoted(key)} {problem}"
-
-
-def _problem_with_value(value: Any) -> str | None:
-    if isinstance(value, str):
-        if len(value) > MAX_VALUE_LENGTH:
-            return f"must be at most {MAX_VALUE_LENGTH} characters"
-        return "must not contain NUL" if "\0" in value else None
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        return "must be a number of at most 64 bits"
-    if value is None or isinstance(value, bool | int | float):
-        return None
-    return "must be a string, a number, a boolean or null"
-
-
-def _quoted(key: str) -> str:
-    return repr(key if len(key) <= _QUOTED_LENGTH else key[:_QUOTED_LENGTH] + "…")
-
-
-# How many rows a page of a list has, and how many pages can be asked for. Pure.
-
-
-PER_PAGE = 20
-MOST_PER_PAGE = 100
-MOST_PAGES = 1_000_000_000
-
-
-# Amounts and phone numbers as people type them. Pure.
-
-
-_CURRENCY = re.compile(r"^(?:tzs|tshs?|sh)\.?\s*|\s*(?:tzs|tshs?|/=|/-)$", re.IGNORECASE)
-_AMOUNT = re.compile(r"(?:[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,15})(?:\.00?)?")
-_BETWEEN_DIGITS = re.compile(r"[\s().-]")
-_NUMBER = re.compile(r"(?:\+|00)?255([0-9]{9})|0?([67][0-9]{8})")
-
-
-def amount_of(text: str) -> int | str:
-    """25000, 25,000, TZS 25,000 and 25,000/= are all the same. What could mean two things stays as it was typed."""
-    plain = _CURRENCY.sub("", text.strip())
-    return int(re.sub(r"\.00?$|[, ]", "", plain)) if _AMOUNT.fullmatch(plain) else text
-
-
-def phone_of(text: str) -> str:
-    """0754 000 100, 255754000100 and +255 754 000 100 are all the same. Anything else stays as it was typed."""
-    match = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text))
-    return f"+255{match[1] or match[2]}" if match else text

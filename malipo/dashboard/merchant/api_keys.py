@@ -25,8 +25,9 @@ from malipo.merchants.change_api_key import KeyChanged, KeyChanges, PermissionsG
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
 from malipo.merchants.vouching import NotVouchedFor
-from malipo.validation.fields import Fields, amount_of
+from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
+from malipo.validation.typed_values import amount_of
 
 PATH = "/dashboard/keys"
 

@@ -20,7 +20,8 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules, CurrentRules
-from malipo.validation.fields import Fields, amount_of
+from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of
 
 PATH = "/dashboard/settings/approval"
 

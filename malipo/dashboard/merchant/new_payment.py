@@ -38,7 +38,8 @@ from malipo.payments.store import idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import NameCheck, Payee
 from malipo.restore.state import IntakeClosed
-from malipo.validation.fields import Fields, amount_of, phone_of
+from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of, phone_of
 
 # What the forms of new payments and of refunds share: their key, and what they cost.
 

@@ -38,7 +38,8 @@ from malipo.payments.store import idempotency_keys, refunds, tariffs, transactio
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
 from malipo.restore.state import IntakeClosed
-from malipo.validation.fields import Fields, amount_of
+from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of
 
 _TYPED = ("amount", "reason")
 

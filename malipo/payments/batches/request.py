@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from malipo import ids
+from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.batches.batch import MOST_ITEMS, BatchItem, Requester
 from malipo.payments.batches.create import BatchDraft, BatchOrder
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
@@ -24,7 +24,7 @@ def item_of(fields: Fields, index: int, terms: Terms) -> BatchItem:
     return BatchItem(
         index=index,
         channel=channel or Channel.MPESA,
-        amount=fields.amount("amount", least=MIN_AMOUNT, most=terms.max_amount(channel)),
+        amount=fields.amount("amount", least=MIN_PAYMENT, most=terms.max_amount(channel)),
         fee=0,
         phone=fields.phone("recipientPhone"),
         name=fields.text("recipientName", most=100),

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from malipo import ids
 from malipo.audit_log.actor import Actor
+from malipo.money import MIN_PAYMENT
 from malipo.payments import idempotency
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.key_limits import Limits
 from malipo.payments.payment_request import Terms
@@ -36,7 +36,7 @@ def refund_order_of(
         type=Type.DISBURSEMENT,
         channel=collection.channel,
         status=Status.PENDING,
-        amount=fields.optional_amount("amount", least=MIN_AMOUNT, most=collection.amount) or 0,
+        amount=fields.optional_amount("amount", least=MIN_PAYMENT, most=collection.amount) or 0,
         fee=0,
         phone=collection.phone,
         name=collection.name,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from malipo import money
 from malipo.errors import Conflict, Invalid
+from malipo.money import MIN_PAYMENT
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.transaction import Refund, Status, Transaction, Type
 
 # Of one collection, with those that failed. All are in its response and its events, so there must be an end.
@@ -43,7 +43,7 @@ class AlreadyRefunded(Conflict):
 
     def __init__(self, left: int) -> None:
         rest = f"{money.display(left)} is left" if left > 0 else "nothing is left"
-        super().__init__(f"This payment was refunded: {rest}, and a refund is at least {money.display(MIN_AMOUNT)}.")
+        super().__init__(f"This payment was refunded: {rest}, and a refund is at least {money.display(MIN_PAYMENT)}.")
 
 
 class TooManyRefunds(Conflict):
@@ -103,7 +103,7 @@ def amount_of(
         if each.is_under_way:
             return RefundInProgress(each)
     left = left_of(collection, refunds)
-    if left < MIN_AMOUNT:
+    if left < MIN_PAYMENT:
         return AlreadyRefunded(left)
     if len(refunds) >= MOST_REFUNDS:
         return TooManyRefunds()
@@ -111,8 +111,8 @@ def amount_of(
     if amount > left:
         message = f"amount must be at most {left}: that is what is left of this payment."
         return WrongRefundAmount(message, code="amount_too_large")
-    if 0 < left - amount < MIN_AMOUNT:
-        message = f"amount must leave 0 or at least {MIN_AMOUNT}: {left} is left of this payment."
+    if 0 < left - amount < MIN_PAYMENT:
+        message = f"amount must leave 0 or at least {MIN_PAYMENT}: {left} is left of this payment."
         return WrongRefundAmount(message, code="refund_leaves_too_little")
     return amount
 

@@ -30,7 +30,7 @@ from malipo.reconciliation.matching.store import payments
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statements
 from malipo.restore.store import installation
-from malipo.validation.fields import phone_of
+from malipo.validation.typed_values import phone_of
 
 _STARS = re.compile(r"[*xX]+")
 

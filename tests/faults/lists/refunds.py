@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         "a refund may leave less than can be refunded",
         "amount_of",
-        "if 0 < left - amount < MIN_AMOUNT:",
+        "if 0 < left - amount < MIN_PAYMENT:",
         "if False:",
         "A rest stays that can never be given back.",
         _PURE,
@@ -110,7 +110,7 @@ FAULTS = (
     Fault(
         "a rest that is too small to be refunded is refunded",
         "amount_of",
-        "if left < MIN_AMOUNT:",
+        "if left < MIN_PAYMENT:",
         "if left < 0:",
         "A refund of a few shillings is accepted that no network takes.",
         _PURE,

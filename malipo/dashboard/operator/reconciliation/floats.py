@@ -27,7 +27,7 @@ from malipo.ledger import house_bookings
 from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
-from malipo.validation.fields import amount_of
+from malipo.validation.typed_values import amount_of
 
 PATH = "/operator/floats"
 _MOST = 10**15

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from malipo import phone as phones
 from malipo.networks.connector import Channel
-from malipo.validation.fields import amount_of, phone_of
+from malipo.validation.typed_values import amount_of, phone_of
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _SPACES = re.compile(r"[^\S\n]+")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.validation.fields import amount_of, phone_of
+from malipo.validation.typed_values import amount_of, phone_of
 
 
 @pytest.mark.parametrize(
