@@ -61,8 +61,8 @@ QUERIES = {
     *(f"malipo/payments/check/{name}.py" for name in ("check_in_pieces", "corrections", "counts", "expected")),
     *(f"malipo/payments/check/{name}.py" for name in ("fingerprints", "newer_rows", "refunds", "transactions")),
     "malipo/payments/counts/backlog.py",
-    *(f"malipo/payments/listing/{name}.py" for name in ("filters", "keyset_pagination", "offset_pagination", "sums")),
-    "malipo/payments/listing/transaction_list.py",
+    *(f"malipo/payments/listing/{name}.py" for name in ("by_reference", "keyset_pagination", "late_payouts")),
+    *(f"malipo/payments/listing/{name}.py" for name in ("offset_pagination", "sums", "transaction_list")),
     "malipo/payments/search/index.py",
     "malipo/payments/search/query.py",
 }

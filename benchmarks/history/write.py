@@ -27,7 +27,7 @@ from malipo.ledger.statement import CATEGORIES as LINE_CELLS
 from malipo.ledger.statement import KINDS
 from malipo.ledger.statement import TREE as LINES
 from malipo.networks.connector import Channel
-from malipo.payments.counts.counter import CATEGORIES, TREE
+from malipo.payments.counts.categories import CATEGORIES, TREE
 from malipo.payments.search.ngrams import ngrams_of
 from malipo.payments.transaction import BEFORE_ORDER, Status, Type
 

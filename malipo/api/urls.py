@@ -16,16 +16,14 @@ def id_in(request: Request, missing: type[Missing], name: str = "id") -> str:
     return id_
 
 
-# Where the reader has found the service, for examples that can be pasted and requests that can be sent.
-
-
 # What may stand in a Host header that we repeat.
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 
 def base_url(settings: Settings, request: Request) -> str:
-    """The base URL as the reader sees it. Only they see it, so it is trusted."""
+    """The service's base URL as the reader sees it, for examples to paste and requests to send. Only the reader sees
+    it, so the Host header is trusted."""
     is_secure = "https" in (request.headers.get("x-forwarded-proto"), request.url.scheme)
     return f"{'https' if is_secure else 'http'}://{_host(settings, request)}"
 

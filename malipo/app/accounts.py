@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from malipo.accounts.tokens import Cookies
+from malipo.accounts.signed_cookies import Cookies
 from malipo.merchants.invitations import Invitations
 from malipo.merchants.login import Login
 from malipo.merchants.sessions import Sessions

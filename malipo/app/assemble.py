@@ -11,7 +11,7 @@ from malipo import randomness
 from malipo.accounts.bearer_tokens import Tokens
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.second_factor.check_code import CodeChecker
-from malipo.accounts.tokens import Cookies
+from malipo.accounts.signed_cookies import Cookies
 from malipo.app.accounts import Accounts
 from malipo.app.health import Health
 from malipo.app.long_polls import LongPolls

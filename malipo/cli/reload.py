@@ -17,10 +17,6 @@ from malipo.errors import Impossible
 from malipo.settings import Settings
 from malipo.settings.environment import variable
 
-# How the reloads of a `malipo serve` end: a small file in its data folder, which `malipo reload` reads.
-#
-# The process that writes it keeps it locked, so that a file that a killed process has left behind is known as such.
-
 
 class Reloads(msgspec.Struct, frozen=True):
     begun: int = 0
@@ -33,7 +29,10 @@ def _path(data_dir: Path, pid: int) -> Path:
 
 
 class ReloadFile:
-    """Of this process, until it is closed."""
+    """How the reloads of this `malipo serve` ended: a small file in its data folder, which `malipo reload` reads.
+
+    The process that writes it keeps it locked until it closes it. So a file that a killed process left is recognized.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         """Without a folder to write to, SIGHUP still reloads, and `malipo reload` cannot."""

@@ -2,7 +2,7 @@
 
 from starlette.requests import Request
 
-from malipo.accounts.tokens import Cookies
+from malipo.accounts.signed_cookies import Cookies
 from malipo.errors import Forbidden
 
 

@@ -1,4 +1,7 @@
-"""Receives a form with a small file in it, into memory. The token is checked before the file begins."""
+"""Forms with a file in them (multipart/form-data), as browsers send them; anything else is refused.
+
+A small file is received into memory, a large one in chunks. The form's token is checked before the file begins.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -62,11 +65,6 @@ def _check_token(request: BrowserRequest, form: Form) -> None:
     csrf.check_token(request.parts.accounts.cookies, request.session_id, form.text("token"))
 
 
-# Forms with a file in them (multipart/form-data), read part by part: no more than a chunk is in memory.
-#
-# Only what browsers send is read. Everything else is refused, and nothing is guessed.
-
-
 _MOST_HEADER_BYTES = 4096
 _MOST_PARTS = 20
 _END_OF_HEADERS = b"\r\n\r\n"
@@ -117,7 +115,7 @@ class _UploadReader:
     def __init__(self, boundary: bytes) -> None:
         self._delimiter = b"\r\n--" + boundary
         self._held = bytearray(b"\r\n")  # The first boundary has no line before it.
-        self._is_in_body = True  # What stands before the first boundary is a body of nobody's.
+        self._is_in_body = True  # preamble, ignored
         self._parts = 0
         self.is_at_end = False
 

@@ -5,9 +5,7 @@ Each site decides who may log in: people of merchants in `merchant/app.py`, oper
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cache
 from http import HTTPStatus
-from importlib import resources
 from typing import Generic, TypeVar
 
 from starlette.datastructures import MutableHeaders
@@ -162,24 +160,3 @@ class _SecuredResponse:
             if self.is_secure:
                 headers.setdefault(*HSTS)
         await self._send(message)
-
-
-# Static files: styles, scripts and pictures of both sites.
-
-
-_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-
-
-async def serve(request: Request) -> Response:
-    name: str = request.path_params["name"]
-    media_type = next((type_ for ending, type_ in _MEDIA_TYPES.items() if name.endswith(ending)), None)
-    content = _content(name) if media_type is not None and "/" not in name else None
-    if content is None:
-        raise HTTPException(404)
-    return Response(content, media_type=media_type, headers=SECURITY_HEADERS | {"Cache-Control": "max-age=300"})
-
-
-@cache
-def _content(name: str) -> bytes | None:
-    found = resources.files("malipo.dashboard").joinpath("static", name)
-    return found.read_bytes() if found.is_file() else None

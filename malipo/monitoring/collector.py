@@ -5,10 +5,7 @@ If the database does not answer, the gauges stay as they were, and the time of t
 """
 
 import asyncio
-import os
 from itertools import product
-from pathlib import Path
-from typing import NamedTuple
 
 from malipo import log
 from malipo.clock import Clock
@@ -19,9 +16,10 @@ from malipo.errors import Unavailable
 from malipo.floats import store as float_store
 from malipo.metrics import MoneyGauges
 from malipo.monitoring import store
+from malipo.monitoring.disk_space import find_space
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import find_unconnected
-from malipo.settings import Settings, state_folder
+from malipo.settings import Settings
 
 OFTEN_SECONDS = 15.0
 RARELY_SECONDS = 300.0
@@ -161,26 +159,3 @@ class Collector:
 
     def _seen(self, look: str) -> None:
         self._gauges.set("money_seen_timestamp_seconds", self._clock().timestamp(), look)
-
-
-# The disks of this process: that of its data folder, where an embedded PostgreSQL is, and that of its marks.
-
-
-class Space(NamedTuple):
-    free: int  # for users other than root
-    size: int
-
-
-def find_space(settings: Settings) -> dict[str, Space]:
-    """The space of each folder that exists. A process without folders, such as an API without embedded PostgreSQL, has
-    none."""
-    folders: dict[str, Path | None] = {"data": settings.data_dir, "state": state_folder(settings)}
-    return {disk: space for disk, folder in folders.items() if folder is not None and (space := _space_of(folder))}
-
-
-def _space_of(folder: Path) -> Space | None:
-    try:
-        found = os.statvfs(folder)
-    except OSError:
-        return None
-    return Space(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize)

@@ -5,7 +5,6 @@ are personal data: nothing here logs one, and none is kept longer than the cache
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -13,7 +12,6 @@ import msgspec
 
 from malipo import log
 from malipo.networks.connector import Channel, Connector, LooksUpNames, Recipient, Type
-from malipo.networks.http.client import text_of
 
 CACHE_SECONDS = 60
 _MOST_CACHED = 10_000
@@ -118,39 +116,3 @@ def _choose(
         ),
         None,
     )
-
-
-# How many look-ups may go to a network in a minute, where it counts our requests. Each process counts for itself.
-
-
-_SPAN_SECONDS = 60
-
-
-class MinuteLimit:
-    def __init__(self, per_minute: int) -> None:
-        self._per_minute = per_minute
-        self._taken: deque[float] = deque()
-
-    def take(self) -> bool:
-        """Whether one more may go now; it then counts."""
-        now = asyncio.get_running_loop().time()
-        while self._taken and self._taken[0] <= now - _SPAN_SECONDS:
-            self._taken.popleft()
-        if len(self._taken) >= self._per_minute:
-            return False
-        self._taken.append(now)
-        return True
-
-
-# A person's name, as networks write it. Pure.
-
-
-_MOST_CHARACTERS = 100
-_PLACEHOLDERS = ("N/A", "NA", "NULL", "NONE", "UNKNOWN")
-
-
-def name_in(*parts: object) -> str | None:
-    """The parts of a name on one line; None where there is none, or only something in its place."""
-    texts = [text_of(part) for part in parts if isinstance(part, str)]
-    name = " ".join(" ".join(text for text in texts if text.upper() not in _PLACEHOLDERS).split())[:_MOST_CHARACTERS]
-    return name.strip() if any(character.isalpha() for character in name) else None

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Forbidden, Refusal
+from malipo.db import Tx
+from malipo.errors import Conflict, Refusal
 from malipo.payments import status_writer
-from malipo.payments.cases.resolution import CaseRefusal, may_have_been_sent
 from malipo.payments.status_writer import StatusChange, StatusOutcome
 from malipo.payments.store import dispatches, transactions
-from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
 from malipo.restore.state import IntakeClosed
-from malipo.restore.store import installation, send_counts
-from malipo.restore.worker_reports import WorkerCoverage, route_of, served_by
+from malipo.restore.store import installation
 
 
 class NotCancellable(Conflict):
@@ -87,24 +84,3 @@ def _answer(outcome: StatusOutcome | Refusal | None) -> StatusOutcome | Refusal:
     if outcome.transaction.status is Status.CANCELLED:
         return outcome
     return NotCancellable(outcome.transaction.status)
-
-
-# Which PENDING payouts operators may cancel, and whether that takes two of them.
-
-
-async def find_served(connection: Conn, case: Case) -> WorkerCoverage:
-    """Whether a worker carries its channel, by what workers report. The settings of the caller may be others."""
-    route = route_of(case.transaction.channel, case.transaction.type)
-    return served_by(await send_counts.find_reports(connection), route)
-
-
-async def require_cancellable(tx: Tx, case: Case) -> None:
-    """That nobody has sent it, and nobody will. After a restore that is not certain until its network was queried."""
-    if (closed := await installation.why_not_cancel(tx)) is not None:
-        raise closed
-    if case.is_merchant_active and await find_served(tx, case) is WorkerCoverage.YES:
-        raise Forbidden(code=CaseRefusal.MERCHANT_CAN_CANCEL)
-    if case.transaction.status is not Status.PENDING:
-        raise Conflict(code=CaseRefusal.NOT_PENDING, status=case.transaction.status)
-    if may_have_been_sent(case):
-        raise Conflict(code=CaseRefusal.ASKED_FIRST)

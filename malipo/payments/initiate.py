@@ -21,7 +21,7 @@ from malipo.ledger.accounts import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of, refusal_of_repeat
-from malipo.payments.limits.key_limits import Limits, PayoutSums
+from malipo.payments.limits.payout_sums import Limits, PayoutSums
 from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of

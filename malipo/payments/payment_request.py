@@ -10,7 +10,7 @@ from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.initiate import PaymentRequest
-from malipo.payments.limits.key_limits import Limits
+from malipo.payments.limits.payout_sums import Limits
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
 from malipo.validation.fields import Fields

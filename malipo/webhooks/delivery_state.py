@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.retry_schedule import next_try
 
 _GONE = 410
 
@@ -85,13 +86,3 @@ class Delivery:
         if due_at is None:
             return replace(self, state=DeliveryState.EXHAUSTED, attempt_count=attempt_count, claim_id=None)
         return replace(self, attempt_count=attempt_count, due_at=due_at, claim_id=None)
-
-
-# The retry schedule: when a delivery is tried again (backoff). Pure.
-
-
-def next_try(retry_seconds: Sequence[int], attempt_count: int, ended_at: datetime) -> datetime | None:
-    """When to try again after this many attempts, the last of which has just ended; None: not again."""
-    if attempt_count > len(retry_seconds):
-        return None
-    return ended_at + timedelta(seconds=retry_seconds[attempt_count - 1])

@@ -9,108 +9,25 @@ is created, just before it connects: literals, fresh and cached DNS answers. Not
 """
 
 import asyncio
-import os
-import re
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from ssl import SSLContext
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
 from yarl import URL
 
 from malipo import clock, log
 from malipo.http import tls
 from malipo.settings import Settings
 from malipo.webhooks import ssrf
+from malipo.webhooks.attempt_errors import in_words
+from malipo.webhooks.connections import ConnectionPool, PostExchange, exchange_under_way
 from malipo.webhooks.dns import Resolver
 from malipo.webhooks.endpoint_url import host_of, problem_with
-
-# Connections to merchants' servers: aiohttp's pool, and the conditions for reusing a connection.
-
-
-MOST_HEARD = 512 * 1024  # headers and all: flow control stops a body before that
-_IDLE_SECONDS = 30
-
-
-class ReceiverConnection(ResponseHandler):
-    """One connection. It counts received bytes, as aiohttp limits a header's text but not the spaces before it."""
-
-    heard = 0  # bytes since the last request
-
-    def data_received(self, data: bytes) -> None:
-        self.heard += len(data)
-        if self.heard > MOST_HEARD:
-            self.abort()
-        else:
-            super().data_received(data)
-
-    def close(self) -> None:
-        """At once: TLS would wait for the receiver's close_notify, and a receiver could delay that and keep sending."""
-        self.abort()
-
-
-@dataclass(slots=True)
-class PostExchange:
-    """The progress of one POST. The connector and the socket factory do not get the request as an argument, so they
-    find it here."""
-
-    may_reuse: bool = True
-    refusal: str | None = None
-    is_fresh: bool = False  # a socket was made for it
-    protocol: ReceiverConnection | None = None
-    has_answer: bool = False
-
-    @property
-    def is_reused(self) -> bool:
-        return self.protocol is not None and not self.is_fresh
-
-    def missed(self, seconds: float) -> str:
-        if self.has_answer:
-            return f"the answer did not end within {seconds:g} s"
-        return f"no {'connection' if self.protocol is None else 'answer'} within {seconds:g} s"
-
-
-exchange_under_way: ContextVar[PostExchange] = ContextVar("exchange")
-
-
-class ConnectionPool(aiohttp.TCPConnector):
-    """aiohttp's pool, and the socket factory that every connection passes."""
-
-    def __init__(self, names: AbstractResolver, sockets: aiohttp.SocketFactoryType, ssl: SSLContext) -> None:
-        # No limit: the caller limits the concurrency.
-        super().__init__(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=names, socket_factory=sockets, ssl=ssl)
-        kind: type[ResponseHandler] = ReceiverConnection
-        self._factory = partial(kind, loop=self._loop)
-
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own signature)
-    ) -> Connection:
-        """A connection that has received nothing since the last answer.
-
-        Unrequested bytes would be read as the answer to this request, and the event would count as delivered.
-        """
-        exchange = exchange_under_way.get()
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            assert isinstance(protocol, ReceiverConnection)
-            if exchange.is_fresh or (exchange.may_reuse and not protocol.should_close):
-                protocol.heard = 0
-                exchange.protocol = protocol
-                return connection
-            connection.close()
-
 
 WhyNot = Callable[[IPv4Address | IPv6Address], str | None]
 OpenSocket = Callable[[int, int, int], socket.socket]
@@ -315,41 +232,3 @@ def client_of(settings: Settings) -> WebhookClient:
         ports=settings.webhook_ports,
         timeout_seconds=settings.webhook_timeout_seconds,
     )
-
-
-# Why an attempt failed, in words that help the receiver's developer to fix it.
-
-
-NOT_HTTP = "the answer is not valid HTTP, or its headers are too long"
-
-
-def in_words(error: BaseException, exchange: PostExchange) -> str:
-    heard = exchange.protocol.heard if exchange.protocol is not None else 0
-    match error:
-        case _ if heard > MOST_HEARD:
-            return NOT_HTTP
-        case aiohttp.ClientConnectorDNSError():
-            return error.os_error.strerror or "the name does not resolve"
-        case aiohttp.ClientConnectorCertificateError():
-            return (
-                f"the certificate is not trusted: {getattr(error.certificate_error, 'verify_message', 'it is invalid')}"
-            )
-        case aiohttp.ClientSSLError():
-            reason = getattr(error.os_error, "reason", None) or "the handshake failed"
-            return f"no TLS connection: {reason.replace('_', ' ').lower()}"
-        case aiohttp.ServerDisconnectedError():
-            return "the answer broke off" if heard else "the connection was closed without an answer"
-        case aiohttp.ClientPayloadError():
-            return "the answer broke off"
-        case aiohttp.ClientResponseError():
-            return NOT_HTTP
-        case aiohttp.ClientOSError():
-            return _faults(getattr(error, "os_error", error)) or exchange.refusal or "the connection broke"
-    log.error("webhook.unforeseen", error)
-    return f"the request could not be made: {type(error).__name__}"
-
-
-def _faults(error: OSError) -> str:
-    """The messages of the system: one for each address that was tried."""
-    numbers = re.findall(r"\[Errno (\d+)\]", str(error))
-    return ", ".join(dict.fromkeys(os.strerror(int(number)).lower() for number in numbers))

@@ -3,21 +3,19 @@
 No lock and no database connection is held during the request.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 
 from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
-from malipo.db import Tx
 from malipo.db.group_commit import GroupCommits
 from malipo.encryption import Encryption
 from malipo.metrics import Metrics
 from malipo.settings import Settings
-from malipo.webhooks.delivery_state import Attempt, Delivery, Key, WebhookMessage
-from malipo.webhooks.disable_endpoint import note_health
+from malipo.webhooks.delivery_state import Attempt, Delivery, WebhookMessage
 from malipo.webhooks.http_client import ReceiverResponse, WebhookClient
+from malipo.webhooks.record_attempt import RecordAttempts
 from malipo.webhooks.signature import headers_of
-from malipo.webhooks.store import delivery_queue
 
 # Enough for all concurrent attempts of a worker.
 _MOST_ATTEMPTS = 4096
@@ -49,32 +47,6 @@ async def send_attempt(
             message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None
         )
     return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=said.reason)
-
-
-# Records attempts, many in one commit: the state of each delivery, and the health of its endpoint.
-
-
-class RecordAttempts:
-    def __init__(self, *, clock: Clock, retry_seconds: Sequence[int]) -> None:
-        self._clock = clock
-        self._retry_seconds = retry_seconds
-
-    async def __call__(self, tx: Tx, attempts: Sequence[Attempt], /, *, again: bool) -> list[Delivery | None]:
-        """The deliveries as they are now; None for one that is no longer kept."""
-        found = await delivery_queue.lock(tx, {each.key for each in attempts})
-        # An attempt that exists was written by an earlier try of this commit, together with its consequences.
-        new = await delivery_queue.insert_attempts(tx, [each for each in attempts if each.key in found])
-        current: dict[Key, Delivery] = dict(found)
-        counted: list[Attempt] = []
-        for attempt in (each for each in attempts if each.id in new):
-            after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that is reported too late does not show the endpoint's health now.
-            if attempt.is_success or after != current[attempt.key]:
-                counted.append(attempt)
-            current[attempt.key] = after
-        await delivery_queue.update(tx, [each for key, each in current.items() if each != found[key]])
-        await note_health(tx, counted, now=self._clock())
-        return [current.get(attempt.key) for attempt in attempts]
 
 
 class Attempts:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.accounts.tokens import Cookies
+from malipo.accounts.signed_cookies import Cookies
 
 SESSION = "ses_01"
 

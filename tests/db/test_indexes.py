@@ -141,7 +141,7 @@ async def test_every_index_of_a_growing_table_has_a_reader(database: Database) -
 
 
 async def test_the_payments_of_an_order_are_counted_and_paged_in_the_index_alone(database: Database) -> None:
-    """Exactly the statements of `listing/exact_filters.py`: a merchant's ten million payments are not read."""
+    """Exactly the statements of `listing/by_reference.py`: a merchant's ten million payments are not read."""
     where = where_of("m", TransactionFilter(order_reference="A-1", first=AT, before="txn_1"))
     condition = str(where)
     for number, value in reversed([*enumerate(where.values, start=1)]):

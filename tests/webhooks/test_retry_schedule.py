@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from malipo.settings import Settings
-from malipo.webhooks.delivery_state import next_try
+from malipo.webhooks.retry_schedule import next_try
 
 ENDED = datetime(2026, 11, 15, 8, 30, 0, 123_000, tzinfo=UTC)
 

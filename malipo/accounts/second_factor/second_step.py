@@ -1,4 +1,8 @@
-"""The second step of a log-in: the code after the right password. The same for merchants' people and for operators."""
+"""The second step of a log-in: the code after the right password. The same for merchants' people and for operators.
+
+Until the code is right, the log-in waits. It is no session and opens no page. The browser holds a random token in a
+cookie, and malipo keeps its hash. The fifth wrong code ends the log-in, and so do ten minutes.
+"""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -88,10 +92,6 @@ async def trust(tx: Tx, owner: AccountOwner, browser: Browser, *, now: datetime)
         return
     if await browsers.trust(tx, owner.id, hash_of(browser.next_token), until=now + TRUST_LIFE):
         await audit_log.append(tx, owner.actor, "browser.trusted", now=now, merchant_id=owner.merchant_id)
-
-
-# Log-ins that wait for a code: the password was right. They are not sessions, and open no page. The browser holds a
-# random token in a cookie; we keep its hash. Five wrong codes end it, and so do ten minutes.
 
 
 LIFE = timedelta(minutes=10)

@@ -5,11 +5,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.close.differences import sentences_of
+from malipo.cli.close.words import as_json, in_words, proposal_as_json, proposal_row, row
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.hints import say_with_hint
@@ -22,11 +21,7 @@ from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day, files_to_verify
 from malipo.reconciliation.close.business_day import parse_day
 from malipo.reconciliation.close.closed_day import ClosedDay
-from malipo.reconciliation.close.files_to_verify import line_of, pem_of
-from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, verdict_of
 from malipo.reconciliation.close.printed_page import html_of
-from malipo.reconciliation.close.sheet import CloseOutcome, sheet_of
-from malipo.reconciliation.close.signature import message_of
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
@@ -221,76 +216,3 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     shown = {"days": found.days, "hash": found.hash, "findings": findings}
     tell(arguments, shown, "\n".join(findings) or sentence)
     return 1 if findings else 0
-
-
-# A closed day at the terminal: as text, as a row, and as JSON. Pure.
-
-
-def as_json(closed: ClosedDay, public_key: bytes) -> dict[str, Any]:
-    """With the close itself as it was hashed, and what it takes to check the signature elsewhere."""
-    return {
-        "day": str(closed.day),
-        "isClosed": True,
-        "addsUp": closed.close.adds_up,
-        "hash": closed.hash.hex(),
-        "previous": closed.previous and closed.previous.hex(),
-        "signature": closed.signature.hex(),
-        "key": closed.key_id,
-        "publicKey": pem_of(public_key),
-        "signed": message_of(closed).decode(),
-        "closedBy": closed.closed_by,
-        "closedAt": closed.closed_at,
-        "proposedBy": closed.requested_by,
-        "reason": closed.reason,
-        "close": msgspec.json.decode(closed.content),
-    }
-
-
-def proposal_as_json(proposal: ProposedClose) -> dict[str, Any]:
-    return {
-        "day": str(proposal.day),
-        "isClosed": False,
-        "reason": proposal.reason,
-        "without": proposal.without,
-        "proposedBy": proposal.requested_by,
-    }
-
-
-_STATES = {CloseOutcome.AGREES: "adds up", CloseOutcome.EXPLAINED: "explained", CloseOutcome.UNEXPLAINED: "accepted"}
-
-
-def row(closed: ClosedDay) -> dict[str, Any]:
-    sheet = sheet_of(closed.close)
-    return {
-        "day": str(sheet.day),
-        "state": _STATES[sheet.outcome],
-        "open": sheet.open_count,
-        "unexplained": sheet.unexplained,
-        "without": sheet.without,
-        "by": closed.closed_by,
-        "proposed by": closed.requested_by,
-        "reason": closed.reason or None,
-    }
-
-
-def proposal_row(proposal: ProposedClose) -> dict[str, Any]:
-    return {
-        "day": str(proposal.day),
-        "state": "proposed",
-        "open": None,
-        "unexplained": None,
-        "without": proposal.without,
-        "by": None,
-        "proposed by": proposal.requested_by,
-        "reason": proposal.reason,
-    }
-
-
-def in_words(closed: ClosedDay, public_key: bytes) -> str:
-    sheet = sheet_of(closed.close)
-    lines = [f"{sheet.day} is closed. {verdict_of(closed, sheet)}"]
-    for channel in sheet.channels:
-        lines += ["", *channel_lines(channel)]
-    lines += ["", *balance_lines(sheet), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
-    lines.append(f"Public key {line_of(public_key)} ({closed.key_id}). To check it elsewhere: --signed FOLDER")
-    return "\n".join(lines)

@@ -33,8 +33,8 @@ from malipo.reconciliation.statements.choose_profile import (
     save_if_new,
     save_status_words,
 )
-from malipo.reconciliation.statements.statement_file import period_of
 from malipo.reconciliation.statements.store import statements as store
+from malipo.reconciliation.statements.typed_period import period_of
 from malipo.settings import Settings
 from malipo.table_files.rows import line_count
 

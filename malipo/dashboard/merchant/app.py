@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from malipo.app.assemble import Service
-from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, site
+from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, static_files
 from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import vouch
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -24,7 +24,7 @@ class Dashboard(Site[MerchantPage, MerchantRequest]):
     root = MerchantRequest.root
 
     def __init__(self, service: Service) -> None:
-        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", site.serve)])
+        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", static_files.serve)])
 
     def _new_request(self, request: Request, words: Translator, address: str) -> MerchantRequest:
         return MerchantRequest(parts=self._parts, http=request, words=words, address=address)

@@ -31,7 +31,7 @@ from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
-from malipo.payments.listing import keyset_pagination, transaction_list
+from malipo.payments.listing import keyset_pagination, late_payouts
 from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
@@ -175,7 +175,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
         given_up=await delivery_history.count_exhausted(
             connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
         ),
-        slow=await transaction_list.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
+        slow=await late_payouts.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
         keys=await api_keys.find_all(connection, merchant_id),
         down=await networks.find_down(connection),
     )

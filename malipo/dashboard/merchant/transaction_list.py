@@ -14,7 +14,7 @@ from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
 from malipo.networks.channels import PROFILES
-from malipo.payments.listing import filters, keyset_pagination, sums
+from malipo.payments.listing import by_reference, keyset_pagination, sums
 from malipo.payments.listing.filters import TransactionFilter, filter_in
 from malipo.payments.listing.keyset_pagination import TransactionPage, most_looked_through
 from malipo.payments.listing.sums import Sums
@@ -136,7 +136,7 @@ async def _meant(request: MerchantRequest, asked: TransactionListQuery) -> Trans
 
     async def find(connection: Conn) -> TransactionFilter:
         for each in exact:
-            if (await filters.page(connection, request.merchant_id, each, offset=0, limit=1))[0]:
+            if (await by_reference.page(connection, request.merchant_id, each, offset=0, limit=1))[0]:
                 return each
         return wanted
 
@@ -157,7 +157,7 @@ async def _refunded(request: MerchantRequest, page: TransactionPage) -> dict[str
 
 async def _page_of_exact(request: MerchantRequest, wanted: TransactionFilter) -> TransactionPage:
     _, found = await request.parts.queries.read_snapshot(
-        lambda connection: filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
+        lambda connection: by_reference.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
         is_search=True,
     )
     shown = found[:_PER_PAGE]

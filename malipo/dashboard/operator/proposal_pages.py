@@ -24,15 +24,12 @@ def page_of(proposal: Proposal) -> str:
     return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"
 
 
-# Where only one operator exists, the pages let them approve alone what they have proposed, if the table of acts says
-# that it may be. The audit log keeps it.
-
-
 def is_alone(form: Form) -> bool:
-    """The act is refused if there is another operator, or if it always takes two."""
+    """Whether the only operator approves what they have proposed themselves. It is refused if there is another
+    operator, or if the act always takes two."""
     return form.text("alone") == "yes"
 
 
 def may_be_alone(act: Act, *, operators: int) -> bool:
-    """Whether the form offers it."""
+    """Whether the form offers it: if there is one operator, and the table of acts allows it. The audit log keeps it."""
     return operators == 1 and ACTS[act].may_be_alone

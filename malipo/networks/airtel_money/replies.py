@@ -13,7 +13,7 @@ from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Answer, Balance, NetworkOrder, Recipient, Type, Verdict
 from malipo.networks.http.client import Reply, receipt_of, seconds_of, text_of, token_of
-from malipo.networks.name_lookup import name_in
+from malipo.networks.person_name import name_in
 from malipo.networks.text import shillings_in
 from malipo.networks.token_cache import Token
 

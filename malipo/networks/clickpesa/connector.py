@@ -29,7 +29,7 @@ from malipo.networks.connector import (
     Type,
 )
 from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
-from malipo.networks.name_lookup import MinuteLimit
+from malipo.networks.lookup_limit import MinuteLimit
 from malipo.networks.requirements import Requirements
 from malipo.networks.statement_source import FetchedLine
 from malipo.settings.networks import ClickpesaSettings

@@ -10,7 +10,7 @@ from malipo.networks.clickpesa import codes
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, Balance, Channel, NetworkOrder, Recipient, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of, token_of
-from malipo.networks.name_lookup import name_in
+from malipo.networks.person_name import name_in
 from malipo.networks.text import reason_in, shillings_in
 from malipo.networks.token_cache import Token
 

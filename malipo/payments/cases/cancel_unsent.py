@@ -13,11 +13,11 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Forbidden
 from malipo.networks.connector import Channel, Type
-from malipo.payments.cancel import find_served, require_cancellable
 from malipo.payments.cases import resolve
+from malipo.payments.cases.apply_resolution import withdraw
+from malipo.payments.cases.cancellable import find_served, require_cancellable
 from malipo.payments.cases.case_reason import is_unconnected
 from malipo.payments.cases.resolution import CaseRefusal, OperatorFinding, ResolutionResult, ResolvedOutcome
-from malipo.payments.cases.resolve import withdraw
 from malipo.restore.store import installation
 from malipo.restore.worker_reports import WorkerCoverage
 

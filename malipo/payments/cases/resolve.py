@@ -3,28 +3,22 @@
 A resolution is not final: another may follow, and the network may still contradict it.
 """
 
-from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from malipo import ids, money
+from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.acts import RESOLUTIONS
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
-from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
-from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets
-from malipo.ledger.store import wallets as ledger
-from malipo.networks.connector import FailureCode
-from malipo.payments import correction_moves, status_writer
-from malipo.payments.cancel import require_cancellable
+from malipo.payments.cases.apply_resolution import apply, audit_details
+from malipo.payments.cases.cancellable import require_cancellable
 from malipo.payments.cases.resolution import (
     CaseRefusal,
     NoSuchCase,
@@ -44,12 +38,9 @@ from malipo.payments.cases.resolution import (
     require_patience,
     shown_of,
 )
-from malipo.payments.failure_reasons import failure_reason_of
-from malipo.payments.network_answer.failure import follow_up
-from malipo.payments.status_writer import CorrectedTransaction, StatusChange
-from malipo.payments.store import adopted_payments, cases, dispatches, network_answers
+from malipo.payments.store import adopted_payments, cases, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, ResolutionTerms, proposed_resolution
-from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.payments.transaction import Status, Transaction
 from malipo.restore.store import installation
 
 FOLLOW_UP_SECONDS = 600.0
@@ -258,135 +249,3 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
     if transaction.status.is_final and not is_doubtful:
         raise Conflict(code=CaseRefusal.NOT_CONTRADICTED, status=transaction.status)
     return case
-
-
-# What a resolution does once it is decided: it ends an open payment, or corrects one that has ended.
-
-
-async def apply(
-    tx: Tx,
-    case: Case,
-    proposal: ProposedResolution,
-    *,
-    actor: Actor,
-    now: datetime,
-    follow_up_seconds: float,
-    is_alone: bool = False,  # the only operator has said so: --alone
-) -> ResolutionResult:
-    outcome = ResolvedOutcome(proposal.outcome)
-    if outcome is ResolvedOutcome.SEND:
-        await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
-        await adopted_payments.end_hold(
-            tx, case.transaction, adopted_before=now - adopted_payments.REPEATED_WITHIN, now=now
-        )
-        await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
-        resolved = ResolutionResult(case.transaction, outcome, is_done=True)
-    elif outcome is ResolvedOutcome.CANCEL:
-        transaction = await withdraw(tx, case.transaction, now=now)
-        await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
-        resolved = ResolutionResult(transaction, outcome, is_done=True)
-    elif case.transaction.status.is_final:
-        resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
-    else:
-        transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)
-        await cases.insert_resolution(tx, transaction, proposal, decided_by=actor.name, now=now)
-        resolved = ResolutionResult(transaction, outcome, is_done=True)
-    details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
-    await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
-    return replace(resolved, is_alone=is_alone)
-
-
-async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
-    """End a payment of which nothing was sent: the wallet gets back what was set aside."""
-    change = StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
-    [outcome] = await status_writer.advance(tx, [change], now=now)
-    assert outcome is not None
-    return outcome.transaction
-
-
-async def _end(
-    tx: Tx,
-    case: Case,
-    proposal: ProposedResolution,
-    outcome: ResolvedOutcome,
-    *,
-    now: datetime,
-    follow_up_seconds: float,
-) -> Transaction:
-    """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
-    is_paid = outcome is ResolvedOutcome.COMPLETED
-    failure = None if is_paid else FailureCode.REJECTED
-    change = StatusChange(
-        merchant_id=case.transaction.merchant_id,
-        transaction_id=case.transaction.id,
-        cause=outcome.cause,
-        # What was not paid has no receipt: one that an operator names would match a line, and credit it.
-        provider_reference=proposal.provider_reference if is_paid else None,
-        failure_code=failure,
-        failure_reason=None if failure is None else failure_reason_of(failure),
-    )
-    submitted = StatusChange(
-        merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
-    )
-    changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
-    ended = (await status_writer.advance(tx, changes, now=now))[-1]
-    assert ended is not None
-    assert ended.has_moved
-    is_unsent = case.transaction.status is Status.PENDING
-    if failure is not None and is_held_for_adopted(case) and is_unsent and ended.transaction.refund_of is None:
-        await adopted_payments.give_up_key_of_repeat(tx, ended.transaction)
-        await adopted_payments.end_hold(tx, ended.transaction, adopted_before=now, now=now)
-    if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
-        queries = follow_up(None, case.dispatch.connector)
-        await dispatches.follow_up(tx, [(ended.transaction, queries, follow_up_seconds)])
-    return ended.transaction
-
-
-async def _correct(
-    tx: Tx, case: Case, proposal: ProposedResolution, outcome: ResolvedOutcome, *, actor: Actor, now: datetime
-) -> ResolutionResult:
-    """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
-    transaction = case.transaction
-    before = case.correction or correction_moves.begin(transaction)
-    corrected: list[CorrectedTransaction] = []
-    after = before
-    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
-        received = correction_moves.with_notice(
-            correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None), now
-        )
-        corrected.append(CorrectedTransaction(transaction, received, before.owed))
-        after = received.correction
-    wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
-    decided = correction_moves.decide(
-        transaction, after, is_paid=outcome.is_paid, available=wallet.available, is_waived=proposal.is_waived
-    )
-    if decided.moves:
-        decided = correction_moves.with_notice(decided, now)
-        corrected.append(CorrectedTransaction(transaction, decided, after.owed))
-    elif not corrected and correction_moves.is_open(transaction, after):
-        raise WalletTooLow(code=CaseRefusal.WALLET_EMPTY, held=money.display(wallet.available))
-    await status_writer.write(tx, {}, [], corrected, now=now)
-    change = corrected[-1].change if corrected else None
-    await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
-    await cases.insert_resolution(tx, transaction, proposal, change, decided_by=actor.name, now=now)
-    left = change.correction.owed if change is not None else after.owed
-    return ResolutionResult(
-        transaction,
-        outcome,
-        is_done=True,
-        is_of_contradiction=True,
-        credited=decided.credited if decided.moves else 0,
-        borne=decided.borne if decided.moves else 0,
-        owed=left,
-    )
-
-
-def audit_details(transaction: Transaction, proposal: ProposedResolution) -> dict[str, Any]:
-    return {
-        "merchant_id": transaction.merchant_id,
-        "transaction": transaction.id,
-        "amount": transaction.amount,
-        "outcome": proposal.outcome,
-        "evidence": proposal.evidence,
-        **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
-    }

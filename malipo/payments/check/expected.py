@@ -7,7 +7,7 @@ by the checks. Each selects the payments in a range of keys: all of them, or one
 from malipo.counts.store import Rollup
 from malipo.db.where_clause import KeyRange
 from malipo.outbox.event import IS_END
-from malipo.payments.counts.counter import TREE
+from malipo.payments.counts.categories import TREE
 
 # Step, number of the move, source, target, amount, and when it is due.
 _DUE_MOVES = (

@@ -12,7 +12,8 @@ from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
 from malipo.merchants.store import api_keys
 from malipo.payments.batches.batch import Batch, BatchItem, Requester
-from malipo.payments.limits.key_limits import DailySums, PayoutSums
+from malipo.payments.limits.key_limits import DailySums
+from malipo.payments.limits.payout_sums import PayoutSums
 
 
 def refusal_at_creation(requester: Requester, items: Sequence[BatchItem]) -> Forbidden | None:

@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import clock, ids
-from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
-from malipo.payments.store import idempotency_keys, transactions
-from malipo.payments.transaction import Status, Transaction, Type, folded
+from malipo.payments.transaction import Status, Type, folded
 from malipo.validation.fields import Fields
 
 _ID = re.compile(r"txn_[0-9a-hjkmnp-tv-z]{26}")
@@ -124,32 +122,3 @@ def add_span(where: Conditions, wanted: TransactionFilter) -> None:
     where.add("t.id >= {}", None if first is None else ids.first_of("txn_", first))
     where.add("t.id <= {}", None if last is None else ids.last_of("txn_", last))
     where.add("t.id < {}", wanted.before)
-
-
-# Lists by an order reference or an idempotency key, which name the payments that they are about.
-#
-# An index has them in the order of their ids: the total and the page are read from it, and then the page's rows.
-
-
-async def page(
-    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
-) -> tuple[int, list[Transaction]]:
-    made = None
-    if wanted.idempotency_key is not None:
-        made = await idempotency_keys.find_transaction_ids(connection, merchant_id, wanted.idempotency_key)
-    everything = _where(merchant_id, replace(wanted, before=None), made)
-    total = int(
-        await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {everything}", *everything.values)
-    )
-    where = _where(merchant_id, wanted, made)
-    rows = await connection.fetch(
-        f"SELECT t.id FROM transactions t WHERE {where} ORDER BY t.id DESC LIMIT {limit:d} OFFSET {offset:d}",
-        *where.values,
-    )
-    return total, await transactions.find_by_ids(connection, merchant_id, [row["id"] for row in rows])
-
-
-def _where(merchant_id: str, wanted: TransactionFilter, made: list[str] | None) -> Conditions:
-    where = where_of(merchant_id, wanted)
-    where.add("t.id = ANY({}::text[])", made)
-    return where

@@ -10,7 +10,7 @@ from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
-from malipo.payments.counts.counter import TREE, categories_of
+from malipo.payments.counts.categories import TREE, categories_of
 from malipo.payments.listing.filters import TransactionFilter, add_sort, add_span
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction

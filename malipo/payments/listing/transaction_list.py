@@ -5,13 +5,11 @@ with few matches, is found by the rollups; a search uses n-grams.
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 
 import msgspec
 
-from malipo import clock, ids
 from malipo.db import Conn
-from malipo.payments.listing import filters, offset_pagination
+from malipo.payments.listing import by_reference, offset_pagination
 from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.search import query
 from malipo.payments.store import transactions
@@ -24,7 +22,7 @@ async def page(
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
     offset = (page - 1) * limit
     if wanted.is_exact:
-        return await filters.page(connection, merchant_id, wanted, offset=offset, limit=limit)
+        return await by_reference.page(connection, merchant_id, wanted, offset=offset, limit=limit)
     if wanted.term is None:
         return await offset_pagination.page(connection, merchant_id, wanted, offset=offset, limit=limit)
     return await query.page(connection, merchant_id, wanted, wanted.term, offset=offset, limit=limit)
@@ -55,24 +53,3 @@ async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict
         list(merchant_ids),
     )
     return {row["merchant_id"]: row["version"] for row in rows}
-
-
-# Payouts that were sent and have not ended for long, for a merchant's overview.
-
-
-async def find(connection: Conn, merchant_id: str, *, before: datetime, most: int) -> list[tuple[str, datetime]]:
-    """A merchant's payouts that were sent before a time and have not ended, and when each was, oldest first."""
-    rows = await connection.fetch(
-        """
-        SELECT t.id, t.processing_at
-        FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
-        WHERE d.merchant_id = $1 AND d.transaction_id <= $2 AND d.type = 'DISBURSEMENT'
-          AND t.status = 'PROCESSING' AND t.processing_at < $3
-        ORDER BY d.transaction_id LIMIT $4
-        """,
-        merchant_id,
-        ids.last_of("txn_", clock.milliseconds(before)),
-        before,
-        most,
-    )
-    return [(row["id"], row["processing_at"]) for row in rows]

@@ -7,7 +7,7 @@ from malipo.audit_log.actor import Actor
 from malipo.money import MIN_PAYMENT
 from malipo.payments import idempotency
 from malipo.payments.initiate import PaymentRequest
-from malipo.payments.limits.key_limits import Limits
+from malipo.payments.limits.payout_sums import Limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.transaction import Status, Transaction, Type

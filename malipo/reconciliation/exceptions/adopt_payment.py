@@ -21,8 +21,9 @@ from malipo.errors import Conflict, Invalid
 from malipo.ledger.store import wallets as ledger
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.batches.store import items
+from malipo.payments.cases.apply_resolution import apply, audit_details
 from malipo.payments.cases.resolution import ResolvedOutcome
-from malipo.payments.cases.resolve import apply, audit_details, lock_case
+from malipo.payments.cases.resolve import lock_case
 from malipo.payments.fees import fee_of
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_writer import CorrectedTransaction, StatusChange
@@ -134,10 +135,8 @@ async def _note(
             raise Conflict(code=AdoptRefusal.REPEATED)
 
 
-# Undoes an adoption: the payment was not that merchant's. It is corrected as one that was not paid after all.
-
-
 async def undo_adoption(tx: Tx, line_id: int, *, evidence: str, requested_by: str, actor: Actor, now: datetime) -> None:
+    """The payment was not that merchant's: correct it as one that was not paid after all."""
     payment = await payments.find_of_line(tx, line_id)
     assert payment is not None, "an adopted line has its payment"
     await adopted_payments.set_undone(tx, payment, now=now)

@@ -201,13 +201,12 @@ def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
     )
 
 
-# Gives adopted payments the keys that statements which the worker fetched later tell of their lines.
-#
-# A line without a key is adopted with a random one, which no repeat of the lost request finds. Once the worker's own
-# file has told the line's key, a repeat finds the payment by it; unless the repeat has come before, and has the key.
-
-
 async def take_told_keys(database: Database) -> None:
+    """Give adopted payments the keys that the worker's own files tell of their lines later.
+
+    A line without a key is adopted with a random one, so a repeat of the lost request does not find the payment. With
+    the key that the network tells, it does, unless the repeat came first: then the repeat has that key.
+    """
     async with database.read() as connection:
         told = await payments.find_adopted_with_key(connection)
     for payment, written in told:

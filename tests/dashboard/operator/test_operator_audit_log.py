@@ -14,7 +14,7 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.audit_log.store import AuditLogFilter
-from malipo.dashboard.operator.audit_log import ACTIONS
+from malipo.dashboard.operator.audit_log_sentences import ACTIONS
 from tests.dashboard.operator.operator_pages import OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.app.assemble import Service
-from malipo.dashboard.operator.cases import SENTENCES
+from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from malipo.networks.connector import Channel, Connector, Recipient, Type
-from malipo.networks.name_lookup import MinuteLimit, NameLookup
+from malipo.networks.lookup_limit import MinuteLimit
+from malipo.networks.name_lookup import NameLookup
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 AIRTEL, MPESA = Channel.AIRTEL_MONEY, Channel.MPESA

@@ -13,7 +13,7 @@ from malipo.networks.clickpesa.connector import Clickpesa
 from malipo.networks.connector import Channel, LooksUpNames, Recipient
 from malipo.networks.http.client import HttpClient, Reply
 from malipo.networks.mpesa.connector import Mpesa
-from malipo.networks.name_lookup import name_in
+from malipo.networks.person_name import name_in
 from malipo.settings import Settings
 from tests.networks import airtel_money_spec, clickpesa_spec
 from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES

@@ -23,7 +23,7 @@ from malipo.reconciliation.imports.import_statement import (
     import_statement,
 )
 from malipo.reconciliation.matching.matching_summary import match_and_note
-from malipo.reconciliation.statements.statement_file import period_of
+from malipo.reconciliation.statements.typed_period import period_of
 from malipo.settings import Settings
 from malipo.table_files.turns import ReadingTurns
 

@@ -1,0 +1,22 @@
+"""How many look-ups may go to a network in a minute, where it counts our requests. Each process counts for itself."""
+
+import asyncio
+from collections import deque
+
+_SPAN_SECONDS = 60
+
+
+class MinuteLimit:
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._taken: deque[float] = deque()
+
+    def take(self) -> bool:
+        """Whether one more may go now; it then counts."""
+        now = asyncio.get_running_loop().time()
+        while self._taken and self._taken[0] <= now - _SPAN_SECONDS:
+            self._taken.popleft()
+        if len(self._taken) >= self._per_minute:
+            return False
+        self._taken.append(now)
+        return True

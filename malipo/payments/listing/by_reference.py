@@ -1,0 +1,36 @@
+"""Lists by a reference, a receipt or an idempotency key, which name the payments that they are about.
+
+An index has them in the order of their ids: the total and the page are read from it, and then the page's rows.
+"""
+
+from dataclasses import replace
+
+from malipo.db import Conn
+from malipo.db.where_clause import Conditions
+from malipo.payments.listing.filters import TransactionFilter, where_of
+from malipo.payments.store import idempotency_keys, transactions
+from malipo.payments.transaction import Transaction
+
+
+async def page(
+    connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
+) -> tuple[int, list[Transaction]]:
+    made = None
+    if wanted.idempotency_key is not None:
+        made = await idempotency_keys.find_transaction_ids(connection, merchant_id, wanted.idempotency_key)
+    everything = _where(merchant_id, replace(wanted, before=None), made)
+    total = int(
+        await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {everything}", *everything.values)
+    )
+    where = _where(merchant_id, wanted, made)
+    rows = await connection.fetch(
+        f"SELECT t.id FROM transactions t WHERE {where} ORDER BY t.id DESC LIMIT {limit:d} OFFSET {offset:d}",
+        *where.values,
+    )
+    return total, await transactions.find_by_ids(connection, merchant_id, [row["id"] for row in rows])
+
+
+def _where(merchant_id: str, wanted: TransactionFilter, made: list[str] | None) -> Conditions:
+    where = where_of(merchant_id, wanted)
+    where.add("t.id = ANY({}::text[])", made)
+    return where
