@@ -10,11 +10,11 @@ from malipo.approvals.key_approval import KeyTerms
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_seen
 from malipo.cli.authority import add_alone
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_seen
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.merchants import issue_api_keys, onboard

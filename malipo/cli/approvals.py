@@ -7,10 +7,10 @@ from malipo.approvals import store
 from malipo.approvals.acts import Act
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
+from malipo.cli.approval_code import ShownProposal
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import ShownProposal
 from malipo.cli.shown_proposals import find_shown
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.db import Database

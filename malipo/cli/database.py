@@ -14,9 +14,9 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
+from malipo.cli.approval_code import ShownProposal, agreed
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.database_url import database_url
-from malipo.cli.seen import ShownProposal, agreed
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.db.schema import require_served

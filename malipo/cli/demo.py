@@ -21,7 +21,7 @@ from malipo.cli import simulator_setup
 from malipo.cli.child_processes import Child, Children, Program
 from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
-from malipo.cli.floats.opening import book_opening_floats
+from malipo.cli.floats.demo_balances import book_opening_floats
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at, stop_seconds_of_worker
 from malipo.db import Database, Tx
 from malipo.http_server.listen import CannotListen

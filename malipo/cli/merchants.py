@@ -7,10 +7,10 @@ from typing import Any
 from malipo import clock
 from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import ShownProposal, add_seen
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import ShownProposal, add_seen
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.errors import Missing

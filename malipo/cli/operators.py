@@ -11,11 +11,11 @@ from malipo.accounts.store.credential_resets import PASSWORD, SECOND_FACTOR
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import operator_login, terminal
+from malipo.cli.approval_code import ShownProposal, add_seen
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.command_table import COMMANDS, add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import ShownProposal, add_seen
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.errors import Conflict, Invalid

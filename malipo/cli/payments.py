@@ -10,11 +10,11 @@ from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
+from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
-from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.networks.routing import find_unconnected
 from malipo.payments.cases import cancel_unsent, resolve

@@ -6,11 +6,11 @@ from typing import Any
 
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import ApproveOnPages
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type

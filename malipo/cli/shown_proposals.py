@@ -11,8 +11,8 @@ from malipo.approvals.booking_approval import proposed_booking
 from malipo.approvals.key_approval import KeyTerms, find_wallet
 from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
+from malipo.cli.approval_code import ShownProposal
 from malipo.cli.exceptions import effects, words
-from malipo.cli.seen import ShownProposal
 from malipo.db import Conn
 from malipo.db.database_clock import database_now
 from malipo.merchants.store import merchants

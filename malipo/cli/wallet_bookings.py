@@ -10,10 +10,10 @@ from malipo.approvals import booking_approval
 from malipo.approvals.booking_approval import BookingResult, NotProposed, ProposedBooking
 from malipo.approvals.limits import with_limits
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_approval
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.accounts import Wallet

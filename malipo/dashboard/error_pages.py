@@ -15,7 +15,7 @@ from malipo.dashboard.language import Translator
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
 from malipo.restore.state import IntakeClosed
-from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead
+from malipo.table_files.reader_queue import FilesBeingRead, OwnFileBeingRead
 
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "That did not work",

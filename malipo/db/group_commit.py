@@ -28,7 +28,7 @@ from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.metrics import Metrics
 
 if TYPE_CHECKING:
-    from malipo.tracing.work import Work
+    from malipo.tracing.context import Work
 
 Ask = TypeVar("Ask", contravariant=True)
 Answer = TypeVar("Answer", covariant=True)

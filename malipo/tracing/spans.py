@@ -12,10 +12,10 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from opentelemetry.util.types import AttributeValue
 
 from malipo import __version__
+from malipo.tracing.context import RequestWork, Work, under_way
 from malipo.tracing.payment_trace import trace_id_of
 from malipo.tracing.span_factory import SpanFactory
 from malipo.tracing.span_ids import SpanIds
-from malipo.tracing.work import RequestWork, Work, under_way
 
 # W3C Trace Context. Later versions may have more behind it; version ff is none.
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_seen
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.close.differences import sentences_of
 from malipo.cli.close.words import as_json, in_words, proposal_as_json, proposal_row, row
@@ -13,7 +14,6 @@ from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.hints import say_with_hint
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_seen
 from malipo.db import Database, Tx
 from malipo.encryption import Encryption
 from malipo.errors import Missing, Refusal

@@ -9,12 +9,12 @@ from malipo.approvals import decide as approvals
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects, words
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
-from malipo.cli.seen import add_approval
 from malipo.db import Conn, Database, Tx
 from malipo.errors import Missing
 from malipo.networks.connector import Channel

@@ -10,9 +10,9 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.statements import charges, fetch, layout, mapper, matched, waiting, withdraw
-from malipo.cli.statements.imported import tell_both
-from malipo.cli.statements.matched import match_now
+from malipo.cli.statements import ask_layout, charges, fetch, layout, matching_result, waiting, withdraw
+from malipo.cli.statements.import_result import tell_both
+from malipo.cli.statements.matching_result import match_now
 from malipo.cli.statements.progress_bar import ProgressBar
 from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
@@ -135,7 +135,7 @@ async def _choose(arguments: argparse.Namespace, database: Database, path: Path,
         except NoProfileFits:
             if other := await find_same_elsewhere(connection, path, channel, arguments.account):
                 refuse_same_elsewhere(other)
-            return mapper.ask_for_profile(path, channel, account=arguments.account)
+            return ask_layout.ask_for_profile(path, channel, account=arguments.account)
 
 
 def _match(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -143,7 +143,7 @@ def _match(arguments: argparse.Namespace, settings: Settings) -> int:
         return actor
 
     found = match_now(settings, write(arguments, settings, act))
-    return tell(arguments, matched.as_json(found), matched.in_words(found))
+    return tell(arguments, matching_result.as_json(found), matching_result.in_words(found))
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:

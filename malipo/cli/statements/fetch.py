@@ -11,8 +11,8 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import prove, write
 from malipo.cli.output import add_subcommand
-from malipo.cli.statements.imported import tell_both
-from malipo.cli.statements.matched import match_now
+from malipo.cli.statements.import_result import tell_both
+from malipo.cli.statements.matching_result import match_now
 from malipo.db import Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel

@@ -9,11 +9,11 @@ from malipo import money
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import require_here
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.seen import add_approval
-from malipo.cli.statements.matched import match_now
+from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle

@@ -10,12 +10,12 @@ from malipo.approvals.acts import STATEMENT_UNDOS
 from malipo.approvals.limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
+from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
-from malipo.cli.seen import add_approval
-from malipo.cli.statements.matched import match_now
+from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
 from malipo.reconciliation.exceptions import effect_words

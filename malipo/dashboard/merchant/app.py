@@ -15,7 +15,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, MerchantPage
 from malipo.dashboard.merchant.second_factor import OWN
 from malipo.dashboard.site import Site
-from malipo.dashboard.trust_pages import find_alerts
+from malipo.dashboard.trusted_browser_pages import find_alerts
 
 _LIVE = f"{MerchantRequest.root}/live"
 

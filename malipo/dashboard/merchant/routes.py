@@ -32,7 +32,7 @@ from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, 
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN, require, reset
-from malipo.dashboard.trust_pages import ending_trust, read_alert
+from malipo.dashboard.trusted_browser_pages import ending_trust, read_alert
 from malipo.merchants.roles import Right
 
 Handler = Callable[[MerchantRequest], Awaitable[Response]]

@@ -8,7 +8,7 @@ from malipo.dashboard import cookies, form_errors, render
 from malipo.dashboard.forms import typed_in
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.sessions import find
-from malipo.dashboard.trust_pages import find_browsers
+from malipo.dashboard.trusted_browser_pages import find_browsers
 from malipo.dashboard.user_agents import device_of
 from malipo.errors import Refusal, TooMany
 

@@ -8,7 +8,7 @@ from malipo.audit_log import store as audit_log
 from malipo.dashboard import render
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.second_factor_pages import SecondFactorPages
-from malipo.dashboard.trust_pages import find_browsers
+from malipo.dashboard.trusted_browser_pages import find_browsers
 from malipo.dashboard.urls import id_in
 from malipo.dashboard.user_agents import device_of
 from malipo.db import Tx

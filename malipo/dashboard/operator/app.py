@@ -10,7 +10,7 @@ from malipo.dashboard.operator.account import OWN
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, OperatorPage
 from malipo.dashboard.site import Site
-from malipo.dashboard.trust_pages import find_alerts
+from malipo.dashboard.trusted_browser_pages import find_alerts
 from malipo.operators import vouching
 from malipo.restore.store import installation
 

@@ -45,7 +45,7 @@ from malipo.dashboard.operator.reconciliation import (
     withdraw_statement,
 )
 from malipo.dashboard.operator.request import OperatorRequest
-from malipo.dashboard.trust_pages import ending_trust, read_alert
+from malipo.dashboard.trusted_browser_pages import ending_trust, read_alert
 
 Handler = Callable[[OperatorRequest], Awaitable[Response]]
 

@@ -27,7 +27,7 @@ from malipo.reconciliation.matching.find_possible_payments import find_possible_
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, payment_times
 from malipo.reconciliation.matching.possible_payment import names_customer, names_key
 from malipo.reconciliation.matching.report_evidence import report_evidence
-from malipo.reconciliation.matching.resolve_gone import resolve_gone
+from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.store import (
     booked_lines,
     charges,
@@ -89,7 +89,7 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
         # Operators may have said since the first step whose files they are.
         absent = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
         done.waiting, done.without_carrier_statement = absent
-        done.resolved = await resolve_gone(tx, now=now)
+        done.resolved = await resolve_obsolete(tx, now=now)
     return done
 
 

@@ -22,7 +22,7 @@ from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.answer_ids import answer_id
 from malipo.reconciliation.matching.book_lines import book_sums
 from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
-from malipo.reconciliation.matching.resolve_gone import resolve_gone
+from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store import evidence as store
 from malipo.reconciliation.matching.store.evidence import Evidence
@@ -81,7 +81,7 @@ async def approve_import(
         await report(tx, settle, found[first : first + _BATCH], ReportResult(), now=now)
     sums = await booked_lines.sum_lines(tx, file_id)
     await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
-    await resolve_gone(tx, now=now)
+    await resolve_obsolete(tx, now=now)
     return proposal
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from malipo import clock
-from malipo.cli.floats.opening import book_opening_floats
+from malipo.cli.floats.demo_balances import book_opening_floats
 from malipo.encryption import Encryption
 from malipo.ledger.check import check
 from malipo.operators import store as operators

@@ -27,8 +27,8 @@ from malipo.payments.batches.spreadsheet.read_sheet import (
 )
 from malipo.payments.batches.store import drafts
 from malipo.table_files.csv_export import csv_lines
+from malipo.table_files.reader_queue import FilesBeingRead, OwnFileBeingRead, ReadingTurns
 from malipo.table_files.rows import LimitMet, NotATable
-from malipo.table_files.turns import FilesBeingRead, OwnFileBeingRead, ReadingTurns
 
 PATH = "/dashboard/batches"
 NEW = f"{PATH}/new"

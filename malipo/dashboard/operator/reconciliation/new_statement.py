@@ -34,7 +34,7 @@ from malipo.reconciliation.matching.carriers import carrier_named
 from malipo.reconciliation.statements.choose_profile import all_profiles, save_if_new, save_status_words
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.typed_period import period_of
-from malipo.table_files.turns import ReadingTurns
+from malipo.table_files.reader_queue import ReadingTurns
 from malipo.words.say import say
 
 NEW = f"{PATH}/new"

@@ -25,7 +25,7 @@ from malipo.reconciliation.imports.import_statement import (
 from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.typed_period import period_of
 from malipo.settings import Settings
-from malipo.table_files.turns import ReadingTurns
+from malipo.table_files.reader_queue import ReadingTurns
 
 __all__ = ["BadLines", "Busy", "DoesNotAddUp", "NothingKnown", "UnknownStatuses", "run_import"]
 

@@ -115,7 +115,7 @@ async def insert_all(tx: Tx, found: Sequence[FoundException], *, now: datetime) 
         await insert(tx, found[first : first + _AT_ONCE], now=now)
 
 
-async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
+async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
     """Resolve those whose cause has gone, with the reason. Their ids.
 
     `stated` are the connectors of which there is any statement. A payment of another one is not missing in it.

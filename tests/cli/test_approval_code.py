@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from malipo.cli import parser, seen
+from malipo.cli import approval_code, parser
+from malipo.cli.approval_code import ShownProposal
 from malipo.cli.authority import AUTHORITY, Authority
-from malipo.cli.seen import ShownProposal
 from malipo.errors import Conflict
 from tests.cli.test_wallet_command import LARGE, Terminal
 from tests.cli.test_wallet_command import terminal as terminal
@@ -75,5 +75,5 @@ async def test_a_person_at_a_terminal_is_shown_it_and_types_yes(
 def test_a_code_that_was_mistyped_approves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = argparse.Namespace(seen="abcdefghix", stdin=False)
     with pytest.raises(Conflict, match="--seen abcdefghij"):
-        seen.agreed(arguments, ShownProposal("abcdefghij", {"amount": "TZS 5"}))
+        approval_code.agreed(arguments, ShownProposal("abcdefghij", {"amount": "TZS 5"}))
     assert "TZS 5" in capsys.readouterr().err

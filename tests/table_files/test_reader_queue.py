@@ -10,8 +10,8 @@ import pytest
 
 from malipo.accounts.passwords import Passwords
 from malipo.errors import TooMany, Unavailable
+from malipo.table_files.reader_queue import AT_ONCE, FilesBeingRead, OwnFileBeingRead, ReadingTurns
 from malipo.table_files.rows import rows_of
-from malipo.table_files.turns import AT_ONCE, FilesBeingRead, OwnFileBeingRead, ReadingTurns
 from tests.table_files.test_rows import MANY, readers, written
 
 
@@ -64,7 +64,7 @@ async def test_imports_leave_a_place_for_what_is_short(tmp_path: Path) -> None:
 
 async def test_a_process_that_dies_leaves_no_turn_behind(tmp_path: Path) -> None:
     holding = (
-        "import asyncio, sys\nfrom pathlib import Path\nfrom malipo.table_files.turns import ReadingTurns\n"
+        "import asyncio, sys\nfrom pathlib import Path\nfrom malipo.table_files.reader_queue import ReadingTurns\n"
         "async def main():\n"
         f"    async with ReadingTurns(Path({str(tmp_path)!r})).turn('mer_1'):\n"
         "        print('ready', flush=True)\n"

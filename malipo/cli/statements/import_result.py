@@ -4,17 +4,17 @@ import argparse
 from typing import Any
 
 from malipo.cli.output import printable, tell
-from malipo.cli.statements import matched
+from malipo.cli.statements import matching_result
 from malipo.reconciliation.imports.import_statement import ImportResult
 from malipo.words.say import say
 
 
-def tell_both(arguments: argparse.Namespace, done: ImportResult, profile: str, found: matched.Found) -> int:
+def tell_both(arguments: argparse.Namespace, done: ImportResult, profile: str, found: matching_result.Found) -> int:
     """What was imported, and what was matched and found then."""
     return tell(
         arguments,
-        as_json(done) | matched.as_json(found),
-        f"{in_words(done, profile)}\n{matched.in_words(found)}",
+        as_json(done) | matching_result.as_json(found),
+        f"{in_words(done, profile)}\n{matching_result.in_words(found)}",
     )
 
 

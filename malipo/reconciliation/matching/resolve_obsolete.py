@@ -12,10 +12,10 @@ from malipo.reconciliation.matching.store import absence, exceptions
 from malipo.reconciliation.statements.choose_profile import all_profiles
 
 
-async def resolve_gone(tx: Tx, *, now: datetime) -> int:
+async def resolve_obsolete(tx: Tx, *, now: datetime) -> int:
     """How many. What was proposed about them ends. The caller holds the lock of matching."""
     stated = carriers_of(await absence.find_files(tx), await all_profiles(tx))
-    gone = await exceptions.resolve_gone(tx, stated=stated, now=now)
+    gone = await exceptions.resolve_obsolete(tx, stated=stated, now=now)
     for each in await proposals.find_open(tx, [*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS]):
         # Also of those that a process of an older version has resolved, which does not see what is proposed.
         found = await exceptions.get(tx, each.subject) if each.subject.startswith(ID_PREFIX) else None
