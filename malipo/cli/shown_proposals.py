@@ -22,7 +22,6 @@ from malipo.payments.cases import resolve
 from malipo.payments.store import cases
 from malipo.payments.store.cases import proposed_resolution
 from malipo.reconciliation.close.store.closes import proposed_close
-from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.imports import withdraw_statement
@@ -34,6 +33,7 @@ from malipo.reconciliation.matching.store.booked_lines import ChargeSum
 from malipo.reconciliation.matching.store.evidence import WaitingLine
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
+from malipo.words import effects as effect_words
 
 # The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.
 _NO_DIFFERENCES = "An earlier version has proposed it: see what differs at /operator/close/{day}"
@@ -155,7 +155,7 @@ async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -
         undone = effect.withdrawal if proposed.booking_id is None else effect.undos.get(proposed.booking_id, [])
         changes = effects.in_words(effects.rows_of(undone, {})).splitlines()
         if proposed.booking_id is None:
-            changes += [sentence.format(count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
+            changes += [effect_words.IMPORT_NOTES[note].format(count=f"{count:,}") for note, count in effect.notes]
     return ShownProposal(withdraw_statement.code_of(proposal, effect), terms, changes)
 
 

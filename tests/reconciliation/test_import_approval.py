@@ -9,6 +9,7 @@ import pytest
 from malipo import clock
 from malipo.approvals.decide import NothingProposed
 from malipo.audit_log.actor import Actor
+from malipo.cli.statements import matching_result
 from malipo.errors import Conflict, Forbidden
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
@@ -17,7 +18,7 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
-from malipo.reconciliation.matching import import_approval, matching_summary
+from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import Action
 from malipo.reconciliation.matching.import_approval import WaitingList, code_of
 from malipo.reconciliation.matching.match_statements import MatchingResult
@@ -430,7 +431,7 @@ async def test_the_summary_says_what_waits_payments_or_fees(desk: Desk) -> None:
     payment = await failed(desk)
     await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000), fee(5, "F2")))
     done = await desk.statements.match()
-    told = matching_summary.in_words(summary_of(done))
+    told = matching_result.in_words((summary_of(done), []))
     assert (done.held, done.held_bookings) == (3, 2)
     assert "would end or contradict, and that wait for a second operator: 1." in told
     assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in told

@@ -10,8 +10,7 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import AccountChange, ImportEffect, find_balances
+from malipo.reconciliation.exceptions.find_effect import AccountChange, ImportEffect, ImportNote, find_balances
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -96,7 +95,7 @@ async def test_each_account_is_shown_before_and_after_and_what_is_undone_and_wha
         [("float", start, start + 12), ("network_fees", 12, 0)]
     ]
     assert len(shown.undos) == 2
-    assert effect_words.notes_of(shown) == [(effect_words.MATCHES, 2), (effect_words.STAYS, 1)]
+    assert shown.notes == [(ImportNote.MATCHES, 2), (ImportNote.STAYS, 1)]
     await do_as_shown(statements, file, undo=next(iter(shown.undos)))
     assert len((await effect_on(statements, file)).undos) == 1, "what was undone cannot be undone again"
 
@@ -122,7 +121,7 @@ async def test_of_two_files_that_overlap_only_what_the_other_lacks_changes(
     shown = await effect_on(statements, loaded[withdrawn])
     assert rows(shown.withdrawal) == [("float", float_, float_ + fees[0] - fees[1]), ("network_fees", *fees)]
     assert shown.elsewhere == elsewhere
-    assert (effect_words.ELSEWHERE in dict(effect_words.notes_of(shown))) == bool(elsewhere)
+    assert (ImportNote.ELSEWHERE in dict(shown.notes)) == bool(elsewhere)
     await do_as_shown(statements, loaded[withdrawn])
 
 

@@ -8,11 +8,11 @@ from malipo.approvals.limits import with_limits
 from malipo.db import Conn
 from malipo.errors import Refusal
 from malipo.merchants.store import merchants
-from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import AccountChange, find_balances, find_effect
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.settings import Settings
+from malipo.words import effects as effect_words
 
 Rows = Sequence[dict[str, Any]]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from malipo import money
 from malipo.reconciliation.matching.exception import ReconciliationException, Resolution, Suggestion
-from malipo.reconciliation.matching.matching_summary import KINDS
+from malipo.words.matching_summary import KINDS
 
 
 def row_of(found: ReconciliationException) -> dict[str, Any]:

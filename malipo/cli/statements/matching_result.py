@@ -12,11 +12,11 @@ from malipo.db import Database
 from malipo.db.database_clock import database_now
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.matching import matching_summary
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.matching_summary import MatchingSummary, match_and_note
 from malipo.reconciliation.matching.store import exceptions
 from malipo.settings import Settings
+from malipo.words.matching_summary import KINDS, SENTENCES, sentences_of
 
 Found = tuple[MatchingSummary, list[ReconciliationException]]
 
@@ -42,5 +42,14 @@ def as_json(found: Found) -> dict[str, Any]:
 
 
 def in_words(found: Found) -> str:
+    """A line for each."""
     summary, _ = found
-    return matching_summary.in_words(summary)
+    lines = []
+    for name, values, kind in sentences_of(summary):
+        if name == "exceptions":
+            lines.append(f"Exceptions: {values['count']} (see: malipo exceptions list)")
+        elif name in SENTENCES:
+            lines.append(SENTENCES[name].format(**values))
+        elif kind is not None:
+            lines.append(f"  {values['count']} {kind}: {KINDS[kind]}")
+    return "\n".join(lines)

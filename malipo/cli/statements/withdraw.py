@@ -18,7 +18,6 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
 from malipo.db.database_clock import database_now
-from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
@@ -27,6 +26,7 @@ from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAct
 from malipo.reconciliation.imports.withdraw_statement import NoSuchStatement, WithdrawStatements
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
+from malipo.words import effects as effect_words
 
 Decide = Callable[[WithdrawStatements, Tx, Actor, datetime], Awaitable[StatementProposal]]
 
@@ -132,7 +132,7 @@ def _changes(effect: ImportEffect | None) -> dict[str, Any] | None:
         return None
     return {
         "withdrawal": effects.rows_of(effect.withdrawal, {}),
-        "notes": [sentence.format(count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)],
+        "notes": [effect_words.IMPORT_NOTES[note].format(count=f"{count:,}") for note, count in effect.notes],
         "undos": {booking: effects.rows_of(changes, {}) for booking, changes in effect.undos.items()},
     }
 

@@ -4,7 +4,8 @@ only reads.
 Both persons see the same: who proposes it and who approves it, on the pages and at the command line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
 import msgspec
 
@@ -47,8 +48,18 @@ class Balances(msgspec.Struct, frozen=True):
     floats: Mapping[str, int]  # what lies at each network
 
 
+class ImportNote(StrEnum):
+    """What withdrawing an import does beside the accounts."""
+
+    ELSEWHERE = "elsewhere"
+    CALLED_OTHERWISE = "called-otherwise"
+    HELD = "held-afterwards"
+    MATCHES = "matches"
+    STAYS = "stays"
+
+
 class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What taking an import back would do."""
+    """What withdrawing an import would do."""
 
     withdrawal: list[AccountChange]  # of all of it, with what other files book anew right afterwards
     undos: dict[str, list[AccountChange]]  # of each booking that is not undone, by its id
@@ -57,6 +68,22 @@ class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
     held: int = 0  # of those files, fees and sweeps that are booked only when a second operator agrees
     matches: int  # that a withdrawal undoes
     stays: int  # payments that its lines have ended or corrected
+
+    @property
+    def notes(self) -> list[tuple[ImportNote, int]]:
+        """Each with its number."""
+        others = [
+            (ImportNote.ELSEWHERE, self.elsewhere),
+            (ImportNote.CALLED_OTHERWISE, self.called_otherwise),
+            (ImportNote.HELD, self.held),
+        ]
+        always = [(ImportNote.MATCHES, self.matches), (ImportNote.STAYS, self.stays)]
+        return [each for each in others if each[1]] + always
+
+
+def fingerprint_of(changes: Sequence[AccountChange]) -> str:
+    """What was shown, so that nobody decides about anything else. Balances may move meanwhile; changes may not."""
+    return ",".join(f"{each.account}:{each.of}:{each.after - each.before}" for each in changes)
 
 
 async def find_balances(connection: Conn) -> Balances:

@@ -27,12 +27,12 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, a
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.payments.store.cases import ProposedResolution
-from malipo.reconciliation.exceptions import apply_action, effect_words
+from malipo.reconciliation.exceptions import apply_action
 from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
 from malipo.reconciliation.exceptions.apply_action import DecidedAction
 from malipo.reconciliation.exceptions.approve_case import approve_case
-from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect, find_facts
+from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect, find_facts, fingerprint_of
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
 from malipo.reconciliation.exceptions.refusals import AdoptRefusal, ExceptionRefusal
 from malipo.reconciliation.exceptions.store import resolutions
@@ -193,7 +193,7 @@ class ResolveExceptions:
         credits_ = self.credits_automatically
         action, terms = resolution.action, resolution.terms
         changes = await find_effect(connection, exception, action, terms, balances, credits_automatically=credits_)
-        shown = None if changes is None else effect_words.fingerprint_of(changes)
+        shown = None if changes is None else fingerprint_of(changes)
         payment = await _find_shown_payment(connection, exception, resolution)
         line = (exception.line_kind, exception.key, exception.phone, exception.details)  # A later file may change it.
         return decide.code_of(proposal, exception.state, exception.kind, exception.amount, line, shown, payment)

@@ -26,8 +26,7 @@ from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store import closed_days
 from malipo.operators import vouching
-from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import ImportEffect
+from malipo.reconciliation.exceptions.find_effect import ImportEffect, fingerprint_of
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_effects, withdrawals
@@ -203,9 +202,9 @@ def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
     if effect is None:  # It was withdrawn.
         return decide.code_of(proposal)
     if booking_id is not None:
-        return decide.code_of(proposal, effect_words.fingerprint_of(effect.undos.get(booking_id, [])))
-    changes = effect_words.fingerprint_of(effect.withdrawal)
-    return decide.code_of(proposal, changes, effect_words.notes_of(effect))
+        return decide.code_of(proposal, fingerprint_of(effect.undos.get(booking_id, [])))
+    changes = fingerprint_of(effect.withdrawal)
+    return decide.code_of(proposal, changes, effect.notes)
 
 
 def answerable_for(file: StatementFile) -> set[str]:

@@ -11,8 +11,13 @@ from malipo import money
 from malipo.dashboard.language import Translator
 from malipo.db import Conn
 from malipo.ledger.accounts import Account
-from malipo.reconciliation.exceptions import effect_words
-from malipo.reconciliation.exceptions.find_effect import AccountChange, Balances, find_balances, find_effect
+from malipo.reconciliation.exceptions.find_effect import (
+    AccountChange,
+    Balances,
+    find_balances,
+    find_effect,
+    fingerprint_of,
+)
 from malipo.reconciliation.matching.exception import (
     ACTIONS,
     RESOLVED_BY_NOTE,
@@ -20,6 +25,7 @@ from malipo.reconciliation.matching.exception import (
     ReconciliationException,
     Suggestion,
 )
+from malipo.words import effects as effect_words
 
 TITLES = {
     "match": "It is the line of a payment that we have",
@@ -101,7 +107,7 @@ class Effects:
         rows = None if changes is None else rows_of(self._words, changes, self._names)
         notes = [self._words(EFFECTS[name], **values) for name, values in _notes(found, value, rows is None)]
         title = self._words(TITLES.get(value, TITLES["note"]))
-        return EffectPreview(title, rows, notes, "" if changes is None else effect_words.fingerprint_of(changes))
+        return EffectPreview(title, rows, notes, "" if changes is None else fingerprint_of(changes))
 
     async def choices(
         self, found: Sequence[ReconciliationException], suggestions: Sequence[Suggestion], values: Mapping[str, str]

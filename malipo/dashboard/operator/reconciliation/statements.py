@@ -23,7 +23,6 @@ from malipo.errors import Missing
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
-from malipo.reconciliation.exceptions import effect_words
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
@@ -31,12 +30,14 @@ from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.imports.store.withdrawals import FileBooking, RemainingPayment
 from malipo.reconciliation.imports.withdraw_statement import answerable_for, code_of
-from malipo.reconciliation.matching import import_approval, matching_summary
+from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.matching_summary import MatchingSummary, find_summary
 from malipo.reconciliation.statements.statement_file import StatementFile, uncovered_before
 from malipo.reconciliation.statements.store import listing as listing_store
 from malipo.reconciliation.statements.store.listing import KindSum, ListedFile, ListedLine
+from malipo.words import effects as effect_words
+from malipo.words import matching_summary
 from malipo.words.say import say
 
 PATH = "/operator/statements"
@@ -49,11 +50,7 @@ SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "sweep": "Between own accounts",
     "bank": "To or from the bank",
     "other": "Other",
-    "elsewhere": effect_words.ELSEWHERE,
-    "called-otherwise": effect_words.CALLED_OTHERWISE,
-    "held-afterwards": effect_words.HELD,
-    "matches": effect_words.MATCHES,
-    "stays": effect_words.STAYS,
+    **effect_words.IMPORT_NOTES,
     **{f"said-{said}": words for said, words in effect_words.AUTHORS.items()},
 }
 
@@ -202,7 +199,7 @@ def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[
 
 def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, EffectPreview]:
     """What each proposal would change, by what it is about: the file, or one of its bookings."""
-    notes = [words(sentence, count=f"{count:,}") for sentence, count in effect_words.notes_of(effect)]
+    notes = [words(effect_words.IMPORT_NOTES[note], count=f"{count:,}") for note, count in effect.notes]
     undos = {
         booking_id: EffectPreview("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()
     }

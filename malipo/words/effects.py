@@ -1,9 +1,9 @@
-"""What a decision changes, in words: the name of each account. Pure. English here; the pages translate it."""
+"""What a decision of operators changes: the names of accounts, and sentences about the withdrawal of a file. Pure."""
 
 from malipo.ledger.accounts import Account
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
-from malipo.reconciliation.exceptions.find_effect import OWED, AccountChange, ImportEffect
+from malipo.reconciliation.exceptions.find_effect import OWED, AccountChange, ImportNote
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, LayoutChoice
 
 ACCOUNTS = {
@@ -19,20 +19,16 @@ ACCOUNTS = {
     OWED: "Owed by {of}",
 }
 NOTHING = "Nothing moves in the ledger."
-# Of withdrawing an import.
-ELSEWHERE = (
-    "Fees and sweeps of it that other files have too: {count}. They are booked anew under those files right "
-    "afterwards, so this change is without them."
-)
-HELD = (
-    "Fees and sweeps of files that operators brought, and that wait for a second operator afterwards: {count}. This "
-    "change books them back."
-)
-CALLED_OTHERWISE = (
-    "Fees and sweeps of it that other files call something else: {count}. They become what those files call them."
-)
-MATCHES = "Matches that are undone: {count}."
-STAYS = "Payments that it has ended or corrected, and that stay as they are: {count}."
+IMPORT_NOTES: dict[str, str] = {
+    ImportNote.ELSEWHERE: "Fees and sweeps of it that other files have too: {count}. They are booked anew under those "
+    "files right afterwards, so this change is without them.",
+    ImportNote.CALLED_OTHERWISE: "Fees and sweeps of it that other files call something else: {count}. They become "
+    "what those files call them.",
+    ImportNote.HELD: "Fees and sweeps of files that operators brought, and that wait for a second operator afterwards: "
+    "{count}. This change books them back.",
+    ImportNote.MATCHES: "Matches that are undone: {count}.",
+    ImportNote.STAYS: "Payments that it has ended or corrected, and that stay as they are: {count}.",
+}
 # Who said how a file is read, beside its importer.
 AUTHORS = {
     LayoutChoice.COLUMNS: "{name} saved the layout {layout}, by which it is read.",
@@ -47,12 +43,6 @@ def title_of(change: AccountChange) -> str:
     return ACCOUNTS.get(change.account, change.account)
 
 
-def notes_of(effect: ImportEffect) -> list[tuple[str, int]]:
-    """What withdrawing an import does beside the accounts: sentences, each with its number."""
-    others = [(ELSEWHERE, effect.elsewhere), (CALLED_OTHERWISE, effect.called_otherwise), (HELD, effect.held)]
-    return [*(each for each in others if each[1]), (MATCHES, effect.matches), (STAYS, effect.stays)]
-
-
 def author_of(author: LayoutAuthor, layout: str) -> tuple[str, dict[str, str]]:
     """A sentence, and its values. How many rows have a word is not known of files that older versions have read."""
     name = author.by.removeprefix("operator ")
@@ -65,8 +55,3 @@ def owner_of(change: AccountChange, merchants: dict[str, str]) -> str:
     if change.account == Account.FLOAT:
         return PROFILES[Channel(change.of)].name
     return merchants.get(change.of, change.of)
-
-
-def fingerprint_of(changes: list[AccountChange]) -> str:
-    """What was shown, so that nobody decides about anything else. Balances may move meanwhile; changes may not."""
-    return ",".join(f"{each.account}:{each.of}:{each.after - each.before}" for each in changes)
