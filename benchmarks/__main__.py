@@ -27,6 +27,7 @@ from benchmarks.reports import (
     pages_report,
     profile_report,
     reconcile_report,
+    remote_report,
     start_report,
     statement_report,
     webhooks_report,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "create": create_report,
     "hot-wallet": hot_wallet_report,
     "journey": journey_report,
+    "remote": remote_report,
     "batch": batch_report,
     "list": listing_report,
     "statement": statement_report,
@@ -69,6 +71,8 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 _END = """
 Nothing is left behind. Close other programs: the ratios can be compared between machines, the rates cannot.
+PostgreSQL's data are in the temporary folder of the system, on whatever disk that is: TMPDIR=FOLDER ./run bench …
+measures on another one, and TMPDIR=/dev/shm in memory, where a flush costs nothing.
 """
 
 

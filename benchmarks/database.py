@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 import asyncpg
+import psutil  # type: ignore[import-untyped]
 
 from malipo.db import Database
 from malipo.db.embedded import server
@@ -74,9 +75,16 @@ async def version(url: str) -> str:
     connection = await asyncpg.connect(url)
     try:
         fsync = await connection.fetchval("SHOW fsync")
-        return f"{await connection.fetchval('SHOW server_version')}, fsync {fsync}"
+        kind = file_system(Path(await connection.fetchval("SHOW data_directory")))
+        return f"{await connection.fetchval('SHOW server_version')}, fsync {fsync}, data on {kind}"
     finally:
         await connection.close()
+
+
+def file_system(folder: Path) -> str:
+    """What kind it is: a flush to tmpfs costs nothing."""
+    mounted = {Path(each.mountpoint): str(each.fstype) for each in psutil.disk_partitions(all=True)}
+    return next((mounted[place] for place in (folder, *folder.parents) if place in mounted), "an unknown disk")
 
 
 def url_of(server_url: str, name: str) -> str:
