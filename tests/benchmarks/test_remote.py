@@ -50,9 +50,11 @@ class Echo(asyncio.Protocol):
 async def through_proxy(socket: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     with remote.proxy(socket, ROUND_TRIP_MS) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        yield reader, writer
-        writer.close()
-        await writer.wait_closed()
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_all_bytes_arrive_in_order_a_round_trip_later_and_then_the_end(tmp_path: Path) -> None:
