@@ -85,6 +85,12 @@ final class Client
     ];
 
     public readonly Payments $payments;
+    public readonly Batches $batches;
+    public readonly Wallet $wallet;
+    public readonly Channels $channels;
+    public readonly Recipients $recipients;
+    public readonly Events $events;
+    public readonly Webhooks $webhooks;
     private readonly string $apiKey;
     private readonly string $baseUrl;
     private ?\CurlHandle $curl = null; // Kept, so that its connection is.
@@ -100,10 +106,17 @@ final class Client
         $this->baseUrl = rtrim((string) ($baseUrl ?? getenv('MALIPO_URL')), '/')
             ?: throw new MalipoError('No address: set MALIPO_URL, or pass baseUrl.');
         $this->payments = new Payments($this);
+        $this->batches = new Batches($this);
+        $this->wallet = new Wallet($this);
+        $this->channels = new Channels($this);
+        $this->recipients = new Recipients($this);
+        $this->events = new Events($this);
+        $this->webhooks = new Webhooks($this);
     }
 
     /**
-     * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction.
+     * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction. batch.completed,
+     * which an endpoint gets that subscribes to it or to "*", has a batch in place of the transaction.
      * $body: as it came, file_get_contents('php://input') or $request->getContent(). $headers: getallheaders(), $_SERVER or
      * $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, with a comma or as a list.
      */
@@ -138,21 +151,23 @@ final class Client
             throw new InvalidWebhook(401, 'the webhook\'s signature is wrong');
         }
         $told = json_decode($body, true);
-        [$event, $payment] = [$told['event'] ?? null, $told['transaction'] ?? null];
-        $texts = [$event, $payment['reference'] ?? null, $payment['status'] ?? null];
-        if (array_filter($texts, 'is_string') !== $texts || !is_int($payment['amount'] ?? null)) {
+        $about = isset($told['batch']) && !isset($told['transaction']) ? 'batch' : 'transaction';
+        [$event, $subject] = [$told['event'] ?? null, $told[$about] ?? null];
+        $texts = [$event, $subject[$about === 'batch' ? 'id' : 'reference'] ?? null, $subject['status'] ?? null];
+        if (array_filter($texts, 'is_string') !== $texts || !is_int($subject['amount'] ?? null)) {
             throw new InvalidWebhook(400, 'the webhook\'s body is no event');
         }
-        return ['id' => $id, 'event' => $event, 'transaction' => $payment];
+        return ['id' => $id, 'event' => $event, $about => $subject];
     }
 
     /**
      * Any route of the API, for what has no method here: $malipo->request('GET', '/v1/wallet', gives: 'wallet'). Without gives,
-     * the whole answer. What was perhaps done is sent again only if it is a GET, has an idempotencyKey, or isRepeatable.
+     * the whole answer; with isText, the text of a file alone in a list. What was perhaps done is sent again only if it is a
+     * GET, has an idempotencyKey, or isRepeatable.
      */
     public function request(
         string $method, string $path, ?array $body = null, array $query = [], ?string $idempotencyKey = null,
-        ?string $gives = null, bool $isRepeatable = false, int $wait = 0, ?string $language = null,
+        ?string $gives = null, bool $isRepeatable = false, int $wait = 0, ?string $language = null, bool $isText = false,
     ): array {
         if ($idempotencyKey !== null && !preg_match('/^[!-~]{1,255}$/D', $idempotencyKey)) {
             throw new MalipoError('The idempotencyKey must be 1 to 255 visible ASCII characters.');
@@ -163,7 +178,9 @@ final class Client
             'accept-language' => $language,
             'content-type' => $body === null ? null : 'application/json', 'idempotency-key' => $idempotencyKey,
         ], is_string(...));
-        $url = $this->baseUrl . $path . ($query === [] ? '' : '?' . http_build_query($query));
+        // Several values of one parameter have commas between them.
+        $query = array_map(fn ($value) => is_array($value) ? implode(',', $value) : $value, $query);
+        $url = rtrim($this->baseUrl . $path . '?' . http_build_query($query), '?');
         $given = array_filter($body ?? [], fn ($value) => $value !== null);
         try {
             $json = $body === null ? '' : json_encode((object) $given, JSON_THROW_ON_ERROR);
@@ -172,7 +189,7 @@ final class Client
         }
         for ($attempt = 0;; $attempt++) {
             try {
-                return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait, $gives);
+                return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait, $gives, $isText);
             } catch (ApiError | ConnectionFailed $error) {
                 $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
                 usleep((int) (1_000_000 * ($seconds ?? throw $error)));
@@ -194,13 +211,16 @@ final class Client
         return $told === null ? $jitter : $told + $jitter / 4;
     }
 
-    private function attempt(string $method, string $url, array $headers, string $json, float $timeout, ?string $gives): array
+    private function attempt(string $method, string $url, array $headers, string $json, float $timeout, ?string $gives, bool $isText): array
     {
         $key = $headers['idempotency-key'] ?? null;
         [$status, $told, $text] = $this->http === null
             ? $this->sendByCurl($method, $url, $headers, $json, $timeout)
             : $this->sendByPsr18($method, $url, $headers, $json);
         $answer = json_decode($text, true);
+        if ($isText && $status === 200 && str_starts_with($told['content-type'] ?? '', 'text/csv')) {
+            return [$text];
+        }
         if ($status >= 200 && $status < 300) {
             // Otherwise it is such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
             $given = ($answer['success'] ?? null) !== true ? null : ($gives === null ? $answer : $answer[$gives] ?? null);
@@ -278,7 +298,7 @@ final class Payments
     /** Ask a customer to pay. They get a prompt on the phone; you learn by webhook, or by waitUntilEnded, whether they paid. */
     public function collect(
         int $amount, string $channel, string $buyerPhone, ?string $buyerName = null, ?string $description = null,
-        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null,
+        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null, ?string $currency = null,
     ): array {
         return $this->pay('/v1/payments', get_defined_vars());
     }
@@ -286,7 +306,7 @@ final class Payments
     /** Send money from your wallet to a phone. */
     public function disburse(
         int $amount, string $channel, string $recipientPhone, ?string $recipientName = null, ?string $description = null,
-        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null,
+        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null, ?string $currency = null,
     ): array {
         return $this->pay('/v1/payments/disburse', get_defined_vars());
     }
@@ -297,17 +317,17 @@ final class Payments
         ?string $idempotencyKey = null,
     ): array {
         $amount = $amount === self::ALL_THAT_IS_LEFT ? null : $amount;
-        return $this->pay(self::path($id, '/refund'), compact('amount', 'reason', 'orderReference', 'idempotencyKey'));
+        return $this->pay(path('/v1/payments/{id}/refund', $id), compact('amount', 'reason', 'orderReference', 'idempotencyKey'));
     }
 
     /** By id or reference. With wait the answer is held for so many seconds, until the status changes. */
     public function get(string $id, int $wait = 0, ?string $language = null): array
     {
-        return $this->client->request('GET', self::path($id), null, compact('wait'), null, 'transaction', true, $wait, $language);
+        return $this->client->request('GET', path('/v1/payments/{id}', $id), null, compact('wait'), null, 'transaction', true, $wait, $language);
     }
 
     /** Every payment that fits, the newest first: foreach ($malipo->payments->list(status: 'FAILED') as $payment). */
-    public function list(int $pageSize = 100, string ...$filters): \Generator
+    public function list(int $pageSize = 100, string|array ...$filters): \Generator
     {
         $filters = ['view' => 'full', 'limit' => $pageSize] + $filters; // All those of GET /v1/payments.
         do {
@@ -322,7 +342,7 @@ final class Payments
     /** While it is PENDING. Again is the same again. */
     public function cancel(string $id): array
     {
-        return $this->client->request('POST', self::path($id, '/cancel'), gives: 'transaction', isRepeatable: true);
+        return $this->client->request('POST', path('/v1/payments/{id}/cancel', $id), gives: 'transaction', isRepeatable: true);
     }
 
     /** What it would cost. The type is COLLECTION or DISBURSEMENT. */
@@ -349,10 +369,240 @@ final class Payments
         $fields['metadata'] = isset($fields['metadata']) ? (object) $fields['metadata'] : null; // {} even if it is empty.
         return $this->client->request('POST', $path, $fields, idempotencyKey: $key, gives: 'transaction');
     }
+}
 
-    private static function path(string $id, string $below = ''): string
+/** Many payouts at once, made by one person and approved by another. */
+final class Batches
+{
+    public function __construct(private readonly Client $client) {}
+
+    /** Nothing moves before it is approved. Each item has an amount, a channel and a recipientPhone. */
+    public function create(array $items, ?string $name = null, ?string $idempotencyKey = null): array
     {
-        // One that is empty, or has a slash, would lead to another route.
-        return preg_match('/^[A-Za-z0-9_-]{1,64}$/D', $id) ? "/v1/payments/$id$below" : throw new MalipoError("\"$id\" is no id.");
+        $key = $idempotencyKey ?? bin2hex(random_bytes(16));
+        return $this->client->request('POST', '/v1/payments/disburse/batches', compact('name', 'items'), [], $key, 'batch');
+    }
+
+    public function get(string $id): array
+    {
+        return $this->client->request('GET', path('/v1/payments/disburse/batches/{id}', $id), gives: 'batch');
+    }
+
+    /** Every batch, the newest first. */
+    public function list(?string $status = null, int $pageSize = 100): \Generator
+    {
+        $page = fn (array $query) => $this->client->request('GET', '/v1/payments/disburse/batches', null, $query, gives: 'batches');
+        return pages($page, $pageSize, compact('status'), fn ($each, $last) => $each['id'] < $last['id']);
+    }
+
+    /** Each payout of the batch, in your order. */
+    public function items(string $id, int $pageSize = 100): \Generator
+    {
+        $path = path('/v1/payments/disburse/batches/{id}/items', $id);
+        $page = fn (array $query) => $this->client->request('GET', $path, null, $query, gives: 'items');
+        return pages($page, $pageSize, [], fn ($each, $last) => $each['index'] > $last['index']);
+    }
+
+    /** The same as a file for a spreadsheet. */
+    public function itemsCsv(string $id): string
+    {
+        $path = path('/v1/payments/disburse/batches/{id}/items', $id);
+        return $this->client->request('GET', $path, null, ['format' => 'csv'], isText: true)[0];
+    }
+
+    /** Now the payouts are sent. It takes a key with payouts.approve, of somebody else than who made the batch. */
+    public function approve(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/payments/disburse/batches/{id}/approve', $id), gives: 'batch', isRepeatable: true);
+    }
+
+    /** As far as nothing was sent. */
+    public function cancel(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/payments/disburse/batches/{id}/cancel', $id), gives: 'batch', isRepeatable: true);
+    }
+}
+
+final class Wallet
+{
+    public function __construct(private readonly Client $client) {}
+
+    public function get(): array
+    {
+        return $this->client->request('GET', '/v1/wallet', gives: 'wallet');
+    }
+
+    /** Each line of the statement, the newest first. The filters are those of GET /v1/wallet/entries: from, to, kind. */
+    public function entries(int $pageSize = 100, string ...$filters): \Generator
+    {
+        $page = fn (array $query) => $this->client->request('GET', '/v1/wallet/entries', null, $query, gives: 'entries');
+        return pages($page, $pageSize, $filters, fn ($each, $last) => $each['line'] < $last['line']);
+    }
+
+    /** The same as a file for a spreadsheet. */
+    public function entriesCsv(string ...$filters): string
+    {
+        return $this->client->request('GET', '/v1/wallet/entries', null, ['format' => 'csv'] + $filters, isText: true)[0];
+    }
+}
+
+final class Channels
+{
+    public function __construct(private readonly Client $client) {}
+
+    /** The networks. With a phone, one of them may be suggested. */
+    public function list(?string $phone = null): array
+    {
+        return $this->client->request('GET', '/v1/channels', null, compact('phone'), gives: 'channels');
+    }
+}
+
+final class Recipients
+{
+    public function __construct(private readonly Client $client) {}
+
+    /** Whose number it is, before money is sent. */
+    public function lookUp(string $channel, string $phone): array
+    {
+        $asked = compact('channel', 'phone');
+        return $this->client->request('POST', '/v1/recipients/lookup', $asked, gives: 'recipient', isRepeatable: true);
+    }
+}
+
+/** What became of your payments, in one order and without gaps. */
+final class Events
+{
+    private const LONGEST_WAIT_SECONDS = 25;
+
+    public function __construct(private readonly Client $client) {}
+
+    /**
+     * One page, the oldest first: its events, and next, the cursor to read on after. after: 'latest' has no events, and the
+     * cursor at the end. types are the only events to read, or '*' for every one: batch.completed comes only then.
+     */
+    public function read(?string $after = null, int $limit = 100, int $wait = 0, array|string|null $types = null): array
+    {
+        $query = compact('after', 'limit', 'wait', 'types');
+        return $this->client->request('GET', '/v1/events', null, $query, null, null, true, $wait);
+    }
+
+    /** Page after page, for ever. Do the work of each, and store its next in the same transaction: nothing is lost. */
+    public function follow(?string $after = null, int $pageSize = 100, array|string|null $types = null): \Generator
+    {
+        while (true) {
+            $page = $this->read($after, $pageSize, self::LONGEST_WAIT_SECONDS, $types);
+            $after = $page['next'];
+            if ($page['events'] !== []) {
+                yield $page;
+            }
+        }
+    }
+}
+
+/** Where you want to be told. The key needs webhooks.manage. To believe what arrives there: Client::verifyWebhook. */
+final class Webhooks
+{
+    public function __construct(private readonly Client $client) {}
+
+    /** The answer has the secret, only this once. */
+    public function create(string $url, array $events): array
+    {
+        return $this->client->request('POST', '/v1/webhooks', compact('url', 'events'), gives: 'endpoint');
+    }
+
+    public function get(string $id): array
+    {
+        return $this->client->request('GET', path('/v1/webhooks/{id}', $id), gives: 'endpoint');
+    }
+
+    public function list(): array
+    {
+        return $this->client->request('GET', '/v1/webhooks', gives: 'endpoints');
+    }
+
+    /** What is left out stays as it is. */
+    public function change(string $id, ?string $url = null, ?array $events = null, ?bool $isActive = null): array
+    {
+        $change = compact('url', 'events', 'isActive');
+        return $this->client->request('PATCH', path('/v1/webhooks/{id}', $id), $change, gives: 'endpoint', isRepeatable: true);
+    }
+
+    public function delete(string $id): void
+    {
+        $this->client->request('DELETE', path('/v1/webhooks/{id}', $id));
+    }
+
+    /** Sends a webhook.test, and gives what your server answered. */
+    public function test(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/webhooks/{id}/test', $id), gives: 'delivery');
+    }
+
+    /** A new secret, only this once. For 24 hours both sign. */
+    public function rotateSecret(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/webhooks/{id}/rotate-secret', $id), gives: 'endpoint');
+    }
+
+    public function finishRotation(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/webhooks/{id}/rotate-secret/finish', $id), gives: 'endpoint');
+    }
+
+    /** What was sent there and what was answered, the newest first. */
+    public function deliveries(string $id, ?string $state = null, int $pageSize = 100): \Generator
+    {
+        $query = ['state' => $state, 'limit' => $pageSize];
+        do {
+            $page = $this->client->request('GET', path('/v1/webhooks/{id}/deliveries', $id), null, $query);
+            yield from $page['deliveries'];
+            $query['before'] = $page['next'] ?? null;
+        } while ($query['before'] !== null);
+    }
+
+    public function delivery(string $id, string $delivery): array
+    {
+        return $this->client->request('GET', path('/v1/webhooks/{id}/deliveries/{delivery}', $id, $delivery), gives: 'delivery');
+    }
+
+    /** Sends it once more, whatever became of it. */
+    public function redeliver(string $id, string $delivery): array
+    {
+        $path = path('/v1/webhooks/{id}/deliveries/{delivery}/redeliver', $id, $delivery);
+        return $this->client->request('POST', $path, gives: 'delivery', isRepeatable: true);
+    }
+
+    /** Sends everything since then, such as 2026-11-15T08:00:00Z, that was not accepted. How many that is. */
+    public function recover(string $id, string $since): int
+    {
+        $path = path('/v1/webhooks/{id}/recover', $id);
+        return $this->client->request('POST', $path, compact('since'), isRepeatable: true)['recovered'];
+    }
+}
+
+/** A path with its ids. One that is empty, or has a slash, would lead to another route. */
+function path(string $template, string ...$ids): string
+{
+    foreach ($ids as $id) {
+        preg_match('/^[A-Za-z0-9_-]{1,64}$/D', $id) || throw new MalipoError("\"$id\" is no id.");
+        $template = preg_replace('/\{\w+\}/', $id, $template, 1);
+    }
+    return $template;
+}
+
+/** Every page of a list. What comes in between moves the rest down by one: a page may begin with what the last one had. */
+function pages(callable $read, int $limit, array $filters, callable $isAfter): \Generator
+{
+    $last = null;
+    for ($page = 1;; $page++) {
+        $items = $read(compact('page', 'limit') + $filters);
+        foreach ($items as $each) {
+            if ($last === null || $isAfter($each, $last)) {
+                yield $last = $each;
+            }
+        }
+        if (count($items) < $limit) {
+            return;
+        }
     }
 }

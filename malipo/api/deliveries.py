@@ -95,6 +95,8 @@ def _shown(told: DeliveryHistory) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": told.event_id, "event": told.event, "state": told.state}
     if told.transaction_id is not None:
         shown["transactionId"] = told.transaction_id
+    if told.batch_id is not None:
+        shown["batchId"] = told.batch_id
     if told.state is DeliveryState.PENDING:
         shown["nextAttemptAt"] = clock.iso(told.due_at)
     return shown | {"attempts": [_try(each) for each in told.attempts]}

@@ -1,5 +1,7 @@
 """/v1/events: the event feed, with cursors and long poll."""
 
+from collections.abc import Collection
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,6 +12,7 @@ from malipo.db import Conn
 from malipo.http.client_disconnect import while_connected
 from malipo.merchants.authenticate import Caller
 from malipo.outbox import feed
+from malipo.outbox.event import Event
 from malipo.outbox.feed import CursorUnknown, FeedPage
 from malipo.restore import feed_cursors
 from malipo.restore.feed_cursors import cursor_of
@@ -17,29 +20,42 @@ from malipo.validation.fields import Fields
 
 _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"
+_EVERY = "*"
 
 
 async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     limit = fields.limit()
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
+    types = _types(fields)
     after = fields.text("after", most=64) or None
     if after is not None and after != _LATEST and feed_cursors.parse(after) is None:
         fields.wrong("after", CursorUnknown.code, CursorUnknown.sentence)
     fields.check()
     epoch, place = await _place(parts, caller.merchant_id, after)
-    page = await _page(parts, caller.merchant_id, place, limit)
-    if wait_seconds and not page.entries:
-        # The page is empty, so `next` is the end of the feed.
-        change = parts.long_polls.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
+    page = await _page(parts, caller.merchant_id, place, limit, types)
+    wait_until = clock.monotonic() + wait_seconds
+    # There may be news that this reader does not want to hear: then it waits on, for the rest of its time.
+    while not page.entries and page.is_end and (seconds := wait_until - clock.monotonic()) > 0:
+        change = parts.long_polls.feeds.until_changed(caller.merchant_id, page.next or None, seconds=seconds)
         await while_connected(request, change)
         parts.queries.begin_waiting()
-        page = await _page(parts, caller.merchant_id, page.next, limit)
+        page = await _page(parts, caller.merchant_id, page.next, limit, types)
+        if parts.long_polls.feeds.is_released:
+            break  # The process is stopping.
     entries = [
-        {"id": each.id, "event": each.event, "createdAt": clock.iso(each.created_at), "transaction": each.transaction}
+        {"id": each.id, "event": each.event, "createdAt": clock.iso(each.created_at), **each.subject}
         for each in page.entries
     ]
     return success({"events": entries, "next": cursor_of(epoch, page.next)})
+
+
+def _types(fields: Fields) -> tuple[Event, ...]:
+    """The events that the reader asks for; empty: all of payments."""
+    words = str(fields.raw("types", "")).split(",")
+    if _EVERY not in words or not {word for word in words if word != _EVERY} <= set(Event):
+        return fields.choice_list("types", Event)
+    return tuple(Event)
 
 
 async def _place(parts: ApiParts, merchant_id: str, after: str | None) -> tuple[int, int | None]:
@@ -59,7 +75,7 @@ async def _place(parts: ApiParts, merchant_id: str, after: str | None) -> tuple[
     return await parts.queries.read(find)
 
 
-async def _page(parts: ApiParts, merchant_id: str, place: int | None, limit: int) -> FeedPage:
+async def _page(parts: ApiParts, merchant_id: str, place: int | None, limit: int, types: Collection[Event]) -> FeedPage:
     return await parts.queries.read_snapshot(
-        lambda connection: feed.page(connection, merchant_id, after=place, limit=limit)
+        lambda connection: feed.page(connection, merchant_id, after=place, limit=limit, types=types)
     )

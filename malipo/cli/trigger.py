@@ -47,6 +47,13 @@ SCENARIOS = {
 }
 
 
+_CORRECTION = "A correction cannot be triggered: it takes a network that takes back its word."
+_WHY_NOT = {
+    Event.PAYMENT_REFUNDED: "A refund cannot be triggered: refund a payment that is COMPLETED.",
+    Event.BATCH_COMPLETED: "A batch cannot be triggered: make one, and approve it as somebody else.",
+}
+
+
 def add_commands(commands: Any) -> None:
     trigger = add_subcommand(commands, "trigger", _trigger, COMMANDS["trigger"].help)
     trigger.add_argument("event", metavar="EVENT", help=", ".join(SCENARIOS))
@@ -63,7 +70,7 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.event not in list(Event):
         raise Invalid(f"There is no event {arguments.event!r}. There are: {', '.join(SCENARIOS)}.")
     if arguments.event not in SCENARIOS:
-        raise Invalid("A correction cannot be triggered: it takes a network that takes back its word.")
+        raise Invalid(_WHY_NOT.get(Event(arguments.event), _CORRECTION))
     if arguments.channel.upper() not in list(Channel):
         raise Invalid(f"There is no channel {arguments.channel!r}. There are: {', '.join(Channel)}.")
     event, phones = Event(arguments.event), phones_url(arguments, settings)

@@ -10,7 +10,7 @@ import msgspec
 from malipo import clock, log
 from malipo.db import Conn, Tx
 from malipo.outbox.event import ENDS, Event
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import AnyEvent
 
 
 class _EndedPayment(msgspec.Struct, rename="camel"):
@@ -40,7 +40,7 @@ Key = tuple[str, date, str, str]  # merchant, day, type, channel
 _decode = msgspec.json.Decoder(_TotalsBody).decode
 
 
-def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:
+def totals_of(events: Sequence[AnyEvent]) -> dict[Key, Total]:
     """The totals that these events add. Pure."""
     totals: dict[Key, Total] = defaultdict(Total)
     for each in events:
@@ -65,7 +65,7 @@ def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:
     return totals
 
 
-async def add(tx: Tx, events: Sequence[OutboxEvent]) -> None:
+async def add(tx: Tx, events: Sequence[AnyEvent]) -> None:
     totals = sorted(totals_of(events).items())
     if not totals:
         return

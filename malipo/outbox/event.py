@@ -1,4 +1,4 @@
-"""The types of events. Collections have `payment.…` events, disbursements only `payout.…` events. Pure."""
+"""The types of events. Collections have `payment.…` events, disbursements only `payout.…`, batches `batch.…`. Pure."""
 
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ class Event(StrEnum):
     PAYOUT_FAILED = "payout.failed"
     PAYOUT_CANCELLED = "payout.cancelled"
     PAYOUT_CORRECTED = "payout.corrected"
+    BATCH_COMPLETED = "batch.completed"
 
 
 # The events that report the end of a payment. Each ended payment has exactly one; numbering that event counts the
@@ -31,9 +32,13 @@ ENDS = frozenset(
         Event.PAYOUT_CANCELLED,
     }
 )
-# The same as a condition in SQL: a list of the other events, so that a small partial index suffices.
+# The same as a condition in SQL: a list of the other events, so that a small partial index suffices. (Events of batches
+# are in a table of their own.)
 IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
 
+
+# Those of batches are in the feed only for readers who ask for them by name: who reads payments is told nothing else.
+OF_BATCHES = frozenset({Event.BATCH_COMPLETED})
 
 # Sent to an endpoint to test it. Nothing happened to a payment, so it is not in the feed.
 TEST_EVENT = "webhook.test"

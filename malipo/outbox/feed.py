@@ -1,6 +1,9 @@
-"""Reads a merchant's feed: every event, in order, without gaps, for as long as events are kept."""
+"""Reads a merchant's feed: every event, in order, without gaps, for as long as events are kept.
 
-from collections.abc import Collection
+Events of batches have places in it too, and are shown only to readers who ask for them.
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,8 +11,9 @@ import msgspec
 
 from malipo.counts import store as rollups
 from malipo.counts.store import Rollup
-from malipo.db import Conn, Tx
+from malipo.db import Conn, Row, Tx
 from malipo.errors import Invalid
+from malipo.outbox.event import OF_BATCHES, Event
 
 
 class CursorExpired(Invalid):
@@ -28,30 +32,34 @@ class CursorUnknown(Invalid):
         super().__init__("The cursor is not one of this feed.", details={"after": [self.sentence]})
 
 
-class _FeedBody(msgspec.Struct):
-    """The part of an event's body that the feed shows; the transaction stays as it was written."""
-
-    transaction: msgspec.Raw
+# So many places of the feed are read for one page, if only some types are wanted: they may be rare among millions.
+_SPAN = 10_000
 
 
 class FeedEntry(msgspec.Struct, frozen=True):
     id: str
     event: str
     created_at: datetime
-    transaction: msgspec.Raw
+    subject: Mapping[str, msgspec.Raw]  # the transaction or the batch under its name, as it was written
 
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
     entries: list[FeedEntry]
     next: int  # the number to read on after
+    is_end: bool  # whether there is nothing after it
 
 
-_decode = msgspec.json.Decoder(_FeedBody).decode
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> FeedPage:
-    """The events after a number. Two statements that must agree: read inside a snapshot."""
+async def page(
+    connection: Conn, merchant_id: str, *, after: int | None, limit: int, types: Collection[Event] = ()
+) -> FeedPage:
+    """The events after a number, of these types; without any, all but those of batches.
+
+    Two statements that must agree: read inside a snapshot.
+    """
     last, pruned = await _span(connection, merchant_id)
     if after is None:
         after = pruned
@@ -60,17 +68,32 @@ async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: 
     if after > last:
         # A feed never shrinks. A reader whose cursor is beyond its end would miss events if the answer were "none".
         raise CursorUnknown
-    rows = await connection.fetch(
-        """
+    end = min(last, after + _SPAN) if types else last
+    rows = await _find(connection, merchant_id, after=after, end=end, limit=limit, types=types)
+    entries = [FeedEntry(row["id"], row["event"], row["created_at"], _subject_in(row["body"])) for row in rows]
+    read_to: int = rows[-1]["feed_number"] if len(rows) == limit else end
+    return FeedPage(entries, read_to, is_end=read_to == last)
+
+
+def _subject_in(body: str) -> dict[str, msgspec.Raw]:
+    return {name: value for name, value in _decode(body).items() if name != "event"}
+
+
+async def _find(
+    connection: Conn, merchant_id: str, *, after: int, end: int, limit: int, types: Collection[Event]
+) -> list[Row]:
+    chosen = "AND event = ANY($5)" if types else ""
+    found = f"""
         SELECT id, event, created_at, body, feed_number FROM events
-        WHERE merchant_id = $1 AND feed_number > $2 ORDER BY feed_number LIMIT $3
-        """,
-        merchant_id,
-        after,
-        limit,
-    )
-    entries = [FeedEntry(row["id"], row["event"], row["created_at"], _decode(row["body"]).transaction) for row in rows]
-    return FeedPage(entries, rows[-1]["feed_number"] if rows else after)
+        WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 {chosen}
+    """
+    if not OF_BATCHES.isdisjoint(types):
+        found += f"""
+            UNION ALL SELECT id, event, created_at, body, feed_number FROM batch_events
+            WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 {chosen}
+        """
+    values: list[object] = [merchant_id, after, end, limit, *([list(types)] if types else [])]
+    return await connection.fetch(f"{found} ORDER BY feed_number LIMIT $4", *values)
 
 
 async def latest(connection: Conn, merchant_id: str) -> int:
@@ -102,8 +125,13 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
     # The query covers only these events: over all old ones it would slow down with every event that waits for deletion.
     first_kept = await tx.fetchval(
         """
-        SELECT feed_number FROM events
-        WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND created_at >= $4
+        (SELECT feed_number FROM events
+         WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND created_at >= $4
+         ORDER BY feed_number LIMIT 1)
+        UNION ALL
+        (SELECT feed_number FROM batch_events
+         WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND created_at >= $4
+         ORDER BY feed_number LIMIT 1)
         ORDER BY feed_number LIMIT 1
         """,
         merchant_id,
@@ -115,6 +143,7 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
     if pruned_to <= feed["pruned_to"]:
         return 0
     await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
+    await tx.execute("DELETE FROM batch_events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
     await tx.execute(
         "UPDATE feeds SET pruned_to = $2, pruned_before = greatest(pruned_before, $3) WHERE merchant_id = $1",
         merchant_id,
@@ -129,8 +158,12 @@ async def find_prunable(connection: Conn, *, before: datetime) -> list[str]:
     rows = await connection.fetch(
         """
         SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (
-            SELECT created_at FROM events e WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to
-            ORDER BY e.feed_number LIMIT 1
+            (SELECT created_at, feed_number FROM events e
+             WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to ORDER BY e.feed_number LIMIT 1)
+            UNION ALL
+            (SELECT created_at, feed_number FROM batch_events e
+             WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to ORDER BY e.feed_number LIMIT 1)
+            ORDER BY feed_number LIMIT 1
         ) oldest WHERE oldest.created_at < $1
         """,
         before,

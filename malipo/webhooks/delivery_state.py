@@ -28,7 +28,7 @@ class WebhookMessage:
     event: str
     body: str
     claim_id: str
-    transaction_id: str | None = None  # None: it is a test
+    transaction_id: str | None = None  # None: it is a test, or about a batch
 
     @property
     def key(self) -> Key:

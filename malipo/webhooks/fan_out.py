@@ -12,7 +12,7 @@ from datetime import datetime
 from malipo.db import Tx
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import AnyEvent, OutboxEvent
 from malipo.restore.store import send_counts
 from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
@@ -45,7 +45,8 @@ async def fan_out(
         # Waiting deliveries go first: an endpoint is not sent new events before old ones.
         is_taken = endpoint.id not in left and may_take(endpoint.id)
         if is_taken:
-            taken.append(WebhookMessage(endpoint, event.id, event.event, event.body, claim_id, event.transaction_id))
+            payment_id = event.transaction_id if isinstance(event, OutboxEvent) else None
+            taken.append(WebhookMessage(endpoint, event.id, event.event, event.body, claim_id, payment_id))
         else:
             left.add(endpoint.id)
         claim = claim_id if is_taken else None
@@ -54,7 +55,7 @@ async def fan_out(
     return FannedOut(len(events), taken, frozenset(left))
 
 
-def pairs(events: Sequence[OutboxEvent], listening: Sequence[Endpoint]) -> list[tuple[OutboxEvent, Endpoint]]:
+def pairs(events: Sequence[AnyEvent], listening: Sequence[Endpoint]) -> list[tuple[AnyEvent, Endpoint]]:
     """Each event with each endpoint of its merchant that subscribes to it, in the events' order. Pure."""
     by_merchant: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in listening:

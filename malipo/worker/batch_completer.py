@@ -3,13 +3,18 @@
 It looks once a second. Deciding it whenever a payout ends would lock the row of the batch for each payout.
 """
 
+from collections.abc import Callable
+
 from malipo.db import Database
-from malipo.payments.batches.store import batches
+from malipo.payments.batches.complete import complete
 
 _MOST = 100
 
 
-async def complete_batches(database: Database) -> bool:
+async def complete_batches(database: Database, wake_fan_out: Callable[[], None] = lambda: None) -> bool:
     """Complete the batches that are ready. Returns whether more may be waiting."""
     async with database.begin() as tx:
-        return await batches.complete_ended(tx, most=_MOST) == _MOST
+        events = await complete(tx, most=_MOST)
+    if events:
+        wake_fan_out()
+    return len(events) == _MOST

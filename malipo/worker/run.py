@@ -18,6 +18,7 @@ from malipo.db.readiness import ReadinessCheck, wait_for_database
 from malipo.metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
+from malipo.outbox.event import EVENTS_TOPIC
 from malipo.process_tuning import raise_file_limit
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.worker_reports import route_of
@@ -232,7 +233,7 @@ async def _work_on_served_schema(
         )
     )
     tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=seconds, loops=loops)))
-    complete = partial(complete_batches, database)
+    complete = partial(complete_batches, database, partial(wake, EVENTS_TOPIC))
     tasks.append(
         asyncio.ensure_future(
             run_forever("batches", complete, to_complete, seconds=seconds, look_seconds=rarely, loops=loops)

@@ -13,9 +13,11 @@ from malipo.outbox import feed
 from malipo.payments.counts import counter
 from malipo.payments.transaction import Status
 from malipo.webhooks.fan_out import fan_out
+from malipo.worker.batch_completer import complete_batches
 from tests.api.conftest import bring, created, is_refused, shown
 from tests.api.response_fields import ADDED_TO_RETRIEVED, BODIES, BOTH, RETRIEVED
 from tests.conftest import COLLECTION, Client, Merchant
+from tests.payments.batches.batch_steps import BatchSteps
 
 # What is told on the way to a status, copied by hand from the specification.
 TOLD: dict[tuple[str, Status], list[str]] = {
@@ -231,6 +233,70 @@ async def test_unknown_parameters_are_ignored(api: Client, database: Database) -
     ids = await make(api, database, 1)
 
     assert payments((await read(api, "?before=1&type=x&page=0"))[0]) == ids
+
+
+# Types
+
+
+async def ended_batch(service: Service, merchant: Merchant, statuses: list[Status]) -> str:
+    """The batch is complete, and a worker has given all events their places."""
+    batches = BatchSteps(service, merchant.id)
+    batch = await batches.running(len(statuses))
+    for line, status in zip(await batches.lines(batch), statuses, strict=True):
+        assert line.payout is not None
+        await bring(service, merchant, line.payout.id, status)
+    await complete_batches(service.queries.database)
+    await number(service.queries.database)
+    return batch.id
+
+
+async def test_the_end_of_a_batch_is_told_to_who_asks_for_it_and_after_its_payouts(
+    api: Client, service: Service, merchant: Merchant
+) -> None:
+    batch_id = await ended_batch(service, merchant, [Status.COMPLETED, Status.FAILED])
+
+    events, cursor = await read(api)
+    assert ([each["event"] for each in events], cursor) == (["payout.completed", "payout.failed"], "3")
+    for types in ("batch.completed", "payout.failed,batch.completed", "payout.failed,*", "*"):
+        events, after = await read(api, f"?types={types}")
+        assert (set(events[-1]), after) == ({"id", "event", "createdAt", "batch"}, "3")
+        batch = (await api("GET", f"/v1/payments/disburse/batches/{batch_id}")).body["batch"]
+        assert events[-1]["batch"] == batch
+        assert events[-1]["createdAt"] == batch["completedAt"]
+    assert [each["event"] for each in events] == ["payout.completed", "payout.failed", "batch.completed"]
+
+
+async def test_a_reader_of_some_types_goes_on_past_the_others(
+    api: Client, service: Service, merchant: Merchant, database: Database
+) -> None:
+    await make(api, database, 3)
+    batch_ids = [await ended_batch(service, merchant, [Status.COMPLETED]) for _ in range(2)]
+
+    first, cursor = await read(api, "?types=batch.completed&limit=1")
+    second, end = await read(api, f"?types=batch.completed&limit=1&after={cursor}")
+
+    assert [each["batch"]["id"] for each in (*first, *second)] == batch_ids
+    assert await read(api, f"?types=batch.completed&after={end}") == ([], end)
+    assert (await read(api, "?limit=2"))[1] == "2", "without types it ends at its last event"
+
+
+async def test_who_waits_for_one_type_waits_on_when_another_comes(
+    api: Client, service: Service, merchant: Merchant, database: Database
+) -> None:
+    waiting = asyncio.create_task(read(api, "?types=batch.completed&wait=20"))
+    await make(api, database, 1)
+    await asyncio.sleep(1)  # Longer than a look takes.
+    assert not waiting.done()
+
+    batch_id = await ended_batch(service, merchant, [Status.COMPLETED])
+
+    [told], _ = await asyncio.wait_for(waiting, 15)
+    assert told["batch"]["id"] == batch_id
+
+
+@pytest.mark.parametrize("types", ["", "batch.begun", "payment.completed,", "*,nothing", "webhook.test"])
+async def test_an_event_that_there_is_not_is_refused(api: Client, types: str) -> None:
+    assert is_refused(await api("GET", f"/v1/events?types={types}"), 400, "types_invalid", "types")
 
 
 # Others

@@ -20,6 +20,7 @@ from tests.conftest import make_merchant
 from tests.journeys.full_stack import until
 from tests.journeys.in_process_api import InProcessApi
 from tests.journeys.webhook_receivers import Got, Receiver
+from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import PaymentSteps
 from tests.payments.refunds.refund_steps import RefundSteps
 
@@ -86,6 +87,11 @@ async def test_what_is_sent_is_what_the_contract_says(gate: InProcessApi, shop: 
     refund = await refunds.refund(await refunds.seen(collection))
     await bring(service, desk.merchant, refund.id, Status.COMPLETED)
 
+    batches = BatchSteps(service, desk.merchant.id)
+    for line in await batches.lines(await batches.running(2)):
+        assert line.payout is not None
+        await bring(service, desk.merchant, line.payout.id, Status.COMPLETED)
+
     async with gate.webhook_stack.a_worker():
         await until(lambda: have_come(shop, set(Event)), pause=0.02)
         assert (await desk("POST", f"/{endpoint['id']}/rotate-secret")).status == 200
@@ -95,8 +101,10 @@ async def test_what_is_sent_is_what_the_contract_says(gate: InProcessApi, shop: 
     for got in shop.got:
         body = json.loads(got.body)
         assert faults(body, body_of(got.event)["schema"]) == []
-        shown = [name for name in body["transaction"] if name != "refundOf"]  # Only a refund has it.
-        assert shown == list(body_of(got.event)["example"]["transaction"])
+        subject = "batch" if got.event == Event.BATCH_COMPLETED else "transaction"
+        assert list(body) == ["event", subject]
+        shown = [name for name in body[subject] if name not in ("refundOf", "batchId")]  # Only some have these.
+        assert shown == list(body_of(got.event)["example"][subject])
         check_headers(got, is_rotating=got.event == TEST_EVENT)
 
 

@@ -11,6 +11,13 @@ from tests.contract.release import bare
 FOLDER = Path(__file__).parent
 
 
+# What a program meets only if it asks for something that was not there at the release.
+ONLY_IF_ASKED_FOR = {
+    # An event of a batch, in place of a payment's: with the parameter `types`.
+    "GET /v1/events 200.events[]: one of its forms is not expected",
+}
+
+
 def _version(path: Path) -> tuple[int, ...]:
     return tuple(map(int, path.stem.removeprefix("released-").split(".")))
 
@@ -23,7 +30,7 @@ def test_nothing_that_programs_rely_on_has_changed_since_the_last_release() -> N
     released, current = latest(), bare(with_internal_routes(PUBLISHED))
     for each in (released, current):
         del each["paths"]["/docs"]  # A page, for people: its policy allows the script of the search since.
-    assert breaking_changes(released, current) == []
+    assert set(breaking_changes(released, current)) <= ONLY_IF_ASKED_FOR
 
 
 def test_the_contract_of_the_release_was_kept() -> None:

@@ -58,7 +58,7 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
         assert line.payout is not None
         await statements.steps.hear(line.payout, Verdict.CONFIRMED)
     async with statements.database.begin() as tx:
-        assert await complete_ended(tx, most=10) == 1
+        assert len(await complete_ended(tx, most=10)) == 1
     assert (await batches.look(running)).batch.status == "COMPLETED"
     await statements.check_ledger()
 
@@ -149,7 +149,7 @@ async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: S
     running = await batches.approve(batch)
     assert (await batches.look(running)).batch.status == "COMPLETED"
     async with statements.database.begin() as tx:
-        assert await complete_ended(tx, most=10) == 1
+        assert len(await complete_ended(tx, most=10)) == 1
 
 
 async def test_a_line_of_a_batch_is_adopted_only_for_its_merchant_and_amount(

@@ -85,15 +85,20 @@ declare class Recipients {
 declare class Events {
     private readonly http;
     constructor(http: Http);
-    /** One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. */
+    /**
+     * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
+     * events to read, or "*" for every one: `batch.completed` comes only then.
+     */
     read(query?: {
         after?: string;
         limit?: number;
         wait?: number;
+        types?: t.EventTypes;
     }): Promise<t.EventPage>;
     /** Page after page, for ever. Do the work of each, and store its `next` in the same transaction: nothing is lost. */
-    follow({ after, pageSize: limit }?: {
+    follow({ after, types, pageSize: limit }?: {
         after?: string;
+        types?: t.EventTypes;
     } & t.Paged): AsyncGenerator<t.EventPage, never, undefined>;
 }
 export {};

@@ -161,14 +161,17 @@ class Events {
     constructor(http) {
         this.http = http;
     }
-    /** One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. */
+    /**
+     * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
+     * events to read, or "*" for every one: `batch.completed` comes only then.
+     */
     read(query = {}) {
         return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });
     }
     /** Page after page, for ever. Do the work of each, and store its `next` in the same transaction: nothing is lost. */
-    async *follow({ after, pageSize: limit = PAGE } = {}) {
+    async *follow({ after, types, pageSize: limit = PAGE } = {}) {
         for (let next = after;;) {
-            const page = await this.read({ ...(next && { after: next }), limit, wait: LONGEST_WAIT_SECONDS });
+            const page = await this.read({ ...(next && { after: next }), ...(types && { types }), limit, wait: LONGEST_WAIT_SECONDS });
             next = page.next;
             if (page.events.length)
                 yield page;

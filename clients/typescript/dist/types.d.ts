@@ -244,15 +244,18 @@ export interface Recipient {
     isRegistered: boolean | null;
     checkedAt: string | null;
 }
-export type EventName = "payment.pending" | "payment.completed" | "payment.failed" | "payment.cancelled" | "payment.corrected" | "payment.refunded" | "payout.completed" | "payout.failed" | "payout.cancelled" | "payout.corrected";
+export type EventName = "payment.pending" | "payment.completed" | "payment.failed" | "payment.cancelled" | "payment.corrected" | "payment.refunded" | "payout.completed" | "payout.failed" | "payout.cancelled" | "payout.corrected" | "batch.completed";
+/** Which events to read; "*": every one. */
+export type EventTypes = EventName[] | EventName | "*";
 export interface MalipoEvent {
     /** The same in the feed and in the webhook: deduplicate on it. */
     id: string;
     event: EventName | "webhook.test";
     /** Only in the feed. */
     createdAt?: string;
-    /** The payment as it was at that moment. */
+    /** The payment as it was at that moment. `batch.completed`, which comes only to who asks for it, has a `batch` instead. */
     transaction: Transaction;
+    batch?: Batch;
 }
 export interface EventPage {
     events: MalipoEvent[];
@@ -288,6 +291,7 @@ export interface Delivery {
     event: MalipoEvent["event"];
     state: DeliveryState;
     transactionId?: string;
+    batchId?: string;
     nextAttemptAt?: string;
     attempts: Attempt[];
 }

@@ -40,11 +40,13 @@ async function isSigned(signed, signatures, keys) {
 }
 function eventIn(id, bytes) {
     try {
-        const { event, transaction } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-        const { reference, status, amount } = transaction;
-        const texts = [event, reference, status];
-        if (texts.every((each) => typeof each === "string" && each) && Number.isInteger(amount))
-            return { id, event, transaction };
+        const { event, transaction, batch } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+        const isOfBatch = batch !== undefined && transaction === undefined;
+        const { status, amount } = isOfBatch ? batch : transaction;
+        const texts = [event, isOfBatch ? batch.id : transaction.reference, status];
+        if (texts.every((each) => typeof each === "string" && each) && Number.isInteger(amount)) {
+            return (isOfBatch ? { id, event, batch } : { id, event, transaction });
+        }
     }
     catch {
         // Said below.

@@ -171,15 +171,20 @@ class Recipients {
 class Events {
   constructor(private readonly http: Http) {}
 
-  /** One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. */
-  read(query: { after?: string; limit?: number; wait?: number } = {}): Promise<t.EventPage> {
+  /**
+   * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
+   * events to read, or "*" for every one: `batch.completed` comes only then.
+   */
+  read(query: { after?: string; limit?: number; wait?: number; types?: t.EventTypes } = {}): Promise<t.EventPage> {
     return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });
   }
 
   /** Page after page, for ever. Do the work of each, and store its `next` in the same transaction: nothing is lost. */
-  async *follow({ after, pageSize: limit = PAGE }: { after?: string } & t.Paged = {}): AsyncGenerator<t.EventPage, never, undefined> {
+  async *follow(
+    { after, types, pageSize: limit = PAGE }: { after?: string; types?: t.EventTypes } & t.Paged = {},
+  ): AsyncGenerator<t.EventPage, never, undefined> {
     for (let next = after; ; ) {
-      const page = await this.read({ ...(next && { after: next }), limit, wait: LONGEST_WAIT_SECONDS });
+      const page = await this.read({ ...(next && { after: next }), ...(types && { types }), limit, wait: LONGEST_WAIT_SECONDS });
       next = page.next;
       if (page.events.length) yield page;
     }

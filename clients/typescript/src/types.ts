@@ -288,7 +288,11 @@ export type EventName =
   | "payout.completed"
   | "payout.failed"
   | "payout.cancelled"
-  | "payout.corrected";
+  | "payout.corrected"
+  | "batch.completed";
+
+/** Which events to read; "*": every one. */
+export type EventTypes = EventName[] | EventName | "*";
 
 export interface MalipoEvent {
   /** The same in the feed and in the webhook: deduplicate on it. */
@@ -296,8 +300,9 @@ export interface MalipoEvent {
   event: EventName | "webhook.test";
   /** Only in the feed. */
   createdAt?: string;
-  /** The payment as it was at that moment. */
+  /** The payment as it was at that moment. `batch.completed`, which comes only to who asks for it, has a `batch` instead. */
   transaction: Transaction;
+  batch?: Batch;
 }
 
 export interface EventPage {
@@ -339,6 +344,7 @@ export interface Delivery {
   event: MalipoEvent["event"];
   state: DeliveryState;
   transactionId?: string;
+  batchId?: string;
   nextAttemptAt?: string;
   attempts: Attempt[];
 }

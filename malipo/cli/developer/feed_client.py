@@ -20,14 +20,18 @@ _MOST_RETRY_AFTER_SECONDS = 300
 
 
 class FetchedEvent(msgspec.Struct, frozen=True):
+    """With a transaction or a batch, as it came: a signature is over bytes."""
+
     id: str
     event: str
-    transaction: msgspec.Raw  # As it came: a signature is over bytes.
+    transaction: msgspec.Raw = msgspec.Raw()
+    batch: msgspec.Raw = msgspec.Raw()
 
     @property
     def body(self) -> bytes:
         """What a webhook of this event says, byte for byte."""
-        return msgspec.json.encode({"event": self.event, "transaction": self.transaction})
+        subject = {"batch": self.batch} if bytes(self.batch) else {"transaction": self.transaction}
+        return msgspec.json.encode({"event": self.event, **subject})
 
 
 class FetchedPage(msgspec.Struct, frozen=True):
@@ -67,7 +71,7 @@ class Feed:
     async def read(self, after: str | None, *, is_waiting: bool) -> FetchedPage | ServiceAway | CursorGone:
         """The next events; if there are none yet, the first that come while it is being waited for."""
         seconds = _MOST_WAIT_SECONDS if is_waiting else 0
-        query = {"limit": str(PAGE), "wait": str(seconds)} | ({} if after is None else {"after": after})
+        query = {"limit": str(PAGE), "wait": str(seconds), "types": "*"} | ({} if after is None else {"after": after})
         try:
             async with self._http.get(
                 f"{self._access.base_url}/v1/events",

@@ -22,8 +22,11 @@ _EVENT_WIDTH = len("payment.completed")
 _AMOUNT_WIDTH = len("TZS 1,000,000")
 
 
-class _KnownTransaction(msgspec.Struct):
-    reference: str = "-"
+class _KnownSubject(msgspec.Struct):
+    """Of a transaction or a batch: a batch has no reference."""
+
+    reference: str = ""
+    id: str = "-"
     amount: int = 0
 
 
@@ -71,7 +74,7 @@ class Output:
         told = _told(event)
         words = f"→ {_in_words(outcome)}" + (f"; {then}" if then else "")
         amount = money.display(told.amount).rjust(_AMOUNT_WIDTH)
-        told_words = f"{_shown(event.event).ljust(_EVENT_WIDTH)}  {_shown(told.reference)}  {amount}"
+        told_words = f"{_shown(event.event).ljust(_EVENT_WIDTH)}  {_shown(told.reference or told.id)}  {amount}"
         self._say(f"{self._time(now)}  {told_words}  {self._in(_GREEN if outcome.is_success else _RED, words)}")
 
     def end(self, *, forwarded: int, skipped: int, is_interrupted: bool) -> None:
@@ -92,11 +95,11 @@ class Output:
         print(*(lines or ("",)), sep="\n", file=self._output, flush=True)
 
 
-def _told(event: FetchedEvent) -> _KnownTransaction:
+def _told(event: FetchedEvent) -> _KnownSubject:
     try:
-        return msgspec.json.decode(event.transaction, type=_KnownTransaction)
+        return msgspec.json.decode(bytes(event.batch) or event.transaction, type=_KnownSubject)
     except (ValueError, RecursionError):
-        return _KnownTransaction()
+        return _KnownSubject()
 
 
 def _in_words(outcome: ReceiverResponse | NoResponse) -> str:

@@ -42,8 +42,13 @@ def retrieved(batch: Batch, counts: Mapping[Status, int]) -> View:
     """With how many of its payouts have which status; before it is approved it has none."""
     shown = _head(batch, batch.status)
     if counts:
-        shown["counts"] = {status: counts.get(status, 0) for status in Status}
+        shown["counts"] = _counts(counts)
     return shown | _times(batch) | _warnings(batch)
+
+
+def in_event(batch: Batch, counts: Mapping[Status, int]) -> View:
+    """As an event tells of it."""
+    return _head(batch, batch.status) | {"counts": _counts(counts)} | _times(batch)
 
 
 def item(line: BatchLine) -> View:
@@ -84,6 +89,10 @@ def _head(batch: Batch, status: BatchStatus) -> View:
         "amount": batch.amount,
         "fee": batch.fee,
     }
+
+
+def _counts(counts: Mapping[Status, int]) -> dict[Status, int]:
+    return {status: counts.get(status, 0) for status in Status}
 
 
 def _times(batch: Batch) -> View:

@@ -40,6 +40,7 @@ async def check_merchants(
         differs = await fingerprints.differences(connection, fingerprints.OF_MERCHANTS, within)
     return [
         *await _wrong_feeds(connection, within),
+        *await _wrong_batch_events(connection, within),
         *await corrections_check.wrong_debts(connection, within),
         *await counts_check.check(connection, differs, within),
     ]
@@ -136,7 +137,9 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding
         SELECT merchant_id, coalesce(f.last_number - f.pruned_to, 0) AS computed, coalesce(e.size, 0) AS stored
         FROM (SELECT * FROM feeds WHERE {within.holds("merchant_id")}) f FULL JOIN (
             SELECT merchant_id, count(*) AS size, min(feed_number) AS first, max(feed_number) AS last
-            FROM events WHERE feed_number IS NOT NULL AND {within.holds("merchant_id")} GROUP BY merchant_id
+            FROM (SELECT merchant_id, feed_number FROM events UNION ALL
+                  SELECT merchant_id, feed_number FROM batch_events) AS told
+            WHERE feed_number IS NOT NULL AND {within.holds("merchant_id")} GROUP BY merchant_id
         ) e USING (merchant_id)
         WHERE coalesce(e.size, 0) <> coalesce(f.last_number - f.pruned_to, 0)
            OR e.first <> f.pruned_to + 1 OR e.last <> f.last_number
@@ -145,6 +148,19 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding
         *within.values,
     )
     return [LedgerFinding("events in the feed", row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_batch_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
+    """What is told of a batch is true. (One that a process of an older version completed was not told.)"""
+    rows = await connection.fetch(
+        f"""
+        SELECT e.batch_id FROM batch_events e
+        LEFT JOIN batches b ON b.merchant_id = e.merchant_id AND b.id = e.batch_id AND b.status = 'COMPLETED'
+        WHERE b.id IS NULL AND {within.holds("e.merchant_id")} ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [LedgerFinding("batch.completed was told and is not true", row["batch_id"], None, None) for row in rows]
 
 
 async def lost_keys(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:

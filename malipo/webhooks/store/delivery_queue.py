@@ -94,8 +94,10 @@ async def claim(
             FROM taken t WHERE d.endpoint_id = t.endpoint_id AND d.event_id = t.event_id
             RETURNING d.*
         )
-        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body) AS body, v.transaction_id
-        FROM claimed c LEFT JOIN events v ON v.merchant_id = c.merchant_id AND v.id = c.event_id
+        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body, b.body) AS body, v.transaction_id
+        FROM claimed c
+        LEFT JOIN events v ON v.merchant_id = c.merchant_id AND v.id = c.event_id
+        LEFT JOIN batch_events b ON b.merchant_id = c.merchant_id AND b.id = c.event_id
         ORDER BY c.due_at
         """,
         list(room),
@@ -200,8 +202,10 @@ async def recover(
     """
     events = await tx.fetch(
         """
-        SELECT id, event FROM events
-        WHERE merchant_id = $1 AND id > $2 AND feed_number IS NOT NULL ORDER BY id LIMIT $3
+        SELECT id, event FROM events WHERE merchant_id = $1 AND id > $2 AND feed_number IS NOT NULL
+        UNION ALL
+        SELECT id, event FROM batch_events WHERE merchant_id = $1 AND id > $2
+        ORDER BY id LIMIT $3
         """,
         endpoint.merchant_id,
         after or ids.last_of("evt_", clock.milliseconds(since) - 1),

@@ -1,4 +1,4 @@
-"""Every method of the TypeScript client, called at the real service."""
+"""Every method of both clients, called at the real service. They have the same methods."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from malipo.db import Database
 from tests.api.batches.batch_keys import key_of
-from tests.clients.typescript_and_php.programs import TYPESCRIPT, Program, Refused
+from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, Program, Refused
 from tests.conftest import NO_LIMITS, Merchant, Running, until_ready
 from tests.journeys.webhook_receivers import a_receiver, says
 
@@ -37,12 +37,12 @@ class Calls:
 
 @pytest.fixture
 async def ask(
-    typescript: Program, start: Callable[..., Running], database_url: str, database: Database, merchant: Merchant
+    program: Program, start: Callable[..., Running], database_url: str, database: Database, merchant: Merchant
 ) -> Calls:
     settings = {"database_url": database_url, "webhook_allow_private": "true", **NO_LIMITS}
     running = await until_ready(start("api", **settings))
     keys = {who: await key_of(database, merchant, f"{who}@duka.example") for who in ("asha", "juma")}
-    return Calls(typescript, running.url, keys, lambda: start("worker", **settings))
+    return Calls(program, running.url, keys, lambda: start("worker", **settings))
 
 
 async def test_every_method_works_at_the_service(ask: Calls) -> None:
@@ -53,6 +53,19 @@ async def test_every_method_works_at_the_service(ask: Calls) -> None:
     await _events(ask)
     await _webhooks(ask)
     assert ask.called == _methods() - NEED_NETWORKS
+
+
+def test_php_has_the_methods_of_typescript() -> None:
+    source = (PHP / "Malipo.php").read_text()
+    namespaces = {name: kind for kind, name in re.findall(r"public readonly (\w+) \$(\w+);", source)}
+    bodies = dict(re.findall(r"^final class (\w+)\n{\n(.*?)^}", source, re.DOTALL | re.MULTILINE))
+    found = {
+        f"{name}.{method}"
+        for name, kind in namespaces.items()
+        for method in re.findall(r"^    public function (\w+)\(", bodies[kind], re.MULTILINE)
+        if not method.startswith("__")
+    }
+    assert found == _methods()
 
 
 def _methods() -> set[str]:
@@ -113,6 +126,8 @@ async def _events(ask: Calls) -> None:
     pages = await ask("events.follow", pageSize=1, take=2)
     assert [each["event"] for page in pages for each in page["events"]] == ["payment.pending", "payment.cancelled"]
     assert (await ask("events.read", after=pages[0]["next"], limit=1))["events"] == pages[1]["events"]
+    told = await ask("events.follow", types=["payment.cancelled", "batch.completed"], take=1)
+    assert {each["event"] for each in told[0]["events"]} == {"payment.cancelled"}
     with pytest.raises(Refused, match="InvalidRequest"):
         await ask("events.read", after="no cursor")
 

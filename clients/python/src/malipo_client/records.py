@@ -246,13 +246,18 @@ class WalletEntry(Record):
     created_at: str
 
 
-class Event(Record, nested={"transaction": Transaction}):
-    """What happened to a payment. `id` is the same in the feed and in every webhook: deduplicate on it."""
+class Event(Record, nested={"transaction": Transaction, "batch": Batch}):
+    """What happened to a payment, or to a batch. `id` is the same in the feed and in every webhook: deduplicate on it.
+
+    `batch.completed` has a `batch` in place of the transaction. It comes only to who asks for it: an endpoint that
+    subscribes to it or to "*", a reader of the feed by `types`.
+    """
 
     id: str
     event: str
     created_at: str | None  # Only in the feed.
     transaction: Transaction
+    batch: Batch | None
 
 
 class EventPage(Record, nested={"events": Event}):
@@ -296,5 +301,6 @@ class Delivery(Record, nested={"attempts": Attempt}):
     event: str
     state: str
     transaction_id: str | None
+    batch_id: str | None
     next_attempt_at: str | None
     attempts: list[Attempt]

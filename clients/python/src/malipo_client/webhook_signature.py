@@ -68,9 +68,10 @@ def _key(secret: str) -> bytes:
 def _event(event_id: str, body: bytes) -> Event:
     try:
         told: Any = json.loads(body.decode())
-        name, transaction = told["event"], told["transaction"]
+        name = told["event"]
+        subject = told["batch"] if "batch" in told and "transaction" not in told else told["transaction"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidWebhook("What was signed is no event.") from None
-    if not isinstance(name, str) or not isinstance(transaction, dict):
+    if not isinstance(name, str) or not isinstance(subject, dict):
         raise InvalidWebhook("What was signed is no event.")
     return Event({**told, "id": event_id})

@@ -149,11 +149,11 @@ async def is_any_running(connection: Conn) -> bool:
     return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM batches WHERE status = 'RUNNING')"))
 
 
-async def complete_ended(tx: Tx, *, most: int) -> int:
-    """Complete the running batches of which every payout has ended; how many."""
+async def complete_ended(tx: Tx, *, most: int) -> list[Batch]:
+    """Complete the running batches of which every payout has ended."""
     rows = await tx.fetch(
-        """
-        UPDATE batches SET status = 'COMPLETED', completed_at = done.at
+        f"""
+        UPDATE batches b SET status = 'COMPLETED', completed_at = done.at
         FROM (
             SELECT b.merchant_id, b.id, ended.at FROM batches b
             CROSS JOIN LATERAL (
@@ -169,8 +169,8 @@ async def complete_ended(tx: Tx, *, most: int) -> int:
                   WHERE d.merchant_id = b.merchant_id AND d.transaction_id >= b.first_payout_id
                     AND d.transaction_id < left(b.first_payout_id, -4) || '~' AND NOT d.is_follow_up)
             ORDER BY b.id LIMIT $1 FOR UPDATE OF b SKIP LOCKED) done
-        WHERE batches.merchant_id = done.merchant_id AND batches.id = done.id RETURNING 1
+        WHERE b.merchant_id = done.merchant_id AND b.id = done.id RETURNING {_COLUMNS}
         """,
         most,
     )
-    return len(rows)
+    return [batch_of(row) for row in rows]

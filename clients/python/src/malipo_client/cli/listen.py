@@ -160,7 +160,7 @@ class Listener:
     ) -> RawPage | InvalidRequest | ConnectionFailed | RateLimited | Unavailable:
         time.sleep(max(0.0, self._asked_at + _PACE_SECONDS - time.monotonic()))
         self._asked_at = time.monotonic()
-        query = {"after": after, "limit": _PAGE, "wait": wait}
+        query = {"after": after, "limit": _PAGE, "wait": wait, "types": "*"}
         try:
             return self._malipo._send(Request("GET", "/v1/events", read_page, query=query, wait_seconds=wait))
         except (InvalidRequest, ConnectionFailed, RateLimited, Unavailable) as error:
@@ -209,9 +209,10 @@ def _left(events: list[RawEvent], done: str | None) -> list[RawEvent]:
 
 
 def _line(event: RawEvent) -> str:
-    amount = event.transaction.get("amount")
+    amount = event.subject.get("amount")
     shown = shillings(amount) if isinstance(amount, int) else "-"
-    return f"{event.name.ljust(17)}  {event.transaction.get('reference', '-')}  {shown.rjust(13)}"
+    name = event.subject.get("reference") or event.subject.get("id", "-")
+    return f"{event.name.ljust(17)}  {name}  {shown.rjust(13)}"
 
 
 def _pauses(*seconds: int) -> Iterator[int]:

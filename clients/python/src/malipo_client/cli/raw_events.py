@@ -20,7 +20,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 class RawEvent(NamedTuple):
     id: str
     name: str
-    transaction: dict[str, Any]
+    subject: dict[str, Any]  # the transaction, or the batch
     body: bytes  # What a webhook of this event says, byte for byte.
 
 
@@ -38,9 +38,9 @@ def read_page(answer: Answer) -> RawPage:
 
 def _event(text: str) -> RawEvent:
     written = dict(_members(text))
-    body = f'{{"event":{written["event"]},"transaction":{written["transaction"]}}}'
-    transaction = json.loads(written["transaction"])
-    return RawEvent(json.loads(written["id"]), json.loads(written["event"]), transaction, body.encode())
+    about = "transaction" if "transaction" in written else "batch"
+    body = f'{{"event":{written["event"]},"{about}":{written[about]}}}'
+    return RawEvent(json.loads(written["id"]), json.loads(written["event"]), json.loads(written[about]), body.encode())
 
 
 def _members(text: str) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from malipo_client.operation import Mode, Resource, listing, operation
-from malipo_client.records import Batch, BatchItem
+from malipo_client.records import Batch, BatchItem, camel
 from malipo_client.request import Page, Request, created, new_idempotency_key, one, text
 from malipo_client.resources.pages import by_number
 
@@ -24,10 +24,10 @@ class Batches(Resource[Mode]):
     ) -> Request[Batch]:
         """Up to 5,000 payouts. Nothing is paid before somebody else has approved them.
 
-        An item has the contract's names: `{"amount": 40000, "channel": "MPESA", "recipientPhone": "+255754000001"}`,
-        and if you like `recipientName`, `description` and `orderReference`.
+        An item is `{"amount": 40000, "channel": "MPESA", "recipient_phone": "+255754000001"}`, and if you like
+        `recipient_name`, `description` and `order_reference`. The contract's spelling (`recipientPhone`) is taken too.
         """
-        body = {"name": name, "items": [dict(item) for item in items]}
+        body = {"name": name, "items": [{camel(key): value for key, value in item.items()} for item in items]}
         key = idempotency_key or new_idempotency_key()
         return Request("POST", _BATCHES, created(Batch, "batch"), body=body, idempotency_key=key)
 

@@ -1,0 +1,41 @@
+"""Completes batches of which every payout has ended, whichever way, and writes the event of each in the same commit.
+
+Also one that was cancelled while it was running: with its last payout it is COMPLETED, and its event has how many of
+its payouts were paid. One that was cancelled before its approval has no payouts and no event: nothing was paid, and who
+cancelled it has the answer.
+"""
+
+import msgspec
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.outbox import store as outbox
+from malipo.outbox.event import Event
+from malipo.outbox.store import BatchEvent
+from malipo.payments.batches import views
+from malipo.payments.batches.batch import Batch
+from malipo.payments.batches.store import batches, payouts
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def complete(tx: Tx, *, most: int) -> list[BatchEvent]:
+    """The events of the batches that are complete now."""
+    events = [await _event(tx, batch) for batch in await batches.complete_ended(tx, most=most)]
+    if events:
+        await outbox.insert_batch_events(tx, events)
+    return events
+
+
+async def _event(tx: Tx, batch: Batch) -> BatchEvent:
+    assert batch.completed_at is not None, "it was just completed"
+    counts = await payouts.count_by_status(tx, batch)
+    body = _encode({"event": Event.BATCH_COMPLETED, "batch": views.in_event(batch, counts)}).decode()
+    return BatchEvent(
+        ids.mint("evt_", batch.completed_at),
+        batch.merchant_id,
+        batch.id,
+        Event.BATCH_COMPLETED,
+        body,
+        batch.completed_at,
+    )
