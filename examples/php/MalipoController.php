@@ -60,7 +60,7 @@ final class MalipoController extends Controller
             if (!DB::table('malipo_events')->insertOrIgnore(['id' => $event['id']])) {
                 return;
             }
-            $this->take($event['event'], $event['transaction']);
+            $this->take($event['event'], $event['transaction'] ?? []); // An event of a batch has none.
         });
         return response('', 204); // Anything but 2xx, and malipo tries again.
     }

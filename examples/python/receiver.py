@@ -64,9 +64,10 @@ def take(event_id: str, body: bytes) -> str:
     """Do what the event asks for, once. Its id and the work are one transaction: a crash leaves both or neither."""
     try:
         told = json.loads(body.decode())
-        event, payment = told["event"], told["transaction"]
+        event = told["event"]
         if not event.startswith("payment."):
-            return f"{event}: nothing to do"  # A payout is not a sale, and webhook.test is nothing at all.
+            return f"{event}: nothing to do"  # A payout or a batch is not a sale, and webhook.test is nothing at all.
+        payment = told["transaction"]
         reference, amount, status = payment["reference"], payment["amount"], payment["status"]
         order = str((payment.get("metadata") or {}).get("orderId", "-"))
         if not (isinstance(reference, str) and isinstance(amount, int) and isinstance(status, str)):

@@ -199,7 +199,7 @@ class Shop:
             return "seen before"
         if name.startswith("payment."):
             return self.take_payment(db, payment)
-        return self.take_refund(db, payment) if payment.refund_of else "nothing to do"
+        return self.take_refund(db, payment) if name.startswith("payout.") and payment.refund_of else "nothing to do"
 
     def take_payment(self, db: sqlite3.Connection, payment: Transaction) -> str:
         found = [payment.order_reference, (payment.metadata or {}).get("attempt")]

@@ -82,16 +82,12 @@ def _subject_in(body: str) -> dict[str, msgspec.Raw]:
 async def _find(
     connection: Conn, merchant_id: str, *, after: int, end: int, limit: int, types: Collection[Event]
 ) -> list[Row]:
-    chosen = "AND event = ANY($5)" if types else ""
-    found = f"""
-        SELECT id, event, created_at, body, feed_number FROM events
-        WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 {chosen}
-    """
+    wanted = "WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3"
+    if types:
+        wanted += " AND event = ANY($5)"
+    found = f"SELECT id, event, created_at, body, feed_number FROM events {wanted}"
     if not OF_BATCHES.isdisjoint(types):
-        found += f"""
-            UNION ALL SELECT id, event, created_at, body, feed_number FROM batch_events
-            WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 {chosen}
-        """
+        found += f" UNION ALL SELECT id, event, created_at, body, feed_number FROM batch_events {wanted}"
     values: list[object] = [merchant_id, after, end, limit, *([list(types)] if types else [])]
     return await connection.fetch(f"{found} ORDER BY feed_number LIMIT $4", *values)
 
