@@ -1,5 +1,6 @@
 """verify_webhook takes what malipo signs and refuses everything else: the same cases as for every receiver."""
 
+import json
 import time
 
 import pytest
@@ -35,6 +36,14 @@ def test_a_webhook_of_ours_is_an_event(change: Change) -> None:
     assert told.transaction.metadata == {"orderId": 17}
     assert told.id in headers.values()
     assert told.created_at is None
+
+
+def test_the_end_of_a_batch_is_an_event_without_a_transaction() -> None:
+    body = json.dumps({"event": "batch.completed", "batch": {"id": "bat_1", "counts": {"FAILED": 1}}}).encode()
+    told = verify_webhook(body, signed(body), OLD)
+    assert told.batch is not None
+    assert (told.event, told.batch.id, told.batch.counts) == ("batch.completed", "bat_1", {"FAILED": 1})
+    assert told.to_dict().keys() == {"event", "batch", "id"}
 
 
 def test_either_secret_of_a_rotation_is_enough() -> None:

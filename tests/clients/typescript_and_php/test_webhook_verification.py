@@ -83,3 +83,13 @@ def test_headers_are_taken_as_frameworks_have_them(program: Program) -> None:
 def test_a_test_of_the_endpoint_is_an_event(program: Program) -> None:
     body = event(None, kind="webhook.test", status="PENDING", amount=0, reference="TEST")
     assert verify(program, body, signed(body))["event"] == "webhook.test"
+
+
+def test_the_end_of_a_batch_is_an_event_without_a_transaction(program: Program) -> None:
+    batch = {"id": "bat_1", "status": "COMPLETED", "amount": 3000, "counts": {"COMPLETED": 1, "FAILED": 1}}
+    body = json.dumps({"event": "batch.completed", "batch": batch}).encode()
+    told = verify(program, body, signed(body))
+    assert (told["event"], told["batch"], "transaction" in told) == ("batch.completed", batch, False)
+    without = json.dumps({"event": "batch.completed", "batch": batch | {"id": None}}).encode()
+    with pytest.raises(Refused, match="InvalidWebhook"):
+        verify(program, without, signed(without))
