@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.http.body_limit import MOST_BODY_BYTES
 from malipo.networks.connector import Channel
-from tests.api.conftest import live
+from malipo.payments.transaction import Status
+from tests.api.conftest import bring, live
 from tests.api.raw_http import RawAnswer, exchange, request
 from tests.conftest import COLLECTION, SECRET_KEY, Client, Merchant, Running, make_merchant
 
@@ -116,6 +118,36 @@ async def test_a_key_that_is_not_good_any_more_is_refused_at_once(
     assert written == (2 if status == 201 else 1)
 
 
+async def test_a_key_that_is_not_good_any_more_reads_nothing_by_a_repeat(
+    running: Running, database: Database, known: Merchant
+) -> None:
+    first = _post(running, known, BODY, key="k")
+    async with database.begin() as tx:
+        await tx.execute("UPDATE api_keys SET revoked_at = now() WHERE merchant_id = $1", known.id)
+
+    again = _post(running, known, BODY, key="k")
+
+    assert (first.status, again.status, again.headers["x-error-code"]) == (201, 401, "invalid_api_key")
+    assert first.json["transaction"]["id"] not in again.body.decode()
+
+
+@pytest.mark.parametrize("key", ["a b", "x" * 256])
+async def test_a_wrong_idempotency_key_is_refused_both_ways(running: Running, known: Merchant, key: str) -> None:
+    answers = [_post(running, known, body, key=key) for body in (BODY, LONG)]
+    assert [(each.status, each.headers["x-error-code"]) for each in answers] == [(400, "idempotency_key_invalid")] * 2
+
+
+async def test_two_idempotency_keys_are_read_alike_both_ways(
+    running: Running, database: Database, known: Merchant
+) -> None:
+    def post(body: dict[str, Any], *keys: str) -> str:
+        headers = (b"content-type: application/json", *(f"Idempotency-Key: {key}".encode() for key in keys))
+        raw = json.dumps(body).encode()
+        return str(exchange(running.url, request("POST", "/v1/payments", raw, key=known.key, headers=headers)).body)
+
+    assert post(BODY, "one", "other") == post(LONG, "one", "other")
+
+
 async def test_the_fee_is_that_of_the_tariff_as_it_is_now(
     running: Running, database: Database, known: Merchant
 ) -> None:
@@ -161,7 +193,18 @@ async def test_a_used_key_is_answered_as_ever(running: Running, known: Merchant)
     assert (first.status, again.status, again.body) == (201, 201, first.body)
     assert "idempotency-replayed" not in first.headers
     assert again.headers["idempotency-replayed"] == "true"
+    assert again.headers["idempotency-replayed-status"] == "PENDING"
     assert (other.status, other.headers["x-error-code"]) == (409, "idempotency_key_reused")
+
+
+async def test_a_repeat_tells_the_status_of_now(running: Running, service: Service, known: Merchant) -> None:
+    made = _post(running, known, BODY, key="k").json["transaction"]
+    await bring(service, known, made["id"], Status.FAILED)
+
+    again = _post(running, known, BODY, key="k")
+
+    assert again.json["transaction"] == made
+    assert again.headers["idempotency-replayed-status"] == "FAILED"
 
 
 async def test_the_last_use_of_a_key_is_noted_to_the_minute(
@@ -208,9 +251,14 @@ async def test_requests_are_counted_by_the_short_way_as_by_the_long_one(
     database: Database, database_url: str, tmp_path: Any
 ) -> None:
     async with live(tmp_path, database_url, secret_key=SECRET_KEY, rate_limit_create=4) as limited:
-        merchant = await make_merchant(database)
+        merchant, reader = await make_merchant(database), await make_merchant(database)
         answers = [_post(limited, merchant, body) for body in (LONG, BODY, LONG, BODY, BODY, LONG)]
+        assert _post(limited, reader, LONG).status == 201
+        async with database.begin() as tx:
+            await tx.execute("UPDATE api_keys SET permissions = '{payments.read}' WHERE merchant_id = $1", reader.id)
+        refused = [_post(limited, reader, body) for body in (BODY, LONG)]
 
+    assert [each.headers["x-error-code"] for each in refused] == ["permission_missing"] * 2
     assert [each.status for each in answers] == [201, 201, 201, 201, 429, 429]
     assert [each.headers["ratelimit-remaining"] for each in answers] == ["3", "2", "1", "0", "0", "0"]
     assert [*answers[1].headers] == [*answers[2].headers]

@@ -3,35 +3,53 @@
     .venv/bin/python -m tests.faults.mutants mutants.jsonl
 
 Every module has its tests, which are collected once; those that need a database are left out. Each mutant is a fork of
-that process, in which the code of the functions that it changes is put into the functions that are there.
+that process, in which the code of the functions that it changes is put into the functions that are there. A mutant that
+cannot be put there, or that survives there, is tried once more in a process that has not imported malipo yet, and that
+imports the mutant instead of the module: what a module computes when it is imported is then computed by the mutant.
 """
 
 import ast
 import difflib
 import json
 import os
+import signal
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
+from tests.faults.preloaded import import_all_but_malipo
+
 TESTS = {
-    "malipo/money.py": ("test_values.py", "payments/test_fees.py"),
+    "malipo/money.py": ("test_values.py", "payments/test_fees.py", "reconciliation/test_action_moves.py"),
     "malipo/payments/fees.py": ("payments/test_fees.py",),
     "malipo/payments/transaction.py": ("payments/test_transaction.py", "payments/refunds/test_refundable.py"),
     "malipo/payments/status_effects.py": ("payments/test_status_effects.py", "payments/test_transaction.py"),
     "malipo/payments/correction_moves.py": ("payments/test_correction_moves.py", "reconciliation/test_action_moves.py"),
     "malipo/payments/refunds/refundable.py": ("payments/refunds/test_refundable.py",),
     "malipo/payments/limits/key_limits.py": ("payments/test_key_limits.py",),
+    "malipo/payments/limits/person_limits.py": ("payments/test_person_limits.py",),
+    "malipo/payments/idempotency.py": ("payments/test_idempotency.py",),
+    "malipo/payments/plain_collection.py": ("payments/test_plain_collection.py",),
+    "malipo/payments/failure_reasons.py": ("payments/test_failure_details.py",),
     "malipo/payments/network_answer": ("payments/network_answer",),
+    "malipo/payments/dispatch.py": ("payments/network_answer",),
+    "malipo/payments/batches/spreadsheet/cell_values.py": ("payments/spreadsheet",),
     "malipo/ledger/accounts.py": ("ledger/test_accounts.py", "payments/test_correction_moves.py"),
     "malipo/reconciliation/exceptions/action_moves.py": ("reconciliation/test_action_moves.py",),
     "malipo/reconciliation/matching/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
-    "malipo/reconciliation/statements/coverage.py": ("reconciliation/test_find_absent.py",),
+    "malipo/reconciliation/matching/possible_payment.py": ("reconciliation/test_book_lines.py",),
+    "malipo/reconciliation/statements/coverage.py": (
+        "reconciliation/test_find_absent.py",
+        "reconciliation/close/test_coverage.py",
+    ),
     "malipo/approvals/acts.py": ("approvals/test_acts.py",),
     "malipo/accounts/vouching.py": (
         "accounts/test_vouching_chains.py",
@@ -41,52 +59,48 @@ TESTS = {
     "malipo/webhooks/delivery_state.py": ("webhooks/test_delivery_state.py", "webhooks/test_retry_schedule.py"),
     "malipo/restore/mark_comparison.py": ("restore/test_mark_comparison.py",),
 }
+_QUIET = ("-q", "-s", "-p", "no:cacheprovider", "--assert=plain", "--no-header", "--no-summary")
 _CANNOT = 4  # the exit code of a mutant that cannot be put into a running process
+_MOST_SECONDS = 120  # of a mutant: one that never ends has been noticed
 
 
 class CannotApply(Exception):  # noqa: N818
     """It changes how a class is made, a default of a struct, or a method that calls super()."""
 
 
-class _Mutants:
-    """A plugin of pytest: instead of running the tests once, it runs them against each mutant."""
-
-    def __init__(self, mutants: Sequence[dict[str, str]]) -> None:
-        self._mutants = mutants
-        self.outcomes: list[tuple[dict[str, str], str]] = []
+class _WithoutDatabase:
+    """A plugin of pytest: leaves out the tests that need a database."""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Those that draw many examples are the last: most mutants die before."""
         items[:] = [each for each in items if "postgres" not in getattr(each, "fixturenames", ())]
         items.sort(key=lambda each: hasattr(getattr(each, "obj", None), "hypothesis"))
 
+
+class _Mutants(_WithoutDatabase):
+    """A plugin of pytest: instead of running the tests once, it runs them against each mutant."""
+
+    def __init__(self, mutants: Sequence[dict[str, str]]) -> None:
+        self._mutants = mutants
+        self.outcomes: list[str] = []
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             raise session.Interrupted("the tests cannot be collected")
         assert session.items, "a module has unit tests"
-        if (left := self._fork(session, None)) != "survived":
+        if (left := _outcome_of(lambda: _run(session))) != "survived":
             raise session.Interrupted(f"the tests fail without a mutant: {left}")
         for mutant in self._mutants:
-            self.outcomes.append((mutant, self._fork(session, mutant)))
+            self.outcomes.append(_outcome_of(lambda mutant=mutant: _run_with(session, mutant)))
         return True
 
-    def _fork(self, session: pytest.Session, mutant: dict[str, str] | None) -> str:
-        pid = os.fork()
-        if pid == 0:
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
-            os.dup2(null, 2)
-            code = 1
-            try:
-                if mutant is not None:
-                    apply(mutant)
-                code = _run(session)
-            except CannotApply:
-                code = _CANNOT
-            finally:
-                os._exit(code)
-        _, status = os.waitpid(pid, 0)
-        return {0: "survived", _CANNOT: "not run"}.get(os.waitstatus_to_exitcode(status), "killed")
+
+def _run_with(session: pytest.Session, mutant: dict[str, str]) -> int:
+    try:
+        apply(mutant)
+    except CannotApply:
+        return _CANNOT
+    return _run(session)
 
 
 def _run(session: pytest.Session) -> int:
@@ -97,10 +111,55 @@ def _run(session: pytest.Session) -> int:
     return 0
 
 
+def _outcome_of(run: Callable[[], int]) -> str:
+    """Of the exit code of a fork."""
+    pid = os.fork()
+    if pid == 0:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        signal.alarm(_MOST_SECONDS)
+        code = 1
+        try:
+            code = run()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    return {0: "survived", _CANNOT: "not run"}.get(os.waitstatus_to_exitcode(status), "killed")
+
+
+class _Instead(MetaPathFinder):
+    """Imports a mutant instead of its module."""
+
+    def __init__(self, mutant: dict[str, str]) -> None:
+        self._name = _module_name(mutant)
+        self._loader = _Loader(self._name, str(Path(mutant["path"]).resolve()))
+        self._loader.source = mutant["source"]
+
+    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
+        return spec_from_file_location(fullname, loader=self._loader) if fullname == self._name else None
+
+
+class _Loader(SourceFileLoader):
+    source = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self.source, self.path, "exec")
+
+
+def _run_afresh(tests: Sequence[str], mutant: dict[str, str] | None) -> int:
+    if mutant is not None:
+        sys.meta_path.insert(0, _Instead(mutant))
+    return int(pytest.main([*_QUIET, "-x", *tests], plugins=[_WithoutDatabase()]))
+
+
+def _module_name(mutant: dict[str, str]) -> str:
+    return mutant["path"].removesuffix(".py").replace("/", ".")
+
+
 def apply(mutant: dict[str, str]) -> None:
     """Put what a mutant changes into the module that is imported."""
-    name = mutant["path"].removesuffix(".py").replace("/", ".")
-    module = sys.modules[name]
+    module = sys.modules[_module_name(mutant)]
     before, after = ast.parse(Path(mutant["path"]).read_text()), ast.parse(mutant["source"])
     for old, new in zip(before.body, after.body, strict=True):
         if ast.dump(old) != ast.dump(new):
@@ -176,15 +235,37 @@ def _by_module(mutants: Sequence[dict[str, str]]) -> Iterator[tuple[str, list[di
             yield place, chosen
 
 
+def _outcomes(tests: Sequence[str], mutants: Sequence[dict[str, str]]) -> list[str]:
+    """This process imports nothing of malipo: what a fork has imported is gone with it."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        plugin = _Mutants(mutants)
+        try:
+            pytest.main([*_QUIET, *tests], plugins=[plugin])
+            os.write(writing, json.dumps(plugin.outcomes).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        outcomes: list[str] = json.loads(pipe.read() or "[]")
+    os.waitpid(pid, 0)
+    assert len(outcomes) == len(mutants), "the tests pass without a mutant"
+    again = [each for each, outcome in enumerate(outcomes) if outcome != "killed"]
+    if again and (left := _outcome_of(lambda: _run_afresh(tests, None))) != "survived":
+        raise RuntimeError(f"the tests fail without a mutant: {left}")
+    for each in again:
+        outcomes[each] = _outcome_of(lambda mutant=mutants[each]: _run_afresh(tests, mutant))
+    return outcomes
+
+
 def main() -> int:
     mutants = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
+    import_all_but_malipo()
     for place, chosen in _by_module(mutants):
-        plugin = _Mutants(chosen)
-        tests = [f"tests/{each}" for each in TESTS[place]]
-        quiet = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--no-header", "--no-summary"]
-        pytest.main([*quiet, *tests], plugins=[plugin])
-        for mutant, outcome in plugin.outcomes:
+        outcomes = _outcomes([f"tests/{each}" for each in TESTS[place]], chosen)
+        for mutant, outcome in zip(chosen, outcomes, strict=True):
             counts[mutant["path"]][outcome] += 1
             if outcome != "killed":
                 print(f"{outcome}: {mutant['path']} {mutant['operator']}\n{changes(mutant)}", flush=True)

@@ -3,7 +3,9 @@
 from tests.faults.fault import Fault
 from tests.faults.lists import (
     access,
+    again,
     clients,
+    direct_collections,
     doors,
     ledger,
     networks,
@@ -19,6 +21,8 @@ from tests.faults.lists import (
 
 _PARTS = (
     payments,
+    direct_collections,
+    again,
     refunds,
     sending,
     networks,

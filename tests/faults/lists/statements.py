@@ -111,4 +111,20 @@ FAULTS = (
         "A statement that adds up is refused, and one that does not is taken.",
         _CHAIN,
     ),
+    Fault(
+        "a stored problem with a line break is another one",
+        "_pattern",
+        ', re.DOTALL)',
+        ')',
+        "A page of statements ends in an error, and the day cannot be closed.",
+        ("reconciliation/test_stored_problems.py",),
+    ),
+    Fault(
+        "a stored problem is read by the beginning of its sentence",
+        "problem_of",
+        "_pattern(code).fullmatch(text)",
+        "_pattern(code).match(text)",
+        "A gap is shown with other figures than the file has.",
+        ("reconciliation/test_stored_problems.py",),
+    ),
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import secrets
 
 from malipo.app.assemble import Service
 from malipo.networks.connector import Verdict
@@ -9,8 +10,9 @@ from malipo.payments.batches.batch import BatchStatus
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Transaction
+from tests.conftest import Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import Office, inputs_in, office
-from tests.dashboard.page_client import Seen
+from tests.dashboard.page_client import Seen, add_person, surfing
 from tests.payments.payment_steps import PaymentSteps
 from tests.status_changes import change_status
 
@@ -22,7 +24,7 @@ LINES = (
     b"Baraka Mushi,0655000102,Tigo,2000,E-2\n"
     b"Celina Mrema,0754000103,M-Pesa,3000,E-3\n"
 )
-FAILED, PAID, OPEN = Cause.REFUSED, Cause.CONFIRMED, Cause.SUBMITTED
+FAILED, PAID, OPEN, STOPPED = Cause.REFUSED, Cause.CONFIRMED, Cause.SUBMITTED, Cause.WITHDRAWN
 
 
 async def ended(office: Office, service: Service, *causes: Cause) -> str:
@@ -30,7 +32,7 @@ async def ended(office: Office, service: Service, *causes: Cause) -> str:
     page = await office.submitted(LINES)
     assert (await office.owner.post(f"{page}/approve")).status == 303
     for payout, cause in zip(await payouts(office), causes, strict=True):
-        for each in dict.fromkeys((Cause.SUBMITTED, cause)):
+        for each in dict.fromkeys((cause,) if cause is STOPPED else (Cause.SUBMITTED, cause)):
             code = "not_registered" if each is Cause.REFUSED else None
             await change_status(
                 service,
@@ -132,5 +134,30 @@ async def test_what_its_network_has_corrected_is_not_paid_again(office: Office, 
     assert "Asha Juma" not in (await office.clerk.get(other)).words
 
 
-async def test_another_merchants_batch_is_not_there(office: Office) -> None:
-    assert (await office.clerk.post("/dashboard/batches/bat_nowhere/again", {"draft": "drf_0"})).status == 404
+async def test_what_was_stopped_is_not_paid_again(office: Office, service: Service) -> None:
+    page = await ended(office, service, FAILED, STOPPED, PAID)
+    assert "Pay the failed one again…" in (await office.clerk.get(page)).words
+    shown = await office.clerk.get((await again(office, page)).to)
+    assert ("Asha Juma" in shown.words, "Baraka" in shown.words) == (True, False)
+
+
+async def test_a_refund_is_not_paid_again_as_a_payout(office: Office, service: Service) -> None:
+    """Its collection is refunded again."""
+    page = await ended(office, service, FAILED, FAILED, PAID)
+    async with office.database.begin() as tx:
+        await tx.execute(
+            "UPDATE batch_items SET refund_of = 'txn_1' WHERE merchant_id = $1 AND item_index = 0", office.merchant_id
+        )
+    shown = await office.clerk.get((await again(office, page)).to)
+    assert ("Asha Juma" in shown.words, "Baraka" in shown.words) == (False, True)
+
+
+async def test_another_merchants_batch_is_not_there(office: Office, service: Service, running: Running) -> None:
+    page = await ended(office, service, FAILED, PAID, PAID)
+    other = await make_merchant(office.database)
+    stranger = await add_person(office.database, other.id, f"owner+{secrets.token_hex(6)}@example.com")
+    async with surfing(running.url, seen_from=f"10.63.0.{secrets.randbelow(250) + 1}") as surfer:
+        await surfer.log_in(stranger.email)
+        assert (await surfer.get(page)).status == 404
+        for path in (page, "/dashboard/batches/bat_nowhere"):
+            assert (await surfer.post(f"{path}/again", {"draft": "drf_0"})).status == 404

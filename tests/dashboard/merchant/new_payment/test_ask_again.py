@@ -5,10 +5,12 @@ import asyncio
 import pytest
 
 from malipo.app.assemble import assemble
+from malipo.merchants.store import approval_rules
+from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
-from tests.conftest import NO_LIMITS
+from tests.conftest import NO_LIMITS, make_merchant
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, PaymentForm, hidden_in, key_in
 from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
 from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
@@ -76,6 +78,53 @@ async def test_only_what_failed_is_tried_again(payment_form: PaymentForm, steps:
     refused = await _pay(payment_form, made)
     assert refused.to == path_of(made)
     assert len(await payment_form.made()) == 1
+
+
+async def test_a_payment_is_tried_again_as_what_it_was(payment_form: PaymentForm, steps: PaymentSteps) -> None:
+    failed = await steps.ended(COLLECTION, Status.FAILED)
+    assert (await payment_form.surfer.get(f"{PAYOUT}?again={failed.id}")).to == path_of(failed)
+    key = f"dashboard-again-{failed.id}-1"
+    refused = await payment_form.pay(PAYOUT, key, amount="1,000", phone=failed.phone)
+    assert refused.to == path_of(failed)
+    assert len(await payment_form.made()) == 1
+
+
+async def test_a_refund_and_a_line_of_a_batch_are_tried_again_where_they_come_from(
+    payment_form: PaymentForm, steps: PaymentSteps
+) -> None:
+    """Or the collection could be refunded, and the batch could pay its failed lines, once more."""
+    refund, line = [await steps.ended(Type.DISBURSEMENT, Status.FAILED) for _ in range(2)]
+    collection = await steps.ended(COLLECTION, Status.COMPLETED)
+    for failed, column, origin in ((refund, "refund_of", collection.id), (line, "batch_id", "bat_1")):
+        async with payment_form.database.begin() as tx:
+            await tx.execute(f"UPDATE transactions SET {column} = $2 WHERE id = $1", failed.id, origin)
+        assert "again…" not in (await payment_form.surfer.get(path_of(failed))).words
+        assert (await payment_form.surfer.get(f"{PAYOUT}?again={failed.id}")).to == path_of(failed)
+
+
+async def test_another_merchants_payment_is_not_there(payment_form: PaymentForm) -> None:
+    other = await make_merchant(payment_form.database, wallet=100_000)
+    service = assemble(Settings(**NO_LIMITS), payment_form.database)
+    failed = await PaymentSteps(service, other.id).ended(COLLECTION, Status.FAILED)
+    seen = await payment_form.surfer.get(f"{COLLECT}?again={failed.id}")
+    assert seen.to == path_of(failed)
+    assert (await payment_form.surfer.get(seen.to)).status == 404
+
+
+async def test_an_attempt_that_waits_for_approval_is_one(payment_form: PaymentForm, steps: PaymentSteps) -> None:
+    surfer = payment_form.surfer
+    failed = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    async with payment_form.database.begin() as tx:
+        await approval_rules.save(tx, payment_form.merchant_id, ApprovalRules(takes_two=True, above=500))
+    windows = [await reviewed(payment_form, PAYOUT, failed) for _ in range(2)]
+    first, second = [await surfer.post(PAYOUT, fields) for fields in windows]
+    assert first.to == second.to
+    assert first.to.startswith("/dashboard/batches/")
+    assert (await surfer.get(f"{PAYOUT}?again={failed.id}")).to == first.to
+
+    await surfer.post(f"{first.to}/cancel")
+    third = await surfer.post(PAYOUT, await reviewed(payment_form, PAYOUT, failed))
+    assert third.to not in (first.to, path_of(failed))
 
 
 async def _pay(payment_form: PaymentForm, made: Transaction) -> Seen:

@@ -1,0 +1,60 @@
+"""What has become due by its time, for whom: what is found once a second wakes the loops of a worker."""
+
+from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.store import dispatches
+from malipo.payments.store.dispatches import Due
+from malipo.payments.transaction import Type
+from malipo.worker.due_work import resend_topic
+from tests.payments.payment_steps import PAIRS, PaymentSteps
+from tests.payments.payment_steps import steps as steps
+
+CONNECTORS = ("airtel_money", "mpesa")
+NOTHING = Due([], [], [])
+
+
+async def due(steps: PaymentSteps) -> Due:
+    async with steps.database.read() as connection:
+        return await dispatches.find_due(connection, PAIRS, CONNECTORS)
+
+
+async def test_each_kind_of_due_work_is_found_for_its_network(steps: PaymentSteps) -> None:
+    assert await due(steps) == NOTHING
+
+    await steps.open(Type.COLLECTION)
+    assert await due(steps) == Due(["MPESA"], [], [])
+
+    [taken] = (await steps.claim()).to_send
+    assert await due(steps) == NOTHING, "its lease has not ended"
+    await steps.make_due(taken)
+    assert await due(steps) == Due([], [], ["mpesa"]), "the worker has died: it is queried"
+
+    await steps.hear(taken, Verdict.UNSENT, AnswerSource.SEND)
+    assert await due(steps) == NOTHING
+    await steps.make_due(taken)
+    assert await due(steps) == Due([], ["mpesa"], []), "nothing has left: it is sent again"
+
+    [taken] = (await steps.claim()).to_send
+    await steps.hear(taken, Verdict.WAITING, AnswerSource.SEND)
+    await steps.make_due(taken)
+    assert await due(steps) == Due([], [], ["mpesa"])
+
+
+async def test_an_ended_payment_that_may_still_be_paid_is_queried(steps: PaymentSteps) -> None:
+    failed = await steps.send(Type.DISBURSEMENT)
+    await steps.hear(failed, Verdict.REFUSED, AnswerSource.SEND)
+    assert await due(steps) == NOTHING
+    await steps.make_due(failed)
+    assert await due(steps) == Due([], [], ["mpesa"])
+
+
+async def test_what_must_be_queried_before_it_is_sent_is_for_every_network(steps: PaymentSteps) -> None:
+    opened = await steps.open(Type.DISBURSEMENT)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE dispatches SET is_asked_first = true WHERE transaction_id = $1", opened.id)
+    assert (await due(steps)).to_query == ["airtel_money", "mpesa"]
+
+
+def test_what_is_sent_again_wakes_the_sender_of_its_network_only() -> None:
+    assert len({resend_topic(each) for each in CONNECTORS}) == len(CONNECTORS)
+    assert not {resend_topic(each) for each in CONNECTORS} & set(CONNECTORS)
