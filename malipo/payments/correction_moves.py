@@ -42,8 +42,8 @@ class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
     moves: list[Move]
     credited: int = 0
     borne: int = 0
+    amount: int
     reason: CorrectionReason | None = None
-    amount: int = 0
 
 
 def begin(transaction: Transaction) -> Correction:

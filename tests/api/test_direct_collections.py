@@ -197,6 +197,18 @@ async def test_a_used_key_is_answered_as_ever(running: Running, known: Merchant)
     assert (other.status, other.headers["x-error-code"]) == (409, "idempotency_key_reused")
 
 
+async def test_a_repeat_whose_idempotency_key_was_lost_finds_its_payment_both_ways(
+    running: Running, database: Database, known: Merchant
+) -> None:
+    """As after a restore, when operators have adopted the payment: its network key follows from the idempotency key."""
+    first = _post(running, known, BODY, key="k")
+    for body in (BODY, LONG):
+        async with database.begin() as tx:
+            await tx.execute("DELETE FROM idempotency_keys WHERE merchant_id = $1 AND key = 'k'", known.id)
+        again = _post(running, known, body, key="k")
+        assert (again.status, again.body, again.headers["idempotency-replayed"]) == (201, first.body, "true")
+
+
 async def test_a_repeat_tells_the_status_of_now(running: Running, service: Service, known: Merchant) -> None:
     made = _post(running, known, BODY, key="k").json["transaction"]
     await bring(service, known, made["id"], Status.FAILED)
@@ -248,17 +260,21 @@ async def test_nothing_is_taken_while_operators_hold_the_installation(
 
 
 async def test_requests_are_counted_by_the_short_way_as_by_the_long_one(
-    database: Database, database_url: str, tmp_path: Any
+    database: Database, service: Service, database_url: str, tmp_path: Any
 ) -> None:
     async with live(tmp_path, database_url, secret_key=SECRET_KEY, rate_limit_create=4) as limited:
         merchant, reader = await make_merchant(database), await make_merchant(database)
         answers = [_post(limited, merchant, body) for body in (LONG, BODY, LONG, BODY, BODY, LONG)]
         assert _post(limited, reader, LONG).status == 201
+        made = _post(limited, reader, BODY, key="k").json["transaction"]
+        await bring(service, reader, made["id"], Status.FAILED)
+        again = _post(limited, reader, BODY, key="k")
         async with database.begin() as tx:
             await tx.execute("UPDATE api_keys SET permissions = '{payments.read}' WHERE merchant_id = $1", reader.id)
-        refused = [_post(limited, reader, body) for body in (BODY, LONG)]
+        refused = _post(limited, reader, BODY)
 
-    assert [each.headers["x-error-code"] for each in refused] == ["permission_missing"] * 2
+    assert (again.json["transaction"], again.headers["idempotency-replayed-status"]) == (made, "FAILED")
+    assert refused.headers["x-error-code"] == "permission_missing"
     assert [each.status for each in answers] == [201, 201, 201, 201, 429, 429]
     assert [each.headers["ratelimit-remaining"] for each in answers] == ["3", "2", "1", "0", "0", "0"]
     assert [*answers[1].headers] == [*answers[2].headers]

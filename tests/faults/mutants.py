@@ -12,10 +12,11 @@ import ast
 import difflib
 import json
 import os
-import signal
+import resource
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -24,6 +25,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.faults.preloaded import import_all_but_malipo
 
@@ -60,8 +62,9 @@ TESTS = {
     "malipo/restore/mark_comparison.py": ("restore/test_mark_comparison.py",),
 }
 _QUIET = ("-q", "-s", "-p", "no:cacheprovider", "--assert=plain", "--no-header", "--no-summary")
+_PHASES = (Phase.explicit, Phase.generate)
 _CANNOT = 4  # the exit code of a mutant that cannot be put into a running process
-_MOST_SECONDS = 120  # of a mutant: one that never ends has been noticed
+_MOST_SECONDS = 20  # of processor time: a mutant that never ends has been noticed
 
 
 class CannotApply(Exception):  # noqa: N818
@@ -75,6 +78,11 @@ class _WithoutDatabase:
         """Those that draw many examples are the last: most mutants die before."""
         items[:] = [each for each in items if "postgres" not in getattr(each, "fixturenames", ())]
         items.sort(key=lambda each: hasattr(getattr(each, "obj", None), "hypothesis"))
+        for each in items:
+            test: Any = getattr(each, "obj", None)
+            if hasattr(test, "hypothesis"):  # Nobody reads the smallest example, and it takes a minute to find.
+                own = test._hypothesis_internal_use_settings
+                test._hypothesis_internal_use_settings = settings(own, phases=_PHASES, database=None)
 
 
 class _Mutants(_WithoutDatabase):
@@ -88,10 +96,10 @@ class _Mutants(_WithoutDatabase):
         if session.testsfailed:
             raise session.Interrupted("the tests cannot be collected")
         assert session.items, "a module has unit tests"
-        if (left := _outcome_of(lambda: _run(session))) != "survived":
+        if (left := _outcome_of(partial(_run, session))) != "survived":
             raise session.Interrupted(f"the tests fail without a mutant: {left}")
         for mutant in self._mutants:
-            self.outcomes.append(_outcome_of(lambda mutant=mutant: _run_with(session, mutant)))
+            self.outcomes.append(_outcome_of(partial(_run_with, session, mutant)))
         return True
 
 
@@ -118,7 +126,7 @@ def _outcome_of(run: Callable[[], int]) -> str:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
-        signal.alarm(_MOST_SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (_MOST_SECONDS, _MOST_SECONDS))  # pytest's own limit takes every alarm
         code = 1
         try:
             code = run()
@@ -150,7 +158,7 @@ class _Loader(SourceFileLoader):
 def _run_afresh(tests: Sequence[str], mutant: dict[str, str] | None) -> int:
     if mutant is not None:
         sys.meta_path.insert(0, _Instead(mutant))
-    return int(pytest.main([*_QUIET, "-x", *tests], plugins=[_WithoutDatabase()]))
+    return int(pytest.main([*_QUIET, "-x", *tests], plugins=[_WithoutDatabase()]) != 0)
 
 
 def _module_name(mutant: dict[str, str]) -> str:
@@ -252,10 +260,10 @@ def _outcomes(tests: Sequence[str], mutants: Sequence[dict[str, str]]) -> list[s
     os.waitpid(pid, 0)
     assert len(outcomes) == len(mutants), "the tests pass without a mutant"
     again = [each for each, outcome in enumerate(outcomes) if outcome != "killed"]
-    if again and (left := _outcome_of(lambda: _run_afresh(tests, None))) != "survived":
+    if again and (left := _outcome_of(partial(_run_afresh, tests, None))) != "survived":
         raise RuntimeError(f"the tests fail without a mutant: {left}")
     for each in again:
-        outcomes[each] = _outcome_of(lambda mutant=mutants[each]: _run_afresh(tests, mutant))
+        outcomes[each] = _outcome_of(partial(_run_afresh, tests, mutants[each]))
     return outcomes
 
 

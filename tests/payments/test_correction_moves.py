@@ -202,6 +202,51 @@ def test_only_a_collection_that_was_paid_after_all_is_credited_automatically() -
     assert credited == {(Type.COLLECTION, Status.FAILED), (Type.COLLECTION, Status.CANCELLED)}
 
 
+def test_a_collection_is_credited_automatically_once_and_not_if_it_was_taken_back_meanwhile() -> None:
+    failed, completed = (a_transaction(Type.COLLECTION, status, 30) for status in (Status.FAILED, Status.COMPLETED))
+    credited = Correction(is_paid=True, is_fee_paid=True, credited=970)
+    assert not correction_moves.is_credited_automatically(failed, credited)
+    assert correction_moves.is_credited_automatically(failed, replace(credited, credited=969)), "the last shilling"
+    # It was taken from the wallet, and the network reports again that it was paid.
+    taken = Correction(is_paid=True, is_fee_paid=False, credited=-970)
+    assert correction_moves.due(completed, taken) == 970
+    assert not correction_moves.is_credited_automatically(completed, taken)
+
+
+@pytest.mark.parametrize(("status", "is_paid"), list(itertools.product(FINAL, (True, False))))
+def test_operators_cannot_reverse_what_the_network_itself_reports(status: Status, is_paid: bool) -> None:
+    transaction = a_transaction(Type.DISBURSEMENT, status)
+    is_opposite = is_paid != (status is Status.COMPLETED)
+    for source, expected in ((AnswerSource.QUERY, is_opposite), (None, False)):
+        correction = Correction(is_paid=is_paid, is_fee_paid=is_paid, source=source)
+        assert correction_moves.is_contradicted_by_network(transaction, correction) is expected
+
+
+def test_the_last_shilling_moves_and_is_told() -> None:
+    assert in_words(correction_moves.lend(1).moves) == "suspense > wallet 1"
+    payout = a_transaction(Type.DISBURSEMENT, Status.FAILED)
+    taken = correction_moves.decide(payout, contradicted(payout).correction, is_paid=True, available=1)
+    assert in_words(taken.moves) == "wallet > suspense 1"
+    assert (taken.reason, taken.amount) == (CorrectionReason.DEBT_COLLECTED, 1)
+    given_back = correction_moves.decide(payout, taken.correction, is_paid=False, available=0)
+    assert (given_back.reason, given_back.amount) == (CorrectionReason.CREDITED, 1)
+
+
+def test_a_waived_debt_stays_a_loss_until_it_is_decided_anew() -> None:
+    collection = a_transaction(Type.COLLECTION, Status.FAILED, 30)
+    paid = contradicted(collection)
+    credited = correction_moves.decide(collection, paid.correction, is_paid=True, available=0)
+    recanted = correction_moves.contradict(collection, credited.correction, is_paid=False, source=AnswerSource.QUERY)
+    waived = correction_moves.decide(collection, recanted.correction, is_paid=False, available=0, is_waived=True)
+    assert in_words(waived.moves) == "losses > suspense 970, fees > suspense 30"
+
+    again = correction_moves.contradict(collection, waived.correction, is_paid=True, source=AnswerSource.QUERY)
+    assert in_words(again.moves) == "float MPESA > suspense 1000"
+    decided = correction_moves.decide(collection, again.correction, is_paid=True, available=0)
+    assert in_words(decided.moves) == "suspense > losses 970, suspense > fees 30", "the wallet has it since the first"
+    assert (decided.reason, decided.credited) == (None, 0)
+
+
 STEPS = st.lists(st.tuples(st.sampled_from(["hear", "follow", "stay", "waive"]), st.integers(0, 3000)), max_size=12)
 
 
@@ -240,14 +285,14 @@ def _assert_consistent(transaction: Transaction, before: Correction, change: Cor
     assert sum(move.change_of(Account.LOSSES) for move in change.moves) == change.borne
     has_changed = change.credited != 0 or change.correction.owed != before.owed
     assert (change.reason is not None) == has_changed, "the merchant is told whenever wallet or debt changes"
-    assert (change.amount > 0) == has_changed
+    assert change.amount == abs(change.credited or change.correction.owed - before.owed)
     assert change.correction.owed == max(-correction_moves.due(transaction, change.correction), 0)
 
 
 def test_what_the_house_lends_for_an_adopted_payout_is_owed() -> None:
     lent = correction_moves.lend(700)
     assert in_words(lent.moves) == "suspense > wallet 700"
-    assert (lent.credited, lent.correction.credited, lent.correction.owed) == (700, 700, 700)
+    assert (lent.credited, lent.borne, lent.correction.credited, lent.correction.owed) == (700, 0, 700, 700)
     assert (lent.step, lent.reason, lent.amount) == (Step.RESOLUTION, CorrectionReason.DEBT_RECORDED, 700)
     assert (lent.correction.is_paid, lent.correction.is_fee_paid, lent.correction.ordinal) == (True, True, 1)
 
@@ -260,7 +305,13 @@ def test_a_notice_is_numbered_and_says_the_outcome_as_it_is_reported_now(is_paid
     assert correction_moves.with_notice(silent, now) is silent
 
     told = correction_moves.with_notice(replace(silent, reason=CorrectionReason.CREDITED, amount=5), now).correction
-    assert told.told == silent.correction.told + 1
+    assert (silent.correction.told, told.told) == (0, 1)
+    assert (
+        correction_moves.with_notice(
+            replace(silent, reason=CorrectionReason.CREDITED, correction=told), now
+        ).correction.told
+        == 2
+    )
     assert told.latest is not None
     assert told.latest.outcome is (Status.COMPLETED if is_paid else Status.FAILED)
     assert (told.latest.amount, told.latest.reason, told.latest.corrected_at) == (5, CorrectionReason.CREDITED, now)

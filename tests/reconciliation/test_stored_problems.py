@@ -17,6 +17,7 @@ STORED = [
     ),
     (ChainProblem.OPENING, "The heading opens with 10, the lines with 12."),
     (ChainProblem.CLOSING, "The heading closes with 10, the lines with 12."),
+    (ChainProblem.OPENING, "The heading opens with 10.50, the lines with 12.25."),
     (ChainProblem.SUM, "Opening 10 and the lines (+5) make 15, not the closing 16: 1 differ."),
     (
         ChainProblem.OUTSIDE,

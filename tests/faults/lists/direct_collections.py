@@ -12,7 +12,7 @@ FAULTS = (
         "a collection is created with an API key that is not good any more",
         "_CREATE",
         '{is_good_sql("k", "m", "$3")} AND place.bands',
-        "place.bands",
+        "$3::timestamptz IS NOT NULL AND place.bands",
         "A stolen key works after it was revoked.",
         _STATEMENT,
     ),

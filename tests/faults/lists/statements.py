@@ -114,8 +114,8 @@ FAULTS = (
     Fault(
         "a stored problem with a line break is another one",
         "_pattern",
-        ', re.DOTALL)',
-        ')',
+        ", re.DOTALL)",
+        ")",
         "A page of statements ends in an error, and the day cannot be closed.",
         ("reconciliation/test_stored_problems.py",),
     ),

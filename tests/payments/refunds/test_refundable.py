@@ -52,8 +52,11 @@ def answer(
         ([], 500, 500),
         ([], 4500, 4500),
         ([], 4501, "refund_leaves_too_little"),
+        ([], 4999, "refund_leaves_too_little"),
         ([], 5001, "amount_too_large"),
         ([(2000, C)], None, 3000),
+        ([(4500, C)], None, 500),
+        ([(4501, C)], None, "already_refunded"),
         ([(2000, C)], 3001, "amount_too_large"),
         ([(2000, F), (2000, X)], None, 5000),
         ([(5000, C)], None, "already_refunded"),
@@ -104,6 +107,19 @@ def test_a_collection_that_was_paid_after_all_can_be_refunded_when_it_is_credite
     assert answer([], of=failed, correction=correction) == "not_refundable"
     assert answer([], of=failed, correction=decided(failed, correction, is_paid=True)) == 5000
     assert answer([], of=failed, correction=decided(failed, correction, is_paid=False)) == "not_refundable"
+
+
+@pytest.mark.parametrize(
+    ("refunded", "words"), [(4501, "TZS 499 is left"), (4999, "TZS 1 is left"), (5000, "nothing is left")]
+)
+def test_a_refusal_says_what_is_left(refunded: int, words: str) -> None:
+    assert words in str(refundable.amount_of(collection(), None, refunds((refunded, C)), wanted=None))
+
+
+def test_a_refusal_says_where_the_money_is() -> None:
+    taken, paid = contradicted(collection(), is_paid=False), contradicted(collection(F), is_paid=True)
+    assert "has taken this payment back" in str(refundable.why_not(collection(), taken))
+    assert "the wallet was not credited" in str(refundable.why_not(collection(F), paid))
 
 
 def test_there_is_an_end_of_refunds() -> None:
