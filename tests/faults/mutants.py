@@ -37,6 +37,7 @@ TESTS = {
     "malipo/payments/correction_moves.py": ("payments/test_correction_moves.py", "reconciliation/test_action_moves.py"),
     "malipo/payments/refunds/refundable.py": ("payments/refunds/test_refundable.py",),
     "malipo/payments/limits/key_limits.py": ("payments/test_key_limits.py",),
+    "malipo/payments/limits/payout_sums.py": ("payments/test_key_limits.py", "payments/test_person_limits.py"),
     "malipo/payments/limits/person_limits.py": ("payments/test_person_limits.py",),
     "malipo/payments/idempotency.py": ("payments/test_idempotency.py",),
     "malipo/payments/plain_collection.py": ("payments/test_plain_collection.py",),

@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "a key that may only read creates collections in one statement",
         "is_good_sql",
-        " AND '{Permission.PAYMENTS_CREATE}' = ANY ({key}.permissions)",
-        "",
+        "{key}.permissions && '{{{\",\".join(COLLECTING)}}}'",
+        "true",
         "A key of an accountant asks customers for money.",
         _DIRECT,
     ),
@@ -131,7 +131,7 @@ FAULTS = (
     Fault(
         "a key that may only read creates collections where requests are counted",
         "_Direct._authenticated",
-        "require(caller, Permission.PAYMENTS_CREATE)",
+        "require(caller, *COLLECTING)",
         "pass",
         "A key of an accountant asks customers for money.",
         _DIRECT,
@@ -139,7 +139,7 @@ FAULTS = (
     Fault(
         "a collection is created although its request is over the limit",
         "_Direct._authenticated",
-        "if not isinstance(caller, Caller):\n            self._usual()  # Whoever is refused was not counted, and is refused again.\n            return\n        self._exchange.rate_limit_status = caller.rate_limit_status\n        try:\n            require(caller, Permission.PAYMENTS_CREATE)",
+        "if not isinstance(caller, Caller):\n            self._usual()  # Whoever is refused was not counted, and is refused again.\n            return\n        self._exchange.rate_limit_status = caller.rate_limit_status\n        try:\n            require(caller, *COLLECTING)",
         "try:\n            pass",
         "One program takes the service from all others.",
         _DIRECT,
@@ -203,7 +203,7 @@ FAULTS = (
     Fault(
         "an amount below the least is taken by the short way",
         "_Plain",
-        "Meta(ge=MIN_AMOUNT)",
+        "Meta(ge=MIN_PAYMENT)",
         "Meta(ge=1)",
         "A payment that costs more than it brings is taken in.",
         _READING,
