@@ -23,8 +23,11 @@ class RecordAttempts:
         counted: list[Attempt] = []
         for attempt in (each for each in attempts if each.id in new):
             after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that is reported too late does not show the endpoint's health now.
-            if attempt.is_success or after != current[attempt.key]:
+            # A failure that is reported too late does not show the endpoint's health now; nor does that of a test,
+            # which somebody sends to see what fails. The answer that the endpoint is gone counts always.
+            if attempt.is_success or (
+                after != current[attempt.key] and (attempt.is_gone or not current[attempt.key].is_test)
+            ):
                 counted.append(attempt)
             current[attempt.key] = after
         await delivery_queue.update(tx, [each for key, each in current.items() if each != found[key]])

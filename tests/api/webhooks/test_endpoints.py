@@ -11,6 +11,7 @@ from tests.api.conftest import Desk, is_refused
 from tests.api.response_fields import moment
 from tests.api.webhooks.endpoints import REGISTERED, SHOWN, URL, Regular
 from tests.api.webhooks.endpoints import here as here
+from tests.journeys.full_stack import until
 from tests.journeys.webhook_receivers import Receiver, says
 
 
@@ -158,9 +159,13 @@ async def test_an_endpoint_that_fails_says_since_when_until_it_succeeds(desk: De
     endpoint = await desk.register(shop.behave("/", says(500)))
     before = clock.now() - timedelta(milliseconds=1)
 
+    async def failing() -> dict[str, Any] | None:
+        shown = await desk.shown(endpoint["id"])
+        return shown if "failingSince" in shown else None
+
     async with desk.gate.webhook_stack.a_worker():
-        await desk("POST", f"/{endpoint['id']}/test")
-        first = await desk.shown(endpoint["id"])
+        await desk.gate.webhook_stack.open(desk.merchant)
+        first = await until(failing)
         await desk("POST", f"/{endpoint['id']}/test")
         second = await desk.shown(endpoint["id"])
         shop.behave("/", says(200))
@@ -171,3 +176,15 @@ async def test_an_endpoint_that_fails_says_since_when_until_it_succeeds(desk: De
     assert before <= moment(first["failingSince"]) <= clock.now()
     assert second == first
     assert set(third) == SHOWN
+
+
+async def test_a_test_that_fails_does_not_make_an_endpoint_failing(desk: Desk, shop: Receiver) -> None:
+    """Whoever builds a receiver sends tests until one is taken."""
+    endpoint = await desk.register(shop.behave("/", says(500)))
+    before = await desk.shown(endpoint["id"])
+
+    async with desk.gate.webhook_stack.a_worker():
+        failed = (await desk("POST", f"/{endpoint['id']}/test")).body["delivery"]
+
+    assert failed["state"] == "EXHAUSTED"
+    assert await desk.shown(endpoint["id"]) == before

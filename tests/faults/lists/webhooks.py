@@ -153,6 +153,14 @@ FAULTS = (
         ("webhooks/test_disable_endpoint.py",),
     ),
     Fault(
+        "a test that fails makes an endpoint failing",
+        "RecordAttempts.__call__",
+        "(attempt.is_gone or not current[attempt.key].is_test)",
+        "True",
+        "The overview says that a shop's server takes nothing, because of one test of its developer.",
+        ("api/webhooks/test_endpoints.py",),
+    ),
+    Fault(
         "an attempt is recorded twice after a lost commit",
         "RecordAttempts.__call__",
         "for attempt in (each for each in attempts if each.id in new):",
