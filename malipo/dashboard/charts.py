@@ -5,6 +5,7 @@ their size. Colours are the style's, by class. For screen readers a chart has a 
 figures belong into a table beside it.
 """
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ class ChartLabels:
     name: str
     title: str
     description: str
+    hint: str = ""  # how a column is read; shown where scripts run
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class ChartColumn:
     label: str
     came: int
     went: int
-    tip: str  # shown on hover
+    tip: str  # what is read at it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,8 @@ def columns(labels: ChartLabels, days: Sequence[ChartColumn]) -> Markup:
         yield from _labels(sheet, [day.label for day in days])
         yield _bars(sheet, "came", [day.came / marks[-1] for day in days], is_left=True)
         yield _bars(sheet, "went", [day.went / marks[-1] for day in days], is_left=False)
-        yield from _tips(sheet, [day.tip for day in days])
 
-    return _drawn(labels, _HIGH, draw)
+    return _drawn(labels, _HIGH, [day.tip for day in days], draw)
 
 
 def line(labels: ChartLabels, points: Sequence[Point]) -> Markup:
@@ -97,9 +98,8 @@ def line(labels: ChartLabels, points: Sequence[Point]) -> Markup:
         radius = min(3.5, sheet.slot(len(points)) / 3)
         for x, y in filter(None, places):
             yield Markup('<circle class="dot" cx="{}" cy="{}" r="{}"/>').format(_n(x), _n(y), _n(radius))
-        yield from _tips(sheet, [point.tip for point in points])
 
-    return _drawn(labels, _LOW, draw)
+    return _drawn(labels, _LOW, [point.tip for point in points], draw)
 
 
 def share(title: str, tenths: int) -> Markup:
@@ -137,8 +137,11 @@ def _amount(mark: int, marks: Sequence[int]) -> str:
     return f"TZS {short(mark)}" if mark == marks[-1] else short(mark)
 
 
-def _drawn(labels: ChartLabels, sheets: Sequence[_Sheet], draw: Callable[[_Sheet], Iterator[Markup]]) -> Markup:
-    return Markup("").join(
+def _drawn(
+    labels: ChartLabels, sheets: Sequence[_Sheet], tips: Sequence[str], draw: Callable[[_Sheet], Iterator[Markup]]
+) -> Markup:
+    """`chart.js` lays a slider over the columns, by which each is read. Without scripts there is the table."""
+    drawings = Markup("").join(
         Markup(
             '<svg class="chart {size}" viewBox="0 0 {width} {height}" role="img" '
             'aria-labelledby="{id}-title {id}-desc">'
@@ -154,6 +157,9 @@ def _drawn(labels: ChartLabels, sheets: Sequence[_Sheet], draw: Callable[[_Sheet
         )
         for sheet in sheets
     )
+    return Markup(
+        '<div class="graph" data-graph="{}" data-hint="{}" data-tips="{}"><div class="plot">{}</div></div>'
+    ).format(labels.title, labels.hint, json.dumps(tips, ensure_ascii=False, separators=(",", ":")), drawings)
 
 
 def _grid(sheet: _Sheet, marks: Sequence[tuple[float, str]]) -> Iterator[Markup]:
@@ -199,17 +205,6 @@ def _path(places: Sequence[tuple[float, float] | None]) -> str:
             pieces.append(f"{'L' if is_on else 'M'}{_n(place[0])} {_n(place[1])}")
         is_on = place is not None
     return "".join(pieces)
-
-
-def _tips(sheet: _Sheet, tips: Sequence[str]) -> Iterator[Markup]:
-    """Only where there is something to point with."""
-    if sheet.size != "wide":
-        return
-    slot = sheet.slot(len(tips))
-    for at, tip in enumerate(tips):
-        yield Markup('<rect class="tip" x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>').format(
-            _n(sheet.left + at * slot), _n(slot), sheet.bottom, tip
-        )
 
 
 def _n(number: float) -> str:

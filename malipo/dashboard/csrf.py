@@ -2,8 +2,11 @@
 
 from starlette.requests import Request
 
+from malipo import randomness
 from malipo.accounts.signed_cookies import Cookies
 from malipo.errors import Forbidden
+
+_MASKED_LENGTH = 128  # in hexadecimal: twice the 32 bytes of a token
 
 
 class ForgedForm(Forbidden):
@@ -28,10 +31,32 @@ def _is_same_origin(request: Request) -> bool:
 
 
 def token_of(cookies: Cookies, session_id: str | None) -> str:
-    """The token in every form of a session; without a session there is nothing to protect."""
-    return cookies.form_token(session_id) if session_id is not None else ""
+    """The token for the forms of one page; without a session there is nothing to protect. It is another text on each
+    page, so that the lengths of many compressed pages do not tell it."""
+    return masked(cookies.form_token(session_id)) if session_id is not None else ""
 
 
 def check_token(cookies: Cookies, session_id: str | None, token: str) -> None:
-    if session_id is not None and not cookies.is_form_token(session_id, token):
+    if session_id is not None and not cookies.is_form_token(session_id, unmasked(token)):
         raise ForgedForm
+
+
+def masked(token: str) -> str:
+    """Random bytes, and the token's bytes XOR these."""
+    plain = bytes.fromhex(token)
+    pad = randomness.token_bytes(len(plain))
+    return (pad + _xor(pad, plain)).hex()
+
+
+def unmasked(token: str) -> str:
+    """A token of a page from before tokens were masked is itself."""
+    try:
+        both = bytes.fromhex(token)
+    except ValueError:
+        return token
+    half = len(both) // 2
+    return _xor(both[:half], both[half:]).hex() if len(token) == _MASKED_LENGTH else token
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))

@@ -9,8 +9,9 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from malipo import money
-from malipo.dashboard import cookies
+from malipo.dashboard import cookies, static_files
 from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.compressed_pages import NOT_COMPRESSED, SHOW_SECRETS
 from malipo.dashboard.language import NAMES, Translator
 from malipo.dashboard.notices import NOTICES
 from malipo.dashboard.security_headers import SECURITY_HEADERS
@@ -22,19 +23,21 @@ def templates() -> Environment:
     loader = PackageLoader("malipo.dashboard")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"money": money.display, "phone": phone}
-    made.globals["exact"] = money.exact
+    made.globals |= {"exact": money.exact, "static": static_files.url}
     return made
 
 
 def page(request: BrowserRequest, template: str, *, status: int = 200, **values: Any) -> Response:
-    text = render(request, template, **values)
+    text = render(request, template, is_refused=status >= 400 and template != "error.html", **values)
     response = Response(text, status, media_type="text/html", headers=SECURITY_HEADERS)
+    if template in SHOW_SECRETS:
+        response.headers["Cache-Control"] = NOT_COMPRESSED
     if request.notice is not None:
         cookies.clear_notice(response, path=request.root)
     return response
 
 
-def render(request: BrowserRequest, template: str, **values: Any) -> str:
+def render(request: BrowserRequest, template: str, *, is_refused: bool = False, **values: Any) -> str:
     words = request.words
     return (
         templates()
@@ -53,6 +56,8 @@ def render(request: BrowserRequest, template: str, **values: Any) -> str:
                 "place": request.place,
                 "root": request.root,
                 "is_simulated": request.parts.settings.simulated,
+                "is_refused": is_refused,
+                "mistakes": [],  # of each wrong field: its id, its label and what is wrong
             }
             | request.frame
         )

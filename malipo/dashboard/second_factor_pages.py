@@ -109,6 +109,7 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
             "second_factor/enrol.html",
             status=_status(refusal),
             picture=qr_code(uri),
+            uri=uri,
             key=totp.in_groups(secret),
             enrolment=enrol.carried(request.parts.encryption, owner.id, secret),
             is_required=request.must_enrol,

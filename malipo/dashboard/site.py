@@ -19,12 +19,14 @@ from malipo import clock, log, tracing
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.compressed_pages import compressed, is_page, may_compress
 from malipo.dashboard.language import Translator
 from malipo.dashboard.language_choice import language_of
 from malipo.dashboard.parts import PageParts
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http import methods as http_methods
 from malipo.http.client_address import HSTS, address_of, is_secure
+from malipo.http.compression import LEAST_BYTES
 from malipo.http.methods import HasMethod
 from malipo.http.request_ids import begin_request
 
@@ -65,7 +67,8 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
-        sent = _SecuredResponse(send, is_secure=is_secure(request, self._parts.settings.trusted_proxies))
+        is_over_tls = is_secure(request, self._parts.settings.trusted_proxies)
+        sent = _SecuredResponse(send, is_secure=is_over_tls, may_compress=may_compress(request))
         try:
             await self._router(scope, receive, sent)
         except ClientDisconnect:
@@ -139,10 +142,12 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
 
 class _SecuredResponse:
-    """A response. Every one, a redirect too, has the security headers."""
+    """A response. Every one, a redirect too, has the security headers. A page is compressed, if it may be."""
 
-    def __init__(self, send: Send, *, is_secure: bool) -> None:
+    def __init__(self, send: Send, *, is_secure: bool, may_compress: bool) -> None:
         self._send = send
+        self._may_compress = may_compress
+        self._held: Message | None = None  # until the body is there: its length is a header
         self.is_secure = is_secure
         self.status: int | None = None
         self.began = clock.monotonic()
@@ -159,4 +164,14 @@ class _SecuredResponse:
                 headers.setdefault(name, value)
             if self.is_secure:
                 headers.setdefault(*HSTS)
+            if is_page(headers):
+                headers.add_vary_header("Accept-Encoding")
+                if self._may_compress:
+                    self._held = message
+                    return
+        elif (start := self._held) is not None:
+            self._held = None
+            if not message.get("more_body") and len(message["body"]) >= LEAST_BYTES:
+                message["body"] = await compressed(message["body"], MutableHeaders(scope=start))
+            await self._send(start)
         await self._send(message)

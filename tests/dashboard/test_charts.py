@@ -1,5 +1,6 @@
 """Charts: held against what a reader, a screen reader and a narrow screen need of them."""
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -27,7 +28,7 @@ def parsed(markup: str) -> Element:
 
 def drawings(markup: str) -> list[Element]:
     """The wide one and the narrow one."""
-    return list(parsed(markup))
+    return list(parsed(markup).iter("svg"))
 
 
 def days(values: Sequence[tuple[int, int]]) -> list[ChartColumn]:
@@ -133,6 +134,12 @@ def test_labels_have_room_and_the_last_day_always_has_one(count: int) -> None:
         assert all(after[0] - before[1] > 4 for before, after in pairwise(places))
 
 
+def test_what_is_read_at_each_column_stands_beside_the_drawing() -> None:
+    [graph] = [each for each in parsed(charts.columns(LABELS, days([(10, 5), (0, 0)]))) if each.get("data-tips")]
+    assert json.loads(graph.get("data-tips", "")) == ["day 0", "day 1"]
+    assert graph.get("data-graph") == LABELS.title
+
+
 def test_a_line_breaks_where_there_is_nothing_to_tell() -> None:
     points = [Point("1 Nov", 1000, "a"), Point("2 Nov", None, "b"), Point("3 Nov", 500, "c"), Point("4 Nov", 0, "d")]
     for drawing in drawings(charts.line(LABELS, points)):
@@ -158,6 +165,6 @@ def test_words_cannot_break_out_and_no_chart_has_a_style_of_its_own() -> None:
         + charts.share(HOSTILE, 5)
     )
     for each in parsed(markup).iter():
-        assert each.tag in {"all", "svg", "title", "desc", "path", "text", "rect", "circle"}
+        assert each.tag in {"all", "div", "svg", "title", "desc", "path", "text", "rect", "circle"}
         assert not {"style", "onload"} & set(each.attrib)
     assert "<script" not in markup

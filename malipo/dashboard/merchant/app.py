@@ -24,7 +24,7 @@ class Dashboard(Site[MerchantPage, MerchantRequest]):
     root = MerchantRequest.root
 
     def __init__(self, service: Service) -> None:
-        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", static_files.serve)])
+        super().__init__(service, PAGES, [Route(f"{static_files.PATH}/{{name}}", static_files.serve)])
 
     def _new_request(self, request: Request, words: Translator, address: str) -> MerchantRequest:
         return MerchantRequest(parts=self._parts, http=request, words=words, address=address)

@@ -234,6 +234,7 @@ def _columns(words: Translator, by_day: ByDay) -> Markup:
             came=money.display(collected.amount),
             went=money.display(paid.amount),
         ),
+        words("Tap a day to see its figures."),
     )
     return charts.columns(labels, [_column(words, day, came, went) for day, (came, went) in by_day.items()])
 
@@ -256,6 +257,7 @@ def _line(words: Translator, by_day: ByDay) -> Markup:
             "Of all payments that were completed or failed, {percent} were completed.",
             percent=percent(tenths_of(added(whole_of(by_day)))),
         ),
+        words("Tap a day to see its figures."),
     )
     rates = {day: tenths_of(added(both)) for day, both in by_day.items()}
     return charts.line(

@@ -16,10 +16,15 @@ export async function refresh(url, signal) {
 function swap(fresh) {
   for (const old of document.querySelectorAll("[data-live], [data-follows]")) {
     const part = fresh.querySelector(nameOf(old));
-    if (!part || part.innerHTML === (before.get(old) ?? old.innerHTML) || isTypedInto(old)) continue;
+    if (!part || isSame(part.innerHTML, before.get(old) ?? old.asServed ?? old.innerHTML) || isTypedInto(old)) continue;
     replace(old, part);
   }
+  document.dispatchEvent(new Event("swapped"));
 }
+
+// The token of a form is another text on each page.
+const isSame = (one, other) => withoutTokens(one) === withoutTokens(other);
+const withoutTokens = (html) => html.replace(/name="token" value="[^"]*"/g, "");
 
 function nameOf({ dataset }) {
   return dataset.live ? `[data-live="${CSS.escape(dataset.live)}"]` : `[data-follows="${CSS.escape(dataset.follows)}"]`;

@@ -100,7 +100,7 @@ PAGES = {
     "nothing": ("GET", "/dashboard/nothing", 404),
     "not this way": ("DELETE", "/dashboard/login", 405),
     "a form from elsewhere": ("POST", "/dashboard/login", 403),
-    "the style": ("GET", "/dashboard/static/style.css", 200),
+    "the style": ("GET", "/dashboard/static/site.css", 200),
     "a script": ("GET", "/dashboard/static/live.js", 200),
     "a picture": ("GET", "/dashboard/static/icon.svg", 200),
     "no such file": ("GET", "/dashboard/static/nothing.css", 404),
@@ -110,7 +110,9 @@ PAGES = {
 
 async def test_every_style_script_and_picture_that_a_page_names_is_there(nobody: Surfer) -> None:
     named = set(re.findall(r'(?:href|src)="(/dashboard/static/[^"]+)"', (await nobody.get("/dashboard/login")).text))
-    assert {"/dashboard/static/theme.css", "/dashboard/static/style.css", "/dashboard/static/pages.css"} <= named
+    assert {path.partition("?v=")[0] for path in named} == {
+        f"/dashboard/static/{each}" for each in ("site.css", "site.js", "icon.svg")
+    }
     assert {path: (await nobody.get(path)).status for path in named} == dict.fromkeys(named, 200)
 
 
@@ -207,7 +209,7 @@ async def test_a_session_opens_nothing_while_its_merchant_is_not_active(business
     assert not await business.is_in()
 
 
-@pytest.mark.parametrize("path", ["/dashboard/login", "/dashboard/static/style.css", "/dashboard/nothing"])
+@pytest.mark.parametrize("path", ["/dashboard/login", "/dashboard/static/site.css", "/dashboard/nothing"])
 async def test_head_is_get_without_the_page(nobody: Surfer, path: str) -> None:
     full, head = await nobody.get(path), await nobody.get(path, method="HEAD")
     assert (head.status, head.text) == (full.status, "")

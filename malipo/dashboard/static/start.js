@@ -1,0 +1,10 @@
+// What only some pages can do is fetched by those that have it.
+if (document.querySelector("[data-live]")) import("./live.js");
+if (document.querySelector("[data-search]")) import("./search.js");
+if (document.querySelector("[data-graph]")) import("./chart.js");
+
+// The tab that is open is in view, however narrow the screen.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const row = tab.parentElement;
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
