@@ -18,7 +18,7 @@ from malipo.payments.transaction import Status, Transaction
 _KEY = re.compile(r"dashboard-again-(txn_[0-9a-z]{26})-[0-9]{1,6}")
 
 
-class Attempt(NamedTuple):
+class PaymentRetry(NamedTuple):
     """The next one, and what was made of it already: a payment, or a batch of one that somebody else approves."""
 
     key: str
@@ -38,7 +38,7 @@ async def may_ask(connection: Conn, transaction: Transaction) -> bool:
     return not await corrections.find(connection, [(transaction.merchant_id, transaction.id)])
 
 
-async def find_attempt(connection: Conn, failed: Transaction) -> Attempt:
+async def find_attempt(connection: Conn, failed: Transaction) -> PaymentRetry:
     """There is another attempt only where the one before was cancelled, and so has paid nothing. One that fails is
     itself tried again."""
     number = 1
@@ -47,10 +47,10 @@ async def find_attempt(connection: Conn, failed: Transaction) -> Attempt:
         scoped = (failed.merchant_id, failed.type, key)
         used = (await idempotency_keys.find(connection, [scoped])).get(scoped)
         if used is not None and used[1].status is not Status.CANCELLED:
-            return Attempt(key, made=used[1])
+            return PaymentRetry(key, made=used[1])
         submitted = await batches.find_by_key(connection, failed.merchant_id, key)
         if submitted is not None and submitted.batch.status is not BatchStatus.CANCELLED:
-            return Attempt(key, submitted=submitted.batch)
+            return PaymentRetry(key, submitted=submitted.batch)
         if used is None and submitted is None:
-            return Attempt(key)
+            return PaymentRetry(key)
         number += 1

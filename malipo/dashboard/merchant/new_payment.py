@@ -137,7 +137,7 @@ async def _show(request: MerchantRequest, type_: Type) -> Response:
 
 async def _find_failed(
     connection: Conn, merchant_id: str, failed_id: str, type_: Type
-) -> tuple[Transaction | None, ask_again.Attempt | None]:
+) -> tuple[Transaction | None, ask_again.PaymentRetry | None]:
     """A payment that may be tried again, and the attempt; None for one that may not."""
     failed = await transactions.get(connection, merchant_id, failed_id) if _ID.fullmatch(failed_id) else None
     if failed is None or failed.type is not type_ or not await ask_again.may_ask(connection, failed):

@@ -15,7 +15,7 @@ from malipo.db import Conn
 from malipo.http.request_ids import note_transaction
 from malipo.networks.channels import PROFILES
 from malipo.payments import ask_again
-from malipo.payments.ask_again import Attempt
+from malipo.payments.ask_again import PaymentRetry
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
 from malipo.payments.store import creators, network_answers, refunds, transactions
@@ -100,7 +100,7 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
 
 async def _everything(
     connection: Conn, merchant_id: str, name: str
-) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, Attempt | None]:
+) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, PaymentRetry | None]:
     """The payment with its refunds, if it has any; its timeline; who created it; and how it may be tried again."""
     transaction = await _get(connection, merchant_id, name)
     refunded = (await refunds.find(connection, [(merchant_id, transaction.id)]))[merchant_id, transaction.id]

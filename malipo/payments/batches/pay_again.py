@@ -15,7 +15,7 @@ from malipo.payments.store import corrections
 from malipo.payments.transaction import Status
 
 
-class Attempt(NamedTuple):
+class BatchRetry(NamedTuple):
     """The next one, and the batch that was made of it already."""
 
     again: Again
@@ -40,14 +40,14 @@ async def find_failed(connection: Conn, merchant_id: str, batch_id: str) -> list
     return [item for key, item in failed.items() if key not in corrected]
 
 
-async def find_attempt(connection: Conn, merchant_id: str, batch_id: str) -> Attempt:
+async def find_attempt(connection: Conn, merchant_id: str, batch_id: str) -> BatchRetry:
     """One attempt is one batch. There is another one only if that was cancelled, and so has paid nothing."""
     number = 1
     while True:
         again = Again(batch_id, number)
         used = await batches.find_by_key(connection, merchant_id, again.key)
         if used is None:
-            return Attempt(again, None)
+            return BatchRetry(again, None)
         if used.batch.status is not BatchStatus.CANCELLED:
-            return Attempt(again, used.batch)
+            return BatchRetry(again, used.batch)
         number += 1

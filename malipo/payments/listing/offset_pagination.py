@@ -20,7 +20,7 @@ _NEAR = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class MatchCount:
     """How many transactions match a filter, and where they are, the newest first."""
 
     merchant_id: str
@@ -49,14 +49,14 @@ async def page(
     return total, rows
 
 
-async def count(connection: Conn, merchant_id: str, wanted: TransactionFilter) -> Counts:
+async def count(connection: Conn, merchant_id: str, wanted: TransactionFilter) -> MatchCount:
     categories = categories_of(channel=wanted.channel, type_=wanted.type, statuses=wanted.statuses)
     cover = _cover(wanted)
     found = await rollups.find(connection, merchant_id, Rollup.PAYMENTS, cover.rows, categories) if categories else {}
     apart = await _uncounted(connection, merchant_id, wanted)
     pieces = [piece for row in cover.rows for piece in pieces_of(TREE, row, found, apart)]
     pieces += [Piece(edge, await _count_range(connection, merchant_id, wanted, edge)) for edge in cover.edges]
-    return Counts(merchant_id, categories, apart, sorted(pieces, key=lambda piece: piece.range.first, reverse=True))
+    return MatchCount(merchant_id, categories, apart, sorted(pieces, key=lambda piece: piece.range.first, reverse=True))
 
 
 def _cover(wanted: TransactionFilter) -> Cover:
@@ -132,7 +132,7 @@ async def _near(
 
 
 async def _far(
-    connection: Conn, counts: Counts, wanted: TransactionFilter, *, skip: int, take: int
+    connection: Conn, counts: MatchCount, wanted: TransactionFilter, *, skip: int, take: int
 ) -> list[Transaction]:
     """Walk down to the leaves that the page is in, and read only those."""
     pieces, skip = await rollups.walk(

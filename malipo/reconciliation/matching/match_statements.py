@@ -43,7 +43,7 @@ from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statement_lines, statements
 
 
-class Counts(msgspec.Struct, kw_only=True, rename="camel"):
+class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
     """What a run has done. The audit log keeps it under these names."""
 
     matched: int = 0  # lines that were matched with payments
@@ -61,7 +61,7 @@ class Counts(msgspec.Struct, kw_only=True, rename="camel"):
     resolved: int = 0  # exceptions whose cause has gone
 
 
-class MatchingResult(Counts, kw_only=True):
+class MatchingResult(MatchingCounts, kw_only=True):
     """A run's counts, and what it has found."""
 
     exceptions: Findings = msgspec.field(default_factory=Findings)

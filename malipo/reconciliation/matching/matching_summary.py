@@ -13,13 +13,13 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Conn, Database
 from malipo.payments.settle import Settle
-from malipo.reconciliation.matching.match_statements import Counts, MatchingResult, match_statements
+from malipo.reconciliation.matching.match_statements import MatchingCounts, MatchingResult, match_statements
 from malipo.reconciliation.statements.statement_file import StatementFile
 
 ACTION = "statement.matched"
 
 
-class MatchingSummary(Counts, kw_only=True):
+class MatchingSummary(MatchingCounts, kw_only=True):
     """A run's counts, as the audit log keeps them."""
 
     exception_count: int = 0
@@ -29,7 +29,7 @@ class MatchingSummary(Counts, kw_only=True):
 
 def summary_of(done: MatchingResult) -> MatchingSummary:
     return MatchingSummary(
-        **{name: getattr(done, name) for name in Counts.__struct_fields__},
+        **{name: getattr(done, name) for name in MatchingCounts.__struct_fields__},
         exception_count=done.exceptions.count,
         exception_kinds={str(kind): number for kind, number in sorted(done.exceptions.kinds.items())},
         files=tuple(done.files),

@@ -15,7 +15,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Conn
 from malipo.payments.batches.batch import Batch, BatchItem, NoSuchBatch
-from malipo.payments.batches.pay_again import Attempt, find_attempt, find_failed
+from malipo.payments.batches.pay_again import BatchRetry, find_attempt, find_failed
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits, sheet_of
 from malipo.payments.batches.store import batches, drafts
 
@@ -32,7 +32,7 @@ async def pay_again(request: MerchantRequest) -> Response:
     if not _DRAFT_ID.fullmatch(draft_id):
         draft_id = new_draft_id(request)
 
-    async def find(connection: Conn) -> tuple[Batch, list[BatchItem], Attempt]:
+    async def find(connection: Conn) -> tuple[Batch, list[BatchItem], BatchRetry]:
         batch = await batches.get(connection, request.merchant_id, id_in(request))
         if batch is None:
             raise NoSuchBatch

@@ -38,7 +38,7 @@ Typed = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FieldProblem:
     field: str
     code: str  # as in the API's errors
     bounds: Mapping[str, int]
@@ -56,7 +56,7 @@ class SpreadsheetLine:
     row: int
     typed: Typed  # what the page shows to be mended
     values: Mapping[str, object]  # as a request has them
-    problems: tuple[Problem, ...]
+    problems: tuple[FieldProblem, ...]
     repairs: tuple[Repair, ...]
     usual_channel: Channel | None  # of the number, if it is another: only a hint
     changed: Mapping[str, str]  # the fields that were typed anew with another value → what the file has
@@ -75,7 +75,7 @@ class SpreadsheetLine:
     def is_repaired(self) -> bool:
         return any(each.kind not in ORDINARY for each in self.repairs)
 
-    def problem_with(self, field: str) -> Problem | None:
+    def problem_with(self, field: str) -> FieldProblem | None:
         return next((each for each in self.problems if each.field == field), None)
 
     def repair_of(self, field: str) -> Repair | None:
@@ -154,10 +154,10 @@ def _texts(row: SheetRow, columns: Mapping[SheetColumn, int]) -> dict[str, str]:
     }
 
 
-def _doubts(phone: CellValue, amount: CellValue) -> Iterator[Problem]:
+def _doubts(phone: CellValue, amount: CellValue) -> Iterator[FieldProblem]:
     for field, value in (("phone", phone), ("amount", amount)):
         if value.quality is Quality.DOUBTFUL:
-            yield Problem(field, DIGITS_LOST, {})
+            yield FieldProblem(field, DIGITS_LOST, {})
 
 
 def _proposed(phone: CellValue, amount: CellValue) -> dict[str, str]:
@@ -166,12 +166,12 @@ def _proposed(phone: CellValue, amount: CellValue) -> dict[str, str]:
     return {name: str(value.value) for name, value in read.items() if value.quality is not Quality.WRONG}
 
 
-def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[Problem]:
+def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[FieldProblem]:
     """By the same checks as an item of the API has."""
     fields = Fields(values)
     item_of(fields, 0, terms)
     for mistake in fields.mistakes:
-        yield Problem(_NAMES[mistake.field], mistake.code, mistake.bounds)
+        yield FieldProblem(_NAMES[mistake.field], mistake.code, mistake.bounds)
 
 
 def _repairs(of_file: _Read, changed: Collection[str], *, is_by_number: bool) -> Iterator[Repair]:
