@@ -6,6 +6,38 @@ _CALLBACKS = ("journeys/callbacks/test_callback_refused.py", "journeys/callbacks
 
 FAULTS = (
     Fault(
+        "a page that another site asked for is compressed",
+        "may_compress",
+        'request.headers.get("sec-fetch-site") in ("same-origin", "none")',
+        "True",
+        "A site that somebody visits guesses the balance in the wallet by the length of answers.",
+        ("dashboard/test_compressed_pages.py",),
+    ),
+    Fault(
+        "a page that shows a secret is compressed",
+        "is_page",
+        'and headers.get("cache-control") != NOT_COMPRESSED',
+        "",
+        "The length of an answer tells something of a new API key.",
+        ("dashboard/test_compressed_pages.py",),
+    ),
+    Fault(
+        "the token of forms is the same text on every page",
+        "token_of",
+        "masked(cookies.form_token(session_id))",
+        "cookies.form_token(session_id)",
+        "The lengths of many compressed pages tell the token, and another site sends forms.",
+        ("dashboard/test_csrf.py",),
+    ),
+    Fault(
+        "a file of another version is kept for ever",
+        "serve",
+        "_FOR_EVER if version == found.fingerprint else _NOT_AT_ALL",
+        "_FOR_EVER",
+        "Who opened a page while the service was upgraded has the old styles for a year.",
+        ("dashboard/test_compressed_pages.py",),
+    ),
+    Fault(
         "a key needs no permission",
         "require",
         "if caller.permissions.isdisjoint(permissions):",
