@@ -52,7 +52,13 @@ def page_for(request: BrowserRequest, error: Exception) -> Response:
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("dashboard.broke", error)
     response = render.page(
-        request, "error.html", status=status, code=int(status), title=words(_TITLES[status]), sentence=sentence
+        request,
+        "error.html",
+        status=status,
+        is_refused=False,  # Its title is the error.
+        code=int(status),
+        title=words(_TITLES[status]),
+        sentence=sentence,
     )
     if isinstance(error, TooMany | Unavailable):
         response.headers["Retry-After"] = str(error.retry_after_seconds)

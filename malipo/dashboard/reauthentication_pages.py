@@ -75,6 +75,7 @@ def _page(
         request,
         _TEMPLATE,
         status=_status(refusal, is_form=kept is not None),
+        is_refused=refusal is not None,
         action=action,
         field=_PASSWORD,
         code_field=_CODE if request.has_second_factor else None,

@@ -27,8 +27,11 @@ def templates() -> Environment:
     return made
 
 
-def page(request: BrowserRequest, template: str, *, status: int = 200, **values: Any) -> Response:
-    text = render(request, template, is_refused=status >= 400 and template != "error.html", **values)
+def page(
+    request: BrowserRequest, template: str, *, status: int = 200, is_refused: bool | None = None, **values: Any
+) -> Response:
+    """`is_refused`: whether its title says that there is an error; if it is not given, by its status."""
+    text = render(request, template, is_refused=status >= 400 if is_refused is None else is_refused, **values)
     response = Response(text, status, media_type="text/html", headers=SECURITY_HEADERS)
     if template in SHOW_SECRETS:
         response.headers["Cache-Control"] = NOT_COMPRESSED

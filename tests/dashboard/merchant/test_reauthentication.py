@@ -94,6 +94,10 @@ async def test_a_stolen_cookie_makes_no_key(stale: Business) -> None:
     seen = await stale.surfer.post("/dashboard/keys", KEY)
     assert seen.status == 403
     assert asks(seen)
+    assert "<title>Error" not in seen.text, "it only asks"
+    assert "Till 7" not in await keys(stale)
+    wrong = await stale.surfer.post("/dashboard/keys", [*KEY, ("confirm_password", "mvua ya masika 1")])
+    assert (wrong.status, "<title>Error: " in wrong.text) == (400, True)
     assert "Till 7" not in await keys(stale)
 
 
