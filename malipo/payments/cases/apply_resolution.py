@@ -83,7 +83,7 @@ async def _end(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
         cause=outcome.cause,
-        # What was not paid has no receipt: one that an operator names would match a line, and credit it.
+        # A payment that was not paid has no receipt. One that an operator typed would match a line and credit it.
         provider_reference=proposal.provider_reference if is_paid else None,
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),

@@ -110,7 +110,7 @@ async def _as_refund(tx: Tx, draft: Transaction) -> Transaction:
 
 
 async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
-    """Before the payout takes it: no wallet is ever below zero."""
+    """Lend the wallet what it lacks before the payout is taken from it: no wallet goes below zero."""
     if draft.type is Type.COLLECTION:
         return
     wallet = (await ledger.lock(tx, [draft.merchant_id]))[draft.merchant_id]

@@ -212,7 +212,7 @@ def _by_file(found: Sequence[WaitingLine]) -> Mapping[tuple[str, str], list[Wait
 
 
 async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[WaitingLine], *, now: datetime) -> None:
-    """To the list of the file, which is made if there is none."""
+    """Add lines to the list of the file, and make the list if there is none."""
     if proposal is None:
         proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)
     await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
@@ -235,8 +235,8 @@ async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments
 
 
 async def let_go(tx: Tx, *, now: datetime) -> None:
-    """Lines that would change nothing any more, because the network or operators have ended the payment so, or that a
-    statement of the worker's has too. A list that is empty by then is ended."""
+    """Release lines that would change nothing any more, because the network or operators have ended the payment so, or
+    that a statement of the worker's has too. End lists that are empty then."""
     await evidence.release_waiting(tx)
     for each in await proposals.find_open(tx, [Act.IMPORT]):
         held = await find_held(tx, each)
@@ -265,7 +265,7 @@ async def find_open(connection: Conn, file_id: str | None = None) -> list[Waitin
 async def lock_for_approval(
     tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
 ) -> tuple[Proposal, list[Evidence]]:
-    """What may be reported now, if this operator may approve it; `seen` is the code of what they were shown."""
+    """Approve a list, if this operator may; returns what is to be reported. `seen` is the code of what was shown."""
     held = await _lock(tx, file_id, seen)
     line_ids = [each.line_id for each in held.lines]
     await evidence.set_counted(tx, line_ids)

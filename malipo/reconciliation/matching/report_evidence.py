@@ -1,8 +1,8 @@
 """Reports matched lines to their payments: a line is the movement itself, so it ends a payment, or contradicts it.
 
-In batches, each one commit: what was reported is noted with its effects. Whoever dies in between goes on at the next
-run, and a report that was made before is not made twice. What an operator's file alone would end or contradict may
-wait for a second operator (`import_approval.py`).
+Each batch of lines is one commit, with the effects of its reports. After a crash the next run continues, and no report
+is made twice. What an operator's file alone would end or contradict may wait for a second operator
+(`import_approval.py`).
 """
 
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ async def approve_import(
 
 
 async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: ReportResult, *, now: datetime) -> None:
-    """These wait. The network is queried about their payments, and each is an exception until then."""
+    """Let these lines wait: query the network about their payments, and list each as an exception meanwhile."""
     for first in range(0, len(line_ids), _BATCH):
         ids_of_batch = line_ids[first : first + _BATCH]
         found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
@@ -99,7 +99,7 @@ async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: Report
     """Report these lines, and note it."""
     if not found:
         return
-    # A line whose reversal is there says nothing any more: the reversal does.
+    # If a line's reversal is known, only the reversal is reported.
     told = [each for each in found if not each.is_taken_back]
     results = await settle(tx, [_report_of(each) for each in told], again=False)
     await store.set_reported(tx, [each.line_id for each in found])

@@ -117,7 +117,7 @@ async def find_ended(connection: Conn, file_id: str) -> list[RemainingPayment]:
 
 
 async def find_remaining(connection: Conn, file_id: str) -> list[RemainingPayment]:
-    """The same, once it is."""
+    """The same payments, after the file was withdrawn."""
     rows = await connection.fetch(
         """
         SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id,
