@@ -1,7 +1,9 @@
-"""Garbage collection: how often Python looks for cycles."""
+"""What a serving process sets for itself at its start: how often cycles are collected, and how many files it opens."""
 
 import gc
 import resource
+
+_MOST_FILES = 65_536  # a socket is one
 
 
 def collect_rarely() -> None:
@@ -11,12 +13,6 @@ def collect_rarely() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-
-
-# How many files a process may have open: a socket is one.
-
-
-_MOST_FILES = 65_536
 
 
 def raise_file_limit() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "deploy/prometheus/alerts.yml"

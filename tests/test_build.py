@@ -10,7 +10,7 @@ import pytest
 from malipo import __version__
 from malipo.build import build_id, of_checkout, of_file, of_status
 from malipo.cli import run
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from tests.conftest import Running, until_ready
 
 COMMIT = "4f1c09d2a7be00112233445566778899aabbccdd"

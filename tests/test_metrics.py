@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from malipo.app.assemble import Service
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.restore.store import installation
 from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
 

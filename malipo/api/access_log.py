@@ -6,7 +6,7 @@ from malipo import clock, log, tracing
 from malipo.api.errors import answer_to
 from malipo.api.rate_limit_headers import headers_of
 from malipo.http.client_address import HSTS
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.rate_limit.sliding_window import RateLimitStatus
 
 _HSTS = (HSTS[0].encode(), HSTS[1].encode())

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from malipo.api.parts import ApiParts
 from malipo.errors import Forbidden
 from malipo.http.client_address import is_of_this_machine
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.settings import Settings
 
 

@@ -11,7 +11,7 @@ from malipo.app.long_polls import LongPolls
 from malipo.clock import Clock
 from malipo.db.queries import Queries
 from malipo.merchants.authenticate import Authentication, KnownKeys
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.payments.batches.batches import Batches
 from malipo.payments.network_work import NetworkWork

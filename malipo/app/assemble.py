@@ -29,7 +29,7 @@ from malipo.merchants.authenticate import Authentication
 from malipo.merchants.invitations import Invitations
 from malipo.merchants.login import Login
 from malipo.merchants.sessions import Sessions
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin

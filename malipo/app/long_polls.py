@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from malipo.db import Database
-from malipo.db.notify import LongPoll
+from malipo.db.long_poll import LongPoll
 from malipo.outbox import feed
 from malipo.payments.listing import transaction_list
 from malipo.payments.store import transactions

@@ -18,7 +18,7 @@ from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Database, Tx
 from malipo.db.errors import Contention
-from malipo.db.schema import SchemaMonitor
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.errors import Unavailable
 from malipo.settings import Settings
 

@@ -10,7 +10,8 @@ from malipo.payments.cases import case_reason
 from malipo.payments.cases.resolution import ResolutionResult, ResolvedOutcome
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
-from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
+from malipo.payments.store.network_answers import StoredAnswer
+from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Status, Transaction, Type
 
 WHY = {

@@ -18,7 +18,7 @@ from malipo.cli.approval_code import ShownProposal, agreed
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
 from malipo.cli.database_url import database_url
 from malipo.db import Database, Tx
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.db.schema import require_served
 from malipo.restore.store import installation
 from malipo.settings import Settings

@@ -13,7 +13,7 @@ from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.cli.reauthentication import ask_code, login_service
 from malipo.db import Database
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.errors import Forbidden
 from malipo.operators import login
 from malipo.operators import store as operators

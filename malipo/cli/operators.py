@@ -17,7 +17,7 @@ from malipo.cli.command_table import COMMANDS, add_command
 from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
 from malipo.operators import login, vouching

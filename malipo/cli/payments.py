@@ -19,7 +19,7 @@ from malipo.db import Database, Tx
 from malipo.networks.routing import find_unconnected
 from malipo.payments.cases import cancel_unsent, resolve
 from malipo.payments.cases.resolution import NoSuchCase, OperatorFinding, ResolutionResult, ResolvedOutcome
-from malipo.payments.store import cases, creators, network_answers
+from malipo.payments.store import cases, creators, network_answers, unknown_callbacks
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
@@ -212,7 +212,7 @@ def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
 def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
-            found = await network_answers.find_unknown_callbacks(connection, most=_MOST_CALLBACKS)
+            found = await unknown_callbacks.find_unknown_callbacks(connection, most=_MOST_CALLBACKS)
         return [told.unknown(each) for each in found]
 
     empty = "Every callback was about a payment that we have."

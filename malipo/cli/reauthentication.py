@@ -16,7 +16,7 @@ from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode
 from malipo.cli import terminal
 from malipo.cli.actor import find_session, host
 from malipo.db import Database, Tx
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.encryption import Encryption
 from malipo.errors import Unauthorized
 from malipo.operators.store import OperatorSession

@@ -26,7 +26,7 @@ from malipo.cli.database_url import database_url
 from malipo.cli.reload import ReloadFile
 from malipo.db import Database
 from malipo.db.migrate import migrate
-from malipo.db.readiness import is_there, wait_for_database
+from malipo.db.wait_for_database import is_there, wait_for_database
 from malipo.http_server.listen import listeners, of_supervisor
 from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient

@@ -14,7 +14,7 @@ from malipo.cli import cases as case_words
 from malipo.cli.approval_code import ShownProposal
 from malipo.cli.exceptions import effects, words
 from malipo.db import Conn
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.merchants.store import merchants
 from malipo.payments.after_restore import release, status
 from malipo.payments.after_restore.release import ReleaseTerms

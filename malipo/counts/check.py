@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from malipo.counts.bucket_tree import TOP
 from malipo.counts.store import Rollup
 from malipo.db import Conn, Row
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from malipo.app.accounts import Accounts
 from malipo.app.assemble import Service
 from malipo.app.health import Health
 from malipo.clock import Clock
-from malipo.db.notify import LongPoll, Notifier
+from malipo.db.long_poll import LongPoll
+from malipo.db.notify import Notifier
 from malipo.db.queries import Queries
 from malipo.encryption import Encryption
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.payments.batches.batches import Batches
 from malipo.payments.payments import Payments

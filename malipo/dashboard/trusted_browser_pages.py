@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from starlette.responses import Response
 
 from malipo.accounts.login_places import ALERT_LIFE
-from malipo.accounts.store import browsers, login_places
-from malipo.accounts.store.browsers import TrustedBrowser
+from malipo.accounts.store import login_places, trusted_browsers
 from malipo.accounts.store.login_places import Alert, ViewingSession
+from malipo.accounts.store.trusted_browsers import TrustedBrowser
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.urls import id_in
@@ -18,7 +18,9 @@ from malipo.errors import Missing
 
 async def find_browsers(request: BrowserRequest) -> list[tuple[TrustedBrowser, Device]]:
     now, account_id = request.parts.clock(), request.owner.id
-    found = await request.parts.queries.read(lambda connection: browsers.find_trusted(connection, account_id, now=now))
+    found = await request.parts.queries.read(
+        lambda connection: trusted_browsers.find_trusted(connection, account_id, now=now)
+    )
     return [(each, device_of(each.user_agent)) for each in found]
 
 
@@ -30,7 +32,7 @@ def ending_trust(back: str) -> Callable[[BrowserRequest], Awaitable[Response]]:
         browser_id, owner, now = id_in(request), request.owner, request.parts.clock()
 
         async def act(tx: Tx) -> None:
-            if not await browsers.end_trust(tx, owner.id, browser_id):
+            if not await trusted_browsers.end_trust(tx, owner.id, browser_id):
                 raise Missing("There is no trusted browser with this id.")
             await audit_log.append(tx, owner.actor, "browser.trust_ended", now=now, merchant_id=owner.merchant_id)
 

@@ -12,7 +12,6 @@ from datetime import datetime
 from malipo import log
 from malipo.clock import Clock
 from malipo.db import ConnectionLost, Database
-from malipo.db.transaction import Conn
 
 TOLERANCE_SECONDS = 2.0
 
@@ -110,15 +109,3 @@ class ClockSkew:
         elif was_too_much and not is_too_much:
             self._said_at = None
             log.info("clock.agrees", seconds=round(self.seconds, 3))
-
-
-# The database's own time, for what an operator does at a command line.
-#
-# A command's clock is that of its process, which whoever gives the command can set (`faketime`). What counts within 24
-# or 72 hours, or ten minutes, is told by a clock that they cannot set.
-
-
-async def database_now(connection: Conn) -> datetime:
-    """In UTC and whole milliseconds, as `clock.now` has it."""
-    now: datetime = await connection.fetchval("SELECT date_trunc('milliseconds', clock_timestamp())")
-    return now

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from malipo import clock, log, randomness, tracing
 from malipo.db import Conn, ConnectionLost, Contention, Database, DiskFull, ReadOnly, Tx, retry
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 
 if TYPE_CHECKING:
     from malipo.tracing.context import Work

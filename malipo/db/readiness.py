@@ -9,13 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import asyncpg
-
-from malipo import clock, log
 from malipo.db import Contention, Database, DiskFull, ReadOnly
-from malipo.db.errors import AccessRefused, ConnectionLost, meaning_of
-from malipo.db.transaction import Conn
-from malipo.errors import Impossible, Unavailable
+from malipo.db.errors import AccessRefused, ConnectionLost
+from malipo.db.write_check import WriteCheck
+from malipo.errors import Unavailable
 
 _LOOK_SECONDS = 2
 _DISK_FULL = "The database takes no writes: its disk is full."
@@ -69,109 +66,3 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, AccessRefused):
         return "The database refuses this process; its log says why."
     return "The database does not answer."
-
-
-# Whether the database takes writes, tried with a real one that leaves nothing behind.
-#
-# A message in the write-ahead log is committed, as a payment would be: a read-only server refuses it. Then rows that do
-# not fit into memory are sorted, so that the server writes a temporary file beside its data: on a full disk that fails,
-# while the log, whose files exist already, could still be written. Neither needs a table or a right of its own.
-
-
-_EVERY_SECONDS = 1.0
-_SORT = (
-    "SELECT count(*) FROM (SELECT repeat(n::text, 20) AS filling FROM generate_series(1, 4000) AS n ORDER BY 1) AS s"
-)
-
-
-class WriteCheck:
-    """Of one process. It writes at most once a second; a caller who asks more often gets the last result."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._written_at: float | None = None  # by the event loop's clock
-        self._full: DiskFull | None = None
-
-    async def require(self) -> None:
-        """Raise ReadOnly, DiskFull, or another ConnectionLost if the database takes no write."""
-        async with self._database.read() as connection:
-            await require_writable(connection)
-        now = asyncio.get_running_loop().time()
-        if self._written_at is None or now - self._written_at >= _EVERY_SECONDS:
-            self._written_at = now
-            await self._write()
-        if self._full is not None:
-            raise self._full
-
-    async def _write(self) -> None:
-        try:
-            async with self._database.begin() as tx:
-                await tx.execute("SET LOCAL work_mem = '64kB'")
-                await tx.fetchval(_SORT)
-                await tx.execute("SELECT pg_logical_emit_message(true, 'malipo', '')")
-            self._full = None
-        except DiskFull as error:
-            self._full = error
-
-
-# Whether the database takes writes: a primary that became a standby answers, and takes none.
-
-
-async def require_writable(connection: Conn) -> None:
-    if await connection.fetchval("SELECT current_setting('transaction_read_only')") == "on":
-        raise ReadOnly("cannot write in a read-only database")
-
-
-# Waits at start for a database that is away or refuses us, and says which it is.
-#
-# A machine boots in any order, and an operator who mends a password, a certificate or pg_hba.conf need not start malipo
-# again. Only an address that cannot be used at all ends the start, with a sentence: it is read once.
-
-
-_CONNECT_SECONDS = 5.0
-_AGAIN_SECONDS = 1.0
-# The log has it from the first try on, and then as often.
-_SAID_SECONDS = 30.0
-
-
-class UnusableAddress(Impossible):
-    """No server could be reached with it, ever."""
-
-
-async def wait_for_database(url: str) -> None:
-    """Return when it lets us in."""
-    began = clock.monotonic()
-    said: tuple[str, float] | None = None
-    while (away := await _why_away(url)) is not None:
-        if said is None or said[0] != type(away).__name__ or clock.monotonic() - said[1] >= _SAID_SECONDS:
-            said = type(away).__name__, clock.monotonic()
-            _say(away)
-        await asyncio.sleep(_AGAIN_SECONDS)
-    if said is not None:
-        log.info("database.there", after_seconds=round(clock.monotonic() - began, 1))
-
-
-async def is_there(url: str) -> bool:
-    """Whether it lets us in now."""
-    return await _why_away(url) is None
-
-
-def _say(away: ConnectionLost) -> None:
-    if isinstance(away, AccessRefused):
-        log.error("database.away", message=f"{away} It is tried again until it lets malipo in.")
-    else:
-        log.warning("database.away", message=f"The database does not answer, and is waited for: {away}")
-
-
-async def _why_away(url: str) -> ConnectionLost | None:
-    try:
-        connection = await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
-    except Exception as error:
-        meaning = meaning_of(error)
-        if isinstance(error, asyncpg.ClientConfigurationError):
-            raise UnusableAddress(str(meaning)) from None
-        if isinstance(meaning, ConnectionLost):
-            return meaning
-        raise
-    await connection.close(timeout=_CONNECT_SECONDS)
-    return None

@@ -10,8 +10,8 @@ from malipo.api.http.connection_limits import ConnectionLimits, most_connections
 from malipo.app.assemble import assemble
 from malipo.approvals import limits
 from malipo.db import Database
-from malipo.db.readiness import wait_for_database
 from malipo.db.standby import Standby
+from malipo.db.wait_for_database import wait_for_database
 from malipo.http_server.app import WebApplication
 from malipo.http_server.graceful_shutdown import Server
 from malipo.http_server.listen import listeners

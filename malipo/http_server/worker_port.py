@@ -18,7 +18,7 @@ from malipo.build import build_id
 from malipo.db.readiness import ReadinessCheck
 from malipo.http_server.listen import listen
 from malipo.http_server.uvicorn_config import config_of
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
 

@@ -6,7 +6,7 @@ from malipo import clock
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.accounts import HOUSE
 from malipo.ledger.statement import CATEGORIES, ROUTES, TREE
 

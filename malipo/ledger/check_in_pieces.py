@@ -5,7 +5,7 @@ with the wallet. It only reads.
 """
 
 from malipo.db import Conn
-from malipo.db.where_clause import KeyRange
+from malipo.db.key_range import KeyRange
 from malipo.ledger.check import LedgerFinding
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.second_factor import enrol
-from malipo.accounts.store import browsers, login_places, second_factors
+from malipo.accounts.store import login_places, pending_logins, second_factors, trusted_browsers
 from malipo.accounts.store.credential_resets import SECOND_FACTOR
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -47,8 +47,8 @@ async def changed(tx: Tx, person: Person, kept_session: str, *, now: datetime) -
 
 async def end_trust(tx: Tx, person: Person) -> None:
     """Also after a new password: what waits for a code began with the old one."""
-    await browsers.end_all_trust(tx, person.id)
-    await second_factors.delete_pending_logins_of(tx, person.id)
+    await trusted_browsers.end_all_trust(tx, person.id)
+    await pending_logins.delete_pending_logins_of(tx, person.id)
 
 
 async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
@@ -63,7 +63,7 @@ async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
 async def forget(tx: Tx, person: Person) -> None:
     """Of somebody who is removed."""
     await second_factors.delete(tx, person.id)
-    await second_factors.delete_pending_logins_of(tx, person.id)
+    await pending_logins.delete_pending_logins_of(tx, person.id)
     await login_places.forget(tx, person.id)
 
 

@@ -10,11 +10,12 @@ from itertools import product
 from malipo import log
 from malipo.clock import Clock
 from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
-from malipo.db.readiness import WriteCheck
-from malipo.db.schema import BeingUpgraded, SchemaMonitor, migrations
+from malipo.db.schema import migrations
+from malipo.db.schema_monitor import BeingUpgraded, SchemaMonitor
+from malipo.db.write_check import WriteCheck
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
-from malipo.metrics import MoneyGauges
+from malipo.metrics.money_gauges import MoneyGauges
 from malipo.monitoring import store
 from malipo.monitoring.disk_space import find_space
 from malipo.networks.connector import Channel, Type

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.second_factor import enrol
-from malipo.accounts.store import browsers, second_factors
+from malipo.accounts.store import pending_logins, trusted_browsers
 from malipo.audit_log import actor as actors
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -24,8 +24,8 @@ async def changed(tx: Tx, operator: Operator, kept_session: str, *, now: datetim
 
 async def end_trust(tx: Tx, operator: Operator) -> None:
     """Also after a new password: what waits for a code began with the old one."""
-    await browsers.end_all_trust(tx, operator.id)
-    await second_factors.delete_pending_logins_of(tx, operator.id)
+    await trusted_browsers.end_all_trust(tx, operator.id)
+    await pending_logins.delete_pending_logins_of(tx, operator.id)
 
 
 async def reset(tx: Tx, operator: Operator, *, actor: Actor, now: datetime) -> None:

@@ -10,7 +10,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.payments import status_writer
 from malipo.payments.status_writer import StatusChange, StatusOutcome
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import asked_first, transactions
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
 from malipo.restore.state import IntakeClosed
 from malipo.restore.store import installation
@@ -43,7 +43,7 @@ class Cancel:
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
         # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
-        held = await dispatches.find_asked_first(tx, keys)
+        held = await asked_first.find_asked_first(tx, keys)
         changes = [
             StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys

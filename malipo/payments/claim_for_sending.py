@@ -16,7 +16,7 @@ from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
 from malipo.payments.refunds.withhold import withhold, without_excess
 from malipo.payments.status_writer import StatusChange
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.restore.store import send_counts
@@ -50,7 +50,7 @@ class ClaimForSending:
         return [await self._take(tx, claim, again=again) for claim in claims]
 
     async def _take(self, tx: Tx, claim: SendClaim, *, again: bool) -> ClaimedPayments:
-        if again and (ours := await dispatches.find_claimed(tx, claim.id)):
+        if again and (ours := await claims.find_claimed(tx, claim.id)):
             batch = await send_counts.find_counted(tx, claim.worker_id)
             return ClaimedPayments([each.transaction for each in await without_excess(tx, ours)], [], batch)
         self._turn += 1
@@ -82,7 +82,7 @@ async def _take(
         and (after := status_writer.after_change(each, _submitted(each), now)) is not None
     ]
     await status_writer.write(tx, found, reached, now=now)
-    batch = await dispatches.take(
+    batch = await claims.take(
         tx,
         found,
         connector=claim.connector,
@@ -97,10 +97,10 @@ async def _take(
 
 async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[PaymentRecord]:
     # First those that were tried, and of which provably nothing was sent.
-    subjects = await dispatches.claim_unsent(tx, claim.connector, most=claim.most)
+    subjects = await claims.claim_unsent(tx, claim.connector, most=claim.most)
     free = claim.most - len(subjects)
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
-    of_batches = await dispatches.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
+    of_batches = await claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
     # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches. What a
     # quarter leaves over goes round with the turns, so that batches get their share of few places, too.
     most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
@@ -108,7 +108,7 @@ async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]],
         left = most - len(subjects)
         share = -(-left // (len(pairs) - place))  # rounded up
         if share > 0:
-            subjects += await dispatches.claim_new(tx, channel, type_, most=share)
+            subjects += await claims.claim_new(tx, channel, type_, most=share)
     return subjects + of_batches[: claim.most - len(subjects)]
 
 

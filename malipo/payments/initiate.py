@@ -25,7 +25,7 @@ from malipo.payments.limits.payout_sums import Limits, PayoutSums
 from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
-from malipo.payments.store import idempotency_keys, shared_commit, transactions
+from malipo.payments.store import batch_inputs, idempotency_keys, transactions
 from malipo.payments.store.collections_at_once import bands_text
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.store.tariffs import Place
@@ -122,7 +122,7 @@ class Initiate:
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
         places = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
-        needed = await shared_commit.find_inputs(
+        needed = await batch_inputs.find_inputs(
             tx,
             wanted,
             places,

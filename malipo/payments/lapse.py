@@ -12,7 +12,7 @@ from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import status_writer
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.status_writer import StatusChange
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -23,9 +23,9 @@ async def lapse(
     """End the collections that no worker could send in time, while their connector is down or there is none."""
     subjects: list[PaymentRecord] = []
     for channel in channels:
-        subjects += await dispatches.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
+        subjects += await claims.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
     if connector is not None:
-        subjects += await dispatches.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
+        subjects += await claims.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
     return await end_lapsed(tx, [each.transaction for each in subjects], now=now)
 
 
@@ -35,7 +35,7 @@ async def fail_unconnected_payouts(
     """End the payouts that no worker has ever claimed, on channels without a connector. Their money goes back."""
     subjects: list[PaymentRecord] = []
     for channel in channels:
-        subjects += await dispatches.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
+        subjects += await claims.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
     return await _end(tx, [each.transaction for each in subjects], Cause.UNCONNECTED, now=now)
 
 

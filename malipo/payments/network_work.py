@@ -11,7 +11,7 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.settle import Report, Settle, SettleResult
 from malipo.payments.status_signals import StatusSignals
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.settings import Settings
 
 _MOST_LAPSED = 500
@@ -42,7 +42,7 @@ class NetworkWork:
     async def take_back(self, claim: SendClaim) -> None:
         """Undo a claim of which nothing was sent."""
         async with self._database.begin() as tx:
-            await dispatches.take_back(tx, claim.id)
+            await claims.take_back(tx, claim.id)
 
     async def settle(self, report: Report) -> SettleResult | None:
         settled = await self._settle(report)

@@ -23,9 +23,10 @@ from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAns
 from malipo.payments.failure_reasons import detail_of, failure_reason_of
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.status_writer import CorrectedTransaction, StatusChange
-from malipo.payments.store import cases, dispatches, network_answers, transactions
+from malipo.payments.store import cases, dispatches, network_answers, network_ids, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import PaymentRecord
-from malipo.payments.store.network_answers import StoredAnswer, UnknownCallback
+from malipo.payments.store.network_answers import StoredAnswer
+from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Cause, Status, Transaction
 
 
@@ -67,7 +68,7 @@ class Settle:
         # An answer that an earlier try has stored, whose commit was not confirmed to us, counts once.
         new = await network_answers.insert(tx, received)
         unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
-        await network_answers.insert_unknown_callbacks(
+        await unknown_callbacks.insert_unknown_callbacks(
             tx, [_unknown_callback_of(each, now) for each in unknown if each.received.source is AnswerSource.CALLBACK]
         )
         effects = AnswerEffects(found, self._rules, now, credits_automatically=self._credits_automatically)
@@ -228,7 +229,7 @@ class AnswerEffects:
     async def write(self, tx: Tx) -> None:
         await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
-        await network_answers.keep_network_ids(tx, self._network_ids)
+        await network_ids.keep_network_ids(tx, self._network_ids)
         for transaction, received, ordinal in self._contradicted:
             await self._audit_contradiction(tx, transaction, received, ordinal)
         for each in self._credited:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from malipo.db.notify import Notifier
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.status_effects import event_of
 from malipo.payments.transaction import Transaction

@@ -7,7 +7,7 @@ import asyncio
 
 from malipo import log
 from malipo.db import ConnectionLost, Database
-from malipo.db.schema import SchemaMonitor
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.errors import Unavailable
 from malipo.restore.state import Installation
 from malipo.restore.store import installation

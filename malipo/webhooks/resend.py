@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.manage_endpoints import get_active
-from malipo.webhooks.store import delivery_queue
+from malipo.webhooks.store import delivery_queue, recovery
 
 _MOST_AT_ONCE = 5000
 
@@ -40,7 +40,7 @@ async def recover(
     How many deliveries wait because of it, and the event to go on after; None at the end.
     """
     endpoint = await get_active(tx, merchant_id, endpoint_id)
-    recovered, last = await delivery_queue.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)
+    recovered, last = await recovery.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)
     if recovered:
         await _note(tx, actor, "webhook.recovered", endpoint, now, since=clock.iso(since), deliveries=recovered)
     return recovered, last

@@ -10,7 +10,7 @@ from malipo import ids
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
 from malipo.encryption import Encryption
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery, WebhookMessage
 from malipo.webhooks.http_client import ReceiverResponse, WebhookClient

@@ -9,7 +9,8 @@ from functools import partial
 
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.db.notify import LongPoll, Notifier
+from malipo.db.long_poll import LongPoll
+from malipo.db.notify import Notifier
 from malipo.db.queries import Queries
 from malipo.encryption import Encryption
 from malipo.webhooks import resend, send_test

@@ -11,7 +11,7 @@ from malipo import log
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.db.queries import Queries
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.networks import circuit_store
 from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Answer, Connector

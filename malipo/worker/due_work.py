@@ -12,7 +12,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.outbox import store as outbox
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.batches.store import batches
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
@@ -38,7 +38,7 @@ async def wake_due(
 
     async def look() -> bool:
         async with database.read() as connection:
-            due = await dispatches.find_due(connection, routes, connectors)
+            due = await claims.find_due(connection, routes, connectors)
             topics = [*due.channels, *due.to_query, *map(resend_topic, due.to_send_again)]
             if await outbox.has_unnumbered(connection):
                 topics.append(EVENTS_TOPIC)

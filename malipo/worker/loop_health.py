@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from malipo import clock
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 
 # Allowance for a busy machine, beside the time of the step itself.
 _MARGIN_SECONDS = 30.0

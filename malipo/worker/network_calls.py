@@ -10,7 +10,7 @@ from malipo import clock as clocks
 from malipo import ids, log, tracing
 from malipo.clock import Clock
 from malipo.errors import Unavailable
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict, cannot_query
 from malipo.networks.routing import Networks
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer

@@ -7,7 +7,7 @@ import asyncio
 
 from malipo.db import Database
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.store import dispatches
+from malipo.payments.store import asked_first, claims
 from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
@@ -58,15 +58,15 @@ class NetworkQuerier:
             return False
         name, lease_seconds = self._connector.name, self._calls.lease_seconds
         async with self._database.begin() as tx:
-            due = await dispatches.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
+            due = await claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
             if (left := free - len(due)) > 0:
-                due += await dispatches.claim_asked_first(
+                due += await asked_first.claim_asked_first(
                     tx, name, self._calls.pairs, lease_seconds=lease_seconds, most=left
                 )
             # Payments that have ended are queried with the slots that are left, and never with all of them.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:
-                due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+                due += await claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
         for each in due:
             self._calls.spawn(self._query(each.transaction), each.transaction)
         return bool(due)

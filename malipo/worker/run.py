@@ -14,8 +14,9 @@ from malipo.approvals import limits
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
-from malipo.db.readiness import ReadinessCheck, wait_for_database
-from malipo.metrics import Metrics
+from malipo.db.readiness import ReadinessCheck
+from malipo.db.wait_for_database import wait_for_database
+from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import unconnected_routes
 from malipo.outbox.event import EVENTS_TOPIC

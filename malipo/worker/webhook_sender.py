@@ -14,7 +14,7 @@ from malipo.clock import Clock
 from malipo.db import Database
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings

@@ -4,8 +4,7 @@ from malipo.payments.batches import approve
 from malipo.payments.network_answer import decide
 from malipo.payments.refunds import reserve
 from malipo.payments.refunds.refund_keys import RefundKeys
-from malipo.payments.store import dispatches
-from malipo.payments.store import shared_commit as batch_write
+from malipo.payments.store import dispatches, shared_commit
 from malipo.reconciliation.exceptions import adopt_payment, apply_action, lost_request
 from malipo.reconciliation.matching.store import matching
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
@@ -73,12 +72,12 @@ SAFEGUARDS = (
     Safeguard(
         "like-adopted-held",
         "A payout like an adopted one, whose repeat nobody would recognize, waits for operators.",
-        (InConstant(batch_write, "_OPEN", "a.phone = created.phone", "false"),),
+        (InConstant(shared_commit, "_OPEN", "a.phone = created.phone", "false"),),
     ),
     Safeguard(
         "refund-of-keyless-held",
         "A refund of a collection that was adopted from a line without a key waits for operators.",
-        (InConstant(batch_write, "_OPEN", "a.transaction_id = created.refund_of", "false"),),
+        (InConstant(shared_commit, "_OPEN", "a.transaction_id = created.refund_of", "false"),),
         note="not simulated: merchants refund the payment that their repeated request is answered with; where a "
         "collection was adopted without a key, that is another one",
     ),

@@ -2,9 +2,7 @@
 
 from malipo.db import errors
 from malipo.ledger.store import wallets
-from malipo.payments.store import dispatches, transactions
-from malipo.payments.store import shared_commit as batch_read
-from malipo.payments.store import shared_commit as batch_write
+from malipo.payments.store import batch_inputs, claims, dispatches, shared_commit, transactions
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 # In another order in each transaction, which is the same whenever the seed is run.
@@ -13,7 +11,7 @@ _UNSORTED = (
     InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", _BY_CHANCE.format("t.id")),
     InFunction(transactions.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", _BY_CHANCE.format("t.id")),
     InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
-    InConstant(batch_read, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
+    InConstant(batch_inputs, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
 )
 _CONTENTION_RETRIED = InFunction(errors.meaning_of, "state in _CONTENTION", "state in _CONTENTION - {'40P01', '40001'}")
 SAFEGUARDS = (
@@ -22,7 +20,7 @@ SAFEGUARDS = (
         "Balances are read under a lock that lasts until the commit.",
         (
             InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
-            InConstant(batch_read, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
+            InConstant(batch_inputs, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
         ),
     ),
     Safeguard(
@@ -35,7 +33,7 @@ SAFEGUARDS = (
     Safeguard(
         "claim-locked",
         "Two workers do not claim the same payment.",
-        (InFunction(dispatches.claim_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
+        (InFunction(claims.claim_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
     ),
     Safeguard(
         "cancel-locked",
@@ -45,7 +43,7 @@ SAFEGUARDS = (
     Safeguard(
         "status-expected",
         "A status is written only over the status that was read.",
-        (InConstant(batch_write, "_ADVANCE", "AND t.status = new.expected", ""),),
+        (InConstant(shared_commit, "_ADVANCE", "AND t.status = new.expected", ""),),
         note="covered by payment-locked and claim-locked",
     ),
     Safeguard(

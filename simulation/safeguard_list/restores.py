@@ -2,14 +2,13 @@
 
 from malipo.outbox import feed
 from malipo.payments import derived_network_keys
-from malipo.payments.store import dispatches
-from malipo.payments.store import shared_commit as batch_write
+from malipo.payments.store import asked_first, claims, shared_commit
 from malipo.restore import feed_cursors, mark_comparison
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.store import installation, send_counts
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
-_CLAIMS_COMPARED = InConstant(dispatches, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
+_CLAIMS_COMPARED = InConstant(claims, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
 _WORKER_COMPARED = InFunction(RestoreDetector.may_send.fget, "return self._may_send", "return True")  # type: ignore[attr-defined]
 _BATCH_COMPARED = (
     InFunction(
@@ -29,10 +28,10 @@ _RESTORE_NOTICED = InFunction(
 )
 
 _NEW_ASKED_FIRST = InConstant(
-    batch_write, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"
+    shared_commit, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"
 )
 _PAID_BY_ITS_LINE = InConstant(
-    batch_write, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"
+    shared_commit, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"
 )
 _CURSOR_KEPT = InFunction(feed_cursors.require_kept, "if of_epoch == epoch:", "if True:")
 
@@ -77,7 +76,7 @@ SAFEGUARDS = (
     Safeguard(
         "fence",
         "A restored installation sends nothing until operators release it.",
-        (InConstant(dispatches, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
+        (InConstant(claims, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
         note="covered by new-asked-first and open-asked-first",
     ),
     Safeguard(
@@ -112,7 +111,7 @@ SAFEGUARDS = (
     Safeguard(
         "open-asked-first",
         "After a restore what waits is sent only when its network does not know it.",
-        (InFunction(dispatches.ask_all_first, "is_asked_first = (connector IS NULL)", "is_asked_first = false"),),
+        (InFunction(asked_first.ask_all_first, "is_asked_first = (connector IS NULL)", "is_asked_first = false"),),
         note="hardly simulated: a payment must wait in the backup and be sent in the lost time, and payments wait "
         "for milliseconds here; it leaves under its old key, which networks refuse, but for Tigo Pesa in half"
         " of its runs",

@@ -3,7 +3,7 @@
 from malipo.payments import claim_for_sending, lapse
 from malipo.payments.network_answer import decide
 from malipo.payments.refunds import withhold
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.restore.store import installation
 from malipo.worker import network_sender
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
@@ -14,7 +14,7 @@ SAFEGUARDS = (
         "A payment that a worker is sending is not claimed by another.",
         (
             InFunction(
-                dispatches.take,
+                claims.take,
                 "next_action = 'sending', due_at = now() + $5 * interval '1 second'",
                 "next_action = 'send', due_at = now() + $5 * interval '0 second'",
             ),
@@ -25,7 +25,7 @@ SAFEGUARDS = (
         "A network is not queried about a payment while its request may be under way.",
         (
             InFunction(
-                dispatches.take,
+                claims.take,
                 "due_at = now() + $5 * interval '1 second'",
                 "due_at = now() + $5 * interval '0 second'",
             ),
@@ -35,13 +35,13 @@ SAFEGUARDS = (
     Safeguard(
         "lease-ends",
         "What a worker had claimed when it died is queried by another.",
-        (InFunction(dispatches._claim_queries, "next_action <> 'send'", "next_action = 'ask'"),),
+        (InFunction(claims._claim_queries, "next_action <> 'send'", "next_action = 'ask'"),),
         note="callbacks end what a dead worker had sent; none of 25 seeds without a restore notices either",
     ),
     Safeguard(
         "queried-before-resent",
         "What a worker had claimed when it died is not sent again without a query.",
-        (InFunction(dispatches.claim_unsent, "d.next_action = 'send'", "d.next_action IN ('send', 'sending')"),),
+        (InFunction(claims.claim_unsent, "d.next_action = 'send'", "d.next_action IN ('send', 'sending')"),),
         note="covered by the networks: a second request has the same key, and they refuse it; Tigo Pesa pays it "
         "again in half of its runs, which these seeds do not meet",
     ),
@@ -63,7 +63,7 @@ SAFEGUARDS = (
         (
             InFunction(
                 claim_for_sending.ClaimForSending._take,
-                "if again and (ours := await dispatches.find_claimed(tx, claim.id)):",
+                "if again and (ours := await claims.find_claimed(tx, claim.id)):",
                 "if False:",
             ),
         ),
@@ -117,7 +117,7 @@ SAFEGUARDS = (
         "While operators hold all payments, none is sent.",
         (
             InConstant(
-                dispatches,
+                claims,
                 "_MAY_BE_SENT",
                 installation.IS_CLOSED,
                 installation.IS_FENCED,

@@ -1,7 +1,7 @@
 """Statements: a line is what its payment is, a file is one account's, and what is booked of it is booked once."""
 
 from malipo.ledger import house_bookings
-from malipo.payments.store import shared_commit as batch_write
+from malipo.payments.store import shared_commit
 from malipo.reconciliation.imports import doubt_statement, import_statement, withdraw_statement
 from malipo.reconciliation.matching import carriers
 from malipo.reconciliation.matching.store import booked_lines, matching
@@ -58,7 +58,7 @@ SAFEGUARDS = (
     Safeguard(
         "batches-asked-first",
         "A batch from before a restore is asked about first, however late it is approved.",
-        (InConstant(batch_write, "_OPEN", "CASE WHEN created.batch_id IS NOT NULL THEN", "CASE WHEN false THEN"),),
+        (InConstant(shared_commit, "_OPEN", "CASE WHEN created.batch_id IS NOT NULL THEN", "CASE WHEN false THEN"),),
         note="covered by new-asked-first: no run lasts as long as a week after its restore",
     ),
     Safeguard(

@@ -13,7 +13,7 @@ from malipo import clock
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.db.migrate import migrate
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.settings import Settings
 from tests.db.test_readiness import look

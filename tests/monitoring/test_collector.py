@@ -10,10 +10,11 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.db.schema import SchemaMonitor, migrations
+from malipo.db.schema import migrations
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.floats import store as floats
 from malipo.floats.position import FloatReading, Source
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.payments.transaction import Type
 from malipo.settings import Settings

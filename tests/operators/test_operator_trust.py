@@ -8,7 +8,7 @@ import pytest
 
 from malipo import clock, ids
 from malipo.accounts.second_factor import second_step
-from malipo.accounts.store import browsers
+from malipo.accounts.store import browsers, trusted_browsers
 from malipo.db import Database, Tx
 from malipo.operators import login, second_factor, store
 from malipo.operators.store import Operator
@@ -28,7 +28,7 @@ async def asha(database: Database) -> Operator:
         await browsers.remember(
             tx, "operator_id", asha.id, before=None, after=BROWSER, address="", user_agent="", now=now
         )
-        assert await browsers.trust(tx, asha.id, BROWSER, until=now + timedelta(days=30))
+        assert await trusted_browsers.trust(tx, asha.id, BROWSER, until=now + timedelta(days=30))
         await second_step.begin(tx, asha.id, now=now)
     await enrolled(database, asha.id)
     return asha
@@ -57,7 +57,7 @@ async def test_trust_ends_and_so_does_what_waits_for_a_code(
     async with database.begin() as tx:
         await act(tx, asha)
     async with database.read() as connection:
-        assert not await browsers.is_trusted(connection, asha.id, BROWSER, now=clock.now())
+        assert not await trusted_browsers.is_trusted(connection, asha.id, BROWSER, now=clock.now())
         assert await browsers.is_known(connection, "operator_id", asha.id, BROWSER) is is_known
         waiting = await connection.fetchval("SELECT count(*) FROM pending_logins WHERE account_id = $1", asha.id)
     assert waiting == 0

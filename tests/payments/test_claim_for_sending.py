@@ -12,7 +12,7 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.claim_for_sending import ClaimedPayments
 from malipo.payments.dispatch import AnswerSource, NextAction
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.payments.transaction import Status, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
@@ -28,7 +28,7 @@ TAKES_UP = "SET connector = $3, claim_id = $4"
 async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
     """The payments whose query is due."""
     async with database.begin() as tx:
-        due = await dispatches.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
+        due = await claims.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
     return of([each.transaction for each in due])
 
 

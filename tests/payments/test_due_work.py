@@ -2,8 +2,8 @@
 
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.store import dispatches
-from malipo.payments.store.dispatches import Due
+from malipo.payments.store import claims
+from malipo.payments.store.claims import Due
 from malipo.payments.transaction import Type
 from malipo.worker.due_work import resend_topic
 from tests.payments.payment_steps import PAIRS, PaymentSteps
@@ -15,7 +15,7 @@ NOTHING = Due([], [], [])
 
 async def due(steps: PaymentSteps) -> Due:
     async with steps.database.read() as connection:
-        return await dispatches.find_due(connection, PAIRS, CONNECTORS)
+        return await claims.find_due(connection, PAIRS, CONNECTORS)
 
 
 async def test_each_kind_of_due_work_is_found_for_its_network(steps: PaymentSteps) -> None:

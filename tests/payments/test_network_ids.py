@@ -5,7 +5,7 @@ import asyncio
 from malipo.networks.connector import Type, Verdict
 from malipo.payments import views
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import claims, transactions
 from malipo.payments.transaction import Status, Transaction
 from tests.payments.payment_steps import ROUTE, PaymentSteps, a_report
 from tests.payments.payment_steps import steps as steps
@@ -26,7 +26,7 @@ async def test_the_query_gets_the_id_that_the_reply_gave(steps: PaymentSteps) ->
     assert settled.transaction.network_id == THEIRS
     await steps.make_due(sent)
     async with steps.database.begin() as tx:
-        [due] = await dispatches.claim_queries(tx, ROUTE, lease_seconds=60, most=10)
+        [due] = await claims.claim_queries(tx, ROUTE, lease_seconds=60, most=10)
     assert (due.transaction.id, due.transaction.network_id) == (sent.id, THEIRS)
 
 
@@ -71,7 +71,7 @@ async def test_it_is_still_there_when_the_payout_has_ended_and_is_asked_about_ag
     assert (ended.status, ended.network_id) == (Status.FAILED, THEIRS)
     await steps.make_due(sent)
     async with steps.database.begin() as tx:
-        [due] = await dispatches.claim_follow_ups(tx, ROUTE, lease_seconds=60, most=10)
+        [due] = await claims.claim_follow_ups(tx, ROUTE, lease_seconds=60, most=10)
     assert due.transaction.network_id == THEIRS
 
 

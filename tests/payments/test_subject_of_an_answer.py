@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from malipo.db.errors import Contention
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.store import dispatches, network_answers
+from malipo.payments.store import dispatches, unknown_callbacks
 from malipo.payments.transaction import Status, Type
 from tests.payments.payment_steps import PaymentSteps, a_report
 from tests.payments.payment_steps import steps as steps
@@ -14,7 +14,7 @@ from tests.payments.payment_steps import steps as steps
 
 async def _unknown(steps: PaymentSteps) -> list[tuple[str, str, int | None]]:
     async with steps.database.read() as connection:
-        found = await network_answers.find_unknown_callbacks(connection, most=10)
+        found = await unknown_callbacks.find_unknown_callbacks(connection, most=10)
     return [(each.network_key, each.verdict, each.amount) for each in found]
 
 

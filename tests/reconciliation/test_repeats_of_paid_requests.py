@@ -8,7 +8,7 @@ from malipo.errors import Conflict
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.store import dispatches
+from malipo.payments.store import asked_first
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.batches.batch_steps import BatchSteps, batches
 from tests.payments.payment_steps import steps
@@ -69,7 +69,7 @@ async def test_a_release_leaves_out_what_a_line_shows_as_paid(statements: Statem
     await set_restored(statements)
     await lost.repeat()
     async with statements.database.begin() as tx:
-        assert await dispatches.release_asked_first(tx, Channel.TIGO_PESA, Type.DISBURSEMENT) == 0
+        assert await asked_first.release_asked_first(tx, Channel.TIGO_PESA, Type.DISBURSEMENT) == 0
     assert await to_send(statements, Type.DISBURSEMENT) == []
 
 

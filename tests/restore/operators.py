@@ -9,7 +9,7 @@ from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.networks.connector import Channel, Type
 from malipo.payments.after_restore import release
-from malipo.payments.store import dispatches
+from malipo.payments.store import asked_first
 from malipo.payments.transaction import Transaction
 from tests.conftest import Merchant
 from tests.payments.payment_steps import PAIRS, ROUTE, PaymentSteps
@@ -45,5 +45,5 @@ async def ask_first(
 ) -> list[Transaction]:
     """What a worker asks a connector about before anything is sent."""
     async with steps.database.begin() as tx:
-        found = await dispatches.claim_asked_first(tx, connector, pairs, lease_seconds=60, most=100)
+        found = await asked_first.claim_asked_first(tx, connector, pairs, lease_seconds=60, most=100)
     return [each.transaction for each in found]

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from malipo import clock
 from malipo.accounts.second_factor import second_step
-from malipo.accounts.store import browsers, second_factors
+from malipo.accounts.store import browsers, second_factors, trusted_browsers
 from malipo.accounts.tokens import hash_of
 from malipo.merchants.password_links import make_link
 from malipo.merchants.store import password_links, sessions
@@ -49,11 +49,11 @@ async def test_no_browser_is_trusted_and_no_log_in_waits_after_a_restore(steps: 
         await browsers.remember(
             tx, "operator_id", "opr_1", before=None, after=b"b", address="", user_agent="", now=clock.now()
         )
-        assert await browsers.trust(tx, "opr_1", b"b", until=clock.now() + timedelta(days=1))
+        assert await trusted_browsers.trust(tx, "opr_1", b"b", until=clock.now() + timedelta(days=1))
         token = await second_step.begin(tx, "opr_1", now=clock.now())
     await fence(steps)
     async with steps.database.read() as connection:
-        assert not await browsers.is_trusted(connection, "opr_1", b"b", now=clock.now())
+        assert not await trusted_browsers.is_trusted(connection, "opr_1", b"b", now=clock.now())
         assert await second_step.find(connection, token, now=clock.now()) is None
 
 

@@ -13,7 +13,7 @@ from malipo.payments.cases import cancel_unsent, resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
-from malipo.payments.store import dispatches
+from malipo.payments.store import asked_first
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
 from malipo.restore.state import DatabaseRestored, OnHold
@@ -275,7 +275,7 @@ async def test_what_is_taken_in_while_the_fence_goes_up_is_asked_about_too(steps
         await fence(steps)
     assert (await steps.claim()).to_send == []
     async with steps.database.read() as connection:
-        shown = await dispatches.find_open(connection)
+        shown = await asked_first.find_open(connection)
     assert [(each.is_asked_first, each.not_asked) for each in shown] == [(True, 1)], "as it will be at the release"
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == []
@@ -286,11 +286,11 @@ async def test_what_was_asked_and_may_go_is_not_shown_as_not_asked(steps: Paymen
     payout = await steps.open(Type.DISBURSEMENT)
     await fence(steps)
     async with steps.database.read() as connection:
-        assert [each.not_asked for each in await dispatches.find_open(connection)] == [1]
+        assert [each.not_asked for each in await asked_first.find_open(connection)] == [1]
     await ask_first(steps)
     await steps.wait(payout, seconds=2000)
     await steps.hear(payout, Verdict.NOT_INDEXED)
     async with steps.database.read() as connection:
-        assert [(each.is_asked_first, each.not_asked) for each in await dispatches.find_open(connection)] == [
+        assert [(each.is_asked_first, each.not_asked) for each in await asked_first.find_open(connection)] == [
             (False, 0)
         ]

@@ -15,8 +15,8 @@ from malipo.api import health
 from malipo.api.parts import ApiParts
 from malipo.app.assemble import assemble
 from malipo.db import Database
-from malipo.db.schema import SchemaMonitor
-from malipo.metrics import Metrics
+from malipo.db.schema_monitor import SchemaMonitor
+from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.restore.monitor import InstallationMonitor
 from malipo.settings import Settings

@@ -9,7 +9,7 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction
-from malipo.payments.store import dispatches
+from malipo.payments.store import claims
 from malipo.payments.transaction import Type
 from malipo.restore.high_water_mark import SendCount
 from malipo.restore.restore_detector import RestoreDetector
@@ -260,7 +260,7 @@ async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
     before = lost.detector.counted
     async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
-            await dispatches.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
+            await claims.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]

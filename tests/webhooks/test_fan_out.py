@@ -14,7 +14,7 @@ from malipo.payments.transaction import Status, Type
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
-from malipo.webhooks.store import delivery_queue, endpoints
+from malipo.webhooks.store import delivery_queue, endpoints, recovery
 from tests.conftest import NOBODY, make_merchant
 from tests.journeys.webhook_stack import WebhookStack, webhook_stack
 from tests.payments.payment_steps import PaymentSteps
@@ -215,7 +215,7 @@ async def test_what_was_missed_is_sent_again_to_who_wants_everything(stack: Webh
             stored = await endpoints.get(tx, merchant.id, endpoint.id)
             assert stored is not None
             since = stack.clock() - timedelta(hours=1)
-            await delivery_queue.recover(tx, stored, since=since, after=None, most=100, now=stack.clock())
+            await recovery.recover(tx, stored, since=since, after=None, most=100, now=stack.clock())
 
     told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(stack)}
     assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

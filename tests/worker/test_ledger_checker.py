@@ -9,11 +9,11 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.db.schema import SchemaMonitor
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.ledger.check import LedgerFinding
 from malipo.ledger.store import checks
 from malipo.ledger.store.checks import LedgerCheck
-from malipo.metrics import Metrics
+from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.payments.check.check_in_pieces import CheckSubject
 from malipo.payments.transaction import Type

@@ -12,7 +12,7 @@ from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.reauthentication import WITHOUT_CODE
 from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode, WrongCode
-from malipo.accounts.store import browsers, second_factors
+from malipo.accounts.store import pending_logins, second_factors, trusted_browsers
 from malipo.accounts.tokens import hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.db import Conn, Database, Tx
@@ -40,7 +40,7 @@ class SecondStep(Generic[SomeAccount]):
         """The token of a log-in that waits for a code; None without a second factor, and in a trusted browser."""
         if await second_factors.find(tx, account_id) is None:
             return None
-        if browser.hash is not None and await browsers.is_trusted(tx, account_id, browser.hash, now=now):
+        if browser.hash is not None and await trusted_browsers.is_trusted(tx, account_id, browser.hash, now=now):
             return None
         return await begin(tx, account_id, now=now)
 
@@ -90,7 +90,7 @@ async def trust(tx: Tx, owner: AccountOwner, browser: Browser, *, now: datetime)
     """Trust this browser for a while, in the commit that begins its session. A program is never trusted."""
     if browser.next_token is None:
         return
-    if await browsers.trust(tx, owner.id, hash_of(browser.next_token), until=now + TRUST_LIFE):
+    if await trusted_browsers.trust(tx, owner.id, hash_of(browser.next_token), until=now + TRUST_LIFE):
         await audit_log.append(tx, owner.actor, "browser.trusted", now=now, merchant_id=owner.merchant_id)
 
 
@@ -110,18 +110,18 @@ class PendingLoginOver(Unauthorized):
 async def begin(tx: Tx, account_id: str, *, now: datetime) -> str:
     """The token for the browser's cookie."""
     token = make_secret("mpc_")
-    await second_factors.insert_pending_login(tx, hash_of(token), account_id, now=now, expires_at=now + LIFE)
+    await pending_logins.insert_pending_login(tx, hash_of(token), account_id, now=now, expires_at=now + LIFE)
     return token
 
 
 async def find(connection: Conn, token: str, *, now: datetime) -> str | None:
     """The account whose log-in waits, if it may still try a code."""
-    return await second_factors.find_pending_login(connection, hash_of(token), most=_MOST_CODES, now=now)
+    return await pending_logins.find_pending_login(connection, hash_of(token), most=_MOST_CODES, now=now)
 
 
 async def note_attempt(tx: Tx, token: str, *, now: datetime) -> str:
     """Count an attempt before the code is checked, and return the account."""
-    account_id = await second_factors.note_code_attempt(tx, hash_of(token), most=_MOST_CODES, now=now)
+    account_id = await pending_logins.note_code_attempt(tx, hash_of(token), most=_MOST_CODES, now=now)
     if account_id is None:
         raise PendingLoginOver
     return account_id
@@ -129,5 +129,5 @@ async def note_attempt(tx: Tx, token: str, *, now: datetime) -> str:
 
 async def finish(tx: Tx, token: str) -> None:
     """End the waiting log-in in the commit that begins the session, so that it becomes one session, never two."""
-    if not await second_factors.delete_pending_login(tx, hash_of(token)):
+    if not await pending_logins.delete_pending_login(tx, hash_of(token)):
         raise PendingLoginOver

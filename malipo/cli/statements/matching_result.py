@@ -9,7 +9,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database
 from malipo.cli.exceptions.words import row_of
 from malipo.db import Database
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.matching.exception import ReconciliationException

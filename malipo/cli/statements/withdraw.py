@@ -17,7 +17,7 @@ from malipo.cli.exceptions import effects
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
-from malipo.db.database_clock import database_now
+from malipo.db.database_time import database_now
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.merchant import second_factor
+from malipo.dashboard.merchant import confirmed_act
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
@@ -142,7 +142,7 @@ async def ask_to_revoke(request: MerchantRequest) -> Response:
 
 
 async def revoke(request: MerchantRequest) -> Response:
-    await second_factor.act_on(request, issue_api_keys.revoke_key)
+    await confirmed_act.act_on(request, issue_api_keys.revoke_key)
     return request.go(PATH, "key-revoked")
 
 

@@ -1,6 +1,5 @@
 """Two-step log-in of a merchant's people: their own, another's that is reset, and whether everybody needs it."""
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from starlette.responses import Response
@@ -60,16 +59,3 @@ async def require(request: MerchantRequest) -> Response:
             request, problem=form_errors.of_refusal(request.words, refusal), status=409
         )
     return request.go(people_pages.PATH, "second-factor-required" if is_required else "second-factor-optional")
-
-
-# Confirmation pages: what a user has confirmed.
-
-
-async def act_on(request: MerchantRequest, act: Callable[..., Awaitable[object]]) -> str:
-    """Does it to the thing in the path, and returns its id."""
-    await request.form()
-    id_ = id_in(request)
-    await request.parts.queries.write(
-        lambda tx: act(tx, request.merchant_id, id_, actor=request.actor, now=request.parts.clock())
-    )
-    return id_

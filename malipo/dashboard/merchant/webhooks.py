@@ -7,7 +7,7 @@ from starlette.responses import Response
 from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.merchant import second_factor
+from malipo.dashboard.merchant import confirmed_act
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
@@ -106,7 +106,7 @@ async def ask_to_delete(request: MerchantRequest) -> Response:
 
 
 async def delete(request: MerchantRequest) -> Response:
-    await second_factor.act_on(request, manage_endpoints.delete)
+    await confirmed_act.act_on(request, manage_endpoints.delete)
     return request.go(PATH, "webhook-deleted")
 
 
@@ -140,7 +140,7 @@ async def ask_to_finish(request: MerchantRequest) -> Response:
 
 
 async def finish(request: MerchantRequest) -> Response:
-    id_ = await second_factor.act_on(request, rotate_secrets.finish_rotation)
+    id_ = await confirmed_act.act_on(request, rotate_secrets.finish_rotation)
     return request.go(f"{PATH}/{id_}", "rotation-finished")
 
 

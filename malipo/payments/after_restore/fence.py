@@ -4,7 +4,7 @@ import socket
 from datetime import datetime
 
 from malipo import log
-from malipo.accounts.store import browsers, second_factors
+from malipo.accounts.store import pending_logins, second_factors, trusted_browsers
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.clock import Clock
@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.db.queries import Queries
 from malipo.merchants.store import password_links, sessions
 from malipo.operators import store as operators
-from malipo.payments.store import dispatches
+from malipo.payments.store import asked_first
 from malipo.restore.store import installation
 
 
@@ -25,14 +25,14 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     if standing.epoch != epoch:
         return standing.epoch
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
-    payments = await dispatches.ask_all_first(tx)
+    payments = await asked_first.ask_all_first(tx)
     # Sessions that were ended since the backup, links and recovery codes that were used and keys that were revoked, are
     # valid again. All must log in anew; keys cannot be told apart.
     await sessions.end_everybodys(tx, now=now)
     await password_links.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)
-    await browsers.end_everybodys_trust(tx)
-    await second_factors.delete_all_pending_logins(tx)
+    await trusted_browsers.end_everybodys_trust(tx)
+    await pending_logins.delete_all_pending_logins(tx)
     await second_factors.end_everybodys_recovery_codes(tx, now=now)
     await audit_log.append(
         tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments

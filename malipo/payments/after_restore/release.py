@@ -22,7 +22,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict, Invalid
 from malipo.payments.after_restore import status
 from malipo.payments.after_restore.status import RestoreStatus
-from malipo.payments.store import dispatches
+from malipo.payments.store import asked_first
 from malipo.restore.state import Installation
 from malipo.restore.store import installation
 
@@ -99,11 +99,11 @@ async def release(
     details = _details(proposed, evidence) | {"proposed_by": proposed.requested_by, "alone": decided.is_single_operator}
     await audit_log.append(tx, actor, "installation.released", now=now, **details)
     if channel is None or type_ is None:
-        await dispatches.ask_first_what_came_late(tx)
+        await asked_first.ask_first_what_came_late(tx)
         await installation.end_fence(tx)
         return ReleaseResult(True, standing.epoch)
     await installation.release_channel(tx, standing.epoch, channel, type_)
-    return ReleaseResult(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+    return ReleaseResult(True, standing.epoch, await asked_first.release_asked_first(tx, channel, type_))
 
 
 def code_of(proposal: Proposal, found: RestoreStatus) -> str:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from malipo.db import Conn
-from malipo.payments.store import dispatches
-from malipo.payments.store.dispatches import OpenPayments
+from malipo.payments.store import asked_first
+from malipo.payments.store.asked_first import OpenPayments
 from malipo.restore.state import Installation
 from malipo.restore.store import installation
 from malipo.restore.store.installation import Hold
@@ -21,5 +21,5 @@ async def find(connection: Conn) -> RestoreStatus:
     return RestoreStatus(
         await installation.get(connection),
         await installation.find_channel_holds(connection),
-        await dispatches.find_open(connection),
+        await asked_first.find_open(connection),
     )

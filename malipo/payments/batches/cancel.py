@@ -13,7 +13,7 @@ from malipo.payments import status_writer
 from malipo.payments.batches.batch import Batch, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, payouts
 from malipo.payments.status_writer import StatusChange
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import asked_first, transactions
 from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.restore.state import IntakeClosed
 from malipo.restore.store import installation
@@ -84,7 +84,7 @@ class CancelBatch:
         keys = [(batch.merchant_id, id_) for id_ in pending]
         # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
-        held = await dispatches.find_asked_first(tx, keys)
+        held = await asked_first.find_asked_first(tx, keys)
         changes = [
             StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys

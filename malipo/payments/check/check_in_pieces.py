@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from malipo.db import Conn
-from malipo.db.where_clause import KeyRange
+from malipo.db.key_range import KeyRange
 from malipo.ledger import check as ledger_check
 from malipo.ledger import check_in_pieces
 from malipo.ledger.check import LedgerFinding

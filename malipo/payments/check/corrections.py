@@ -4,7 +4,7 @@ Written out in SQL by hand, independent of `correction_moves.py`, so that a mist
 """
 
 from malipo.db import Conn
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
 
 

@@ -9,7 +9,7 @@ from malipo import clock
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
 from malipo.outbox.event import IS_END
 from malipo.payments.check.expected import CELL, LEAF, counted, found_in_search

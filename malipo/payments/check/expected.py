@@ -5,7 +5,7 @@ by the checks. Each selects the payments in a range of keys: all of them, or one
 """
 
 from malipo.counts.store import Rollup
-from malipo.db.where_clause import KeyRange
+from malipo.db.key_range import KeyRange
 from malipo.outbox.event import IS_END
 from malipo.payments.counts.categories import TREE
 

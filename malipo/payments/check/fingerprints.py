@@ -9,7 +9,7 @@ from collections.abc import Collection
 from malipo.counts.check import stored_leaves
 from malipo.counts.store import Rollup
 from malipo.db import Conn
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.payments.check.expected import (
     CELL,
     DAY,

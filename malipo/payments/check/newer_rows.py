@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.db.schema import migrations
-from malipo.db.where_clause import EVERYTHING, KeyRange
 from malipo.ledger import bookings, house_bookings
 from malipo.ledger.accounts import HOUSE, Account, Step
 from malipo.ledger.check import LedgerFinding

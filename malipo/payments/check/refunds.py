@@ -6,7 +6,7 @@ Written out in SQL by hand, independent of `refunds/refundable.py`, so that a mi
 from collections.abc import Collection
 
 from malipo.db import Conn
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
 
 

@@ -7,7 +7,7 @@ Fingerprints are compared first (`fingerprints.py`); only where they differ, joi
 from collections.abc import Collection
 
 from malipo.db import Conn
-from malipo.db.where_clause import EVERYTHING, KeyRange
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
 from malipo.payments.check import corrections as corrections_check
 from malipo.payments.check import counts as counts_check

@@ -9,6 +9,7 @@ from malipo import clock
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import command_of, line_of
 from malipo.reconciliation.close.plain_text import REASONS, WHAT, title_of, verdict_of
+from malipo.reconciliation.close.printed_style import STYLE
 from malipo.reconciliation.close.sheet import AccountReading, CloseSheet, sheet_of
 from malipo.reconciliation.close.signed_content import CloseReading, ColumnRow, OpenItem
 
@@ -127,34 +128,3 @@ def _amount(amount: int | None, *, is_difference: bool = False) -> str:
     if amount is None or (is_difference and not amount):
         return f"<td class='amount'>{'' if amount is None else '0'}</td>"
     return f"<td class='amount{' differs' if is_difference else ''}'>{amount:,}</td>"
-
-
-# How the printed report of a close looks. Fonts of the system, black on white, one sheet of A4 across.
-
-
-STYLE = """
-@page { size: A4 landscape; margin: 12mm; }
-* { box-sizing: border-box; }
-body { font: 8pt/1.3 "Liberation Sans", Arial, Helvetica, sans-serif; color: #000; background: #fff; margin: 0 auto;
-       max-width: 273mm; }
-h1 { font-size: 13pt; margin: 0 0 1mm; }
-h2 { font-size: 9pt; margin: 3mm 0 .5mm; }
-p { margin: 0 0 2mm; }
-.verdict { font-weight: bold; }
-table { border-collapse: collapse; width: 100%; }
-th, td { padding: .4mm 1mm; text-align: left; border-bottom: .2mm solid #bbb; vertical-align: top; }
-thead th { border-bottom: .3mm solid #000; font-weight: bold; }
-.columns thead th + th { text-align: right; }
-.columns thead th[colspan] { text-align: center; }
-.columns thead tr + tr th { text-align: right; font-weight: normal; }
-.columns tbody th { font-weight: normal; white-space: nowrap; }
-.amount { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.total > * { font-weight: bold; border-top: .3mm solid #000; }
-.differs { font-weight: bold; }
-.side { display: flex; gap: 8mm; align-items: flex-start; }
-.side > section:first-child { flex: 3; }
-.side > section + section { flex: 2; }
-.short { white-space: nowrap; }
-.signed { margin-top: 3mm; font-size: 6.5pt; overflow-wrap: anywhere; }
-@media screen { body { padding: 8mm; } }
-"""

@@ -100,7 +100,7 @@ FAULTS = (
     Fault(
         "open payments are not queried after a restore",
         "fence",
-        "payments = await dispatches.ask_all_first(tx)",
+        "payments = await asked_first.ask_all_first(tx)",
         "payments = 0",
         "After a restore payouts are paid twice.",
         _FENCE,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from malipo.outbox.event import Event
-from malipo.webhooks.store import delivery_queue, endpoints
+from malipo.webhooks.store import endpoints, recovery
 from tests.journeys import database_facts
 from tests.journeys.in_process_api import WebhookScenario, webhook_scenario
 from tests.journeys.webhook_receivers import Got, gone, good, says
@@ -170,7 +170,7 @@ async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(scena
     last: str | None = None
     while last is not None or not parts:
         async with scenario.stack.database.begin() as tx:
-            number, last = await delivery_queue.recover(
+            number, last = await recovery.recover(
                 tx, stored, since=scenario.manual_clock(), after=last, most=3, now=scenario.manual_clock()
             )
         parts.append(number)

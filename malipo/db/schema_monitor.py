@@ -1,0 +1,84 @@
+"""Monitors the schema in each process: whether another version has migrated it so that this one cannot serve it.
+
+The schema is read about once a second, and before a request is answered with 500: the statement that broke may be one
+that the new schema does not know. No request pays for a query of its own. Payments are claimed for sending with a
+look at the schema in the same commit: see `restore/restore_detector.py`.
+"""
+
+import asyncio
+
+from malipo import log
+from malipo.db.database import Database
+from malipo.db.errors import ConnectionLost, Contention
+from malipo.db.schema import check_served, migrations, read_schema
+from malipo.errors import Impossible, Refusal, Unavailable
+
+_PATIENCE_SECONDS = 10.0
+
+
+class BeingUpgraded(Unavailable):
+    """The schema is of another version than this process."""
+
+    def __init__(self) -> None:
+        super().__init__("The service is being upgraded. Nothing was done; try again.")
+
+
+class SchemaMonitor:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._changed = asyncio.Event()
+        self.is_served: bool | None = None  # None until it was seen
+        self.problem: str | None = None  # in a sentence
+        self._pending = 0
+
+    @property
+    def warning(self) -> str | None:
+        """What an operator should see to although the schema is served."""
+        if not self._pending:
+            return None
+        return f"The database waits for {self._pending} {'migration' if self._pending == 1 else 'migrations'}."
+
+    def require(self) -> None:
+        """BeingUpgraded if this process must leave the database alone."""
+        if self.problem is not None:
+            raise BeingUpgraded
+
+    async def until(self, *, is_served: bool) -> None:
+        """Return when the schema was seen to be one that is served, or is not."""
+        while self.is_served is not is_served:
+            await self._changed.wait()
+
+    async def look(self) -> None:
+        """While the database is away, what was seen last stays."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
+                schema = await read_schema(connection)
+            self._pending = len(schema.pending(migrations()))
+            check_served(schema, migrations())
+        except Impossible as problem:
+            self._note(str(problem))
+        except (ConnectionLost, Contention, TimeoutError) as error:
+            log.debug("schema.not_seen", reason=str(error))
+        except Exception as error:
+            log.error("schema.monitor_broke", error)
+        else:
+            self._note(None)
+
+    def _note(self, problem: str | None) -> None:
+        """Log what has changed; at the start, a schema that is not served."""
+        if problem is not None and problem != self.problem:
+            log.error("schema.not_served", reason=problem)
+        elif problem is None and self.problem is not None:
+            log.info("schema.served")
+        self.problem = problem
+        if self.is_served is not (problem is None):
+            self.is_served = problem is None
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def explain(self, error: Exception) -> Exception:
+        """An error that nobody expects may mean that the schema has just changed. Then nothing is wrong with us."""
+        if isinstance(error, Refusal | Unavailable | ConnectionLost | Contention):
+            return error
+        await self.look()
+        return error if self.problem is None else BeingUpgraded()

@@ -1,0 +1,55 @@
+"""Whether the database takes writes, tried with a real one that leaves nothing behind.
+
+A primary that became a standby answers, and takes none: that is asked first. A message in the write-ahead log is
+committed, as a payment would be: a read-only server refuses it. Then rows that do not fit into memory are sorted, so
+that the server writes a temporary file beside its data: on a full disk that fails, while the log, whose files exist
+already, could still be written. Neither needs a table or a right of its own.
+"""
+
+import asyncio
+
+from malipo.db import Database, DiskFull, ReadOnly
+from malipo.db.transaction import Conn
+
+_EVERY_SECONDS = 1.0
+_SORT = (
+    "SELECT count(*) FROM (SELECT repeat(n::text, 20) AS filling FROM generate_series(1, 4000) AS n ORDER BY 1) AS s"
+)
+
+
+class WriteCheck:
+    """Of one process. It writes at most once a second; a caller who asks more often gets the last result."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._written_at: float | None = None  # by the event loop's clock
+        self._full: DiskFull | None = None
+
+    async def require(self) -> None:
+        """Raise ReadOnly, DiskFull, or another ConnectionLost if the database takes no write."""
+        async with self._database.read() as connection:
+            await require_writable(connection)
+        now = asyncio.get_running_loop().time()
+        if self._written_at is None or now - self._written_at >= _EVERY_SECONDS:
+            self._written_at = now
+            await self._write()
+        if self._full is not None:
+            raise self._full
+
+    async def _write(self) -> None:
+        try:
+            async with self._database.begin() as tx:
+                await tx.execute("SET LOCAL work_mem = '64kB'")
+                await tx.fetchval(_SORT)
+                await tx.execute("SELECT pg_logical_emit_message(true, 'malipo', '')")
+            self._full = None
+        except DiskFull as error:
+            self._full = error
+
+
+# Whether the database takes writes: a primary that became a standby answers, and takes none.
+
+
+async def require_writable(connection: Conn) -> None:
+    if await connection.fetchval("SELECT current_setting('transaction_read_only')") == "on":
+        raise ReadOnly("cannot write in a read-only database")

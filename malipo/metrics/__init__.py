@@ -1,0 +1,1 @@
+"""What is counted, timed and gauged, for Prometheus."""

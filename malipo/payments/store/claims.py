@@ -1,0 +1,250 @@
+"""Claims of workers on the work queue: payments to send, to query, or to end because they lapsed.
+
+A claim never waits for a lock: rows that another worker has locked are skipped.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.networks.connector import Channel, Type
+from malipo.payments.store.carriers import note_carriers_sql
+from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, PaymentRecord, columns_of, find_subjects
+from malipo.payments.store.transactions import COLUMNS, Key
+from malipo.restore.high_water_mark import SendCount
+from malipo.restore.store import installation, send_counts
+from malipo.restore.store.send_counts import CountedBatch
+
+_MAY_BE_SENT = f"""
+    {send_counts.IS_COMPARED} AND NOT {installation.IS_CLOSED}
+    AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+"""
+_MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
+
+
+class Due(NamedTuple):
+    """For which channels and connectors something is due."""
+
+    channels: list[str]  # of payments that wait to be sent for the first time
+    to_send_again: list[str]
+    to_query: list[str]
+
+
+async def find_due(connection: Conn, routes: Collection[tuple[Channel, Type]], connectors: Collection[str]) -> Due:
+    """Whether it may be claimed is not looked at. Whoever must be queried first may be any connector's."""
+    row = await connection.fetchrow(
+        """
+        SELECT ARRAY(SELECT DISTINCT channel FROM unnest($1::text[], $2::text[]) AS route (channel, type)
+                     WHERE EXISTS (SELECT FROM dispatches d WHERE d.channel = route.channel AND d.type = route.type
+                                   AND d.connector IS NULL AND d.due_at <= now())),
+               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                     WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
+                                   AND due_at <= now() AND next_action = 'send')),
+               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                     WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
+                                   AND due_at <= now() AND next_action <> 'send')
+                        OR EXISTS (SELECT FROM dispatches WHERE connector = name AND is_follow_up
+                                   AND due_at <= now())
+                        OR EXISTS (SELECT FROM dispatches WHERE is_asked_first AND connector IS NULL
+                                   AND due_at <= now()))
+        """,
+        [channel for channel, _ in routes],
+        [type_ for _, type_ in routes],
+        [*connectors],
+    )
+    assert row is not None
+    return Due(*row.values())
+
+
+async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
+    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting.
+
+    Those of batches are claimed apart.
+    """
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.batch_id IS NULL AND d.due_at <= now()
+          AND {_MAY_BE_SENT}
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        type_,
+        most,
+    )
+
+
+async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
+    """Payouts of batches, held until the commit: first the one that has waited longest of each batch and channel, then
+    the second of each. So a large batch does not block a small one."""
+    return await find_subjects(
+        tx,
+        f"""
+        SELECT * FROM (
+            SELECT waiting.*, row_number() OVER (PARTITION BY b.merchant_id, b.id, asked.channel
+                                                  ORDER BY waiting.id) AS place
+            FROM batches b CROSS JOIN unnest($1::text[]) AS asked (channel)
+            CROSS JOIN LATERAL (
+                {SUBJECTS}
+                WHERE d.merchant_id = b.merchant_id AND d.batch_id = b.id AND d.channel = asked.channel
+                  AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
+                ORDER BY d.due_at, d.transaction_id LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED) waiting
+            WHERE b.status = 'RUNNING' AND EXISTS (SELECT FROM merchants m WHERE m.id = b.merchant_id AND m.is_active)
+        ) found ORDER BY place, id LIMIT $2
+        """,
+        list(channels),
+        most,
+    )
+
+
+async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
+    """Payments of which the network provably has nothing, and which may therefore be sent again."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.connector = $1 AND d.next_action = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        connector,
+        most,
+    )
+
+
+async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
+    """Collections that no worker has claimed in time, because their network is down or not connected."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND NOT d.is_asked_first AND {_MAY_LAPSE}
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
+    """Collections that were claimed, and of which provably nothing was sent in time."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.connector = $1 AND d.type = 'COLLECTION' AND d.next_action = 'send' AND d.send_count = 0
+          AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
+          AND {_MAY_LAPSE}
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        connector,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def claim_unconnected_payouts(
+    tx: Tx, channel: Channel, *, lapse_seconds: float, most: int
+) -> list[PaymentRecord]:
+    """Payouts that no worker has ever claimed, and that could be sent if a network was connected. What is held, belongs
+    to a closed merchant, or may have been sent before a restore is left waiting."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = 'DISBURSEMENT' AND d.connector IS NULL AND d.send_count = 0
+          AND d.success_heard_at IS NULL AND d.attention IS NULL AND t.status = 'PENDING'
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND {_MAY_BE_SENT} AND {_MAY_LAPSE}
+          AND EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def take(
+    tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
+) -> CountedBatch | None:
+    """From here on they are being sent: after the lease the network must be queried first.
+
+    Returns how many batches of sends there were, with this one; None if the worker is not registered.
+    """
+    row = await tx.fetchrow(
+        f"""
+        WITH counted AS ({send_counts.counting("$6")}), sent AS (
+            UPDATE dispatches d
+            SET connector = $3, claim_id = $4, next_action = 'sending', due_at = now() + $5 * interval '1 second',
+                send_count = d.send_count + 1, sent_at = now()
+            FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
+            WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id
+            RETURNING d.channel, d.type),
+            carried AS ({note_carriers_sql("sent", "$3")})
+        SELECT epoch, total, own, server_id, serves FROM counted
+        """,
+        *columns_of(keys),
+        connector,
+        claim_id,
+        float(lease_seconds),
+        worker_id,
+    )
+    return None if row is None else CountedBatch(SendCount(row[0], row[1], row[2]), row[3], row[4])
+
+
+async def take_back(tx: Tx, claim_id: str) -> None:
+    """Nothing of this claim was sent. What was fenced meanwhile belongs to no claim any more, and is queried."""
+    await tx.execute(
+        """
+        UPDATE dispatches SET next_action = 'send', send_count = send_count - 1, claim_id = NULL, due_at = now()
+        WHERE claim_id = $1 AND next_action = 'sending'
+        """,
+        claim_id,
+    )
+
+
+async def find_claimed(connection: Conn, claim_id: str) -> list[PaymentRecord]:
+    """What was claimed by a commit that was not confirmed to us."""
+    return await find_subjects(
+        connection,
+        f"""
+        {SUBJECTS}
+        WHERE d.claim_id = $1 AND d.next_action = 'sending'
+        """,
+        claim_id,
+    )
+
+
+async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
+    """Open payments whose query is due. They are claimed until the lease ends."""
+    return await _claim_queries(tx, "NOT is_follow_up", connector, lease_seconds, most)
+
+
+async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
+    """The same for payments that have ended. Open ones have priority, so these are claimed after them."""
+    return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
+
+
+async def _claim_queries(tx: Tx, which: str, connector: str, lease_seconds: float, most: int) -> list[PaymentRecord]:
+    return await find_subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE connector = $1 AND {which} AND next_action <> 'send' AND due_at <= now()
+            ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $2 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {DISPATCH}
+        """,
+        connector,
+        float(lease_seconds),
+        most,
+    )

@@ -1,0 +1,28 @@
+"""What API keys with a daily limit have paid out: one row for each key, with its last day."""
+
+from collections.abc import Collection, Mapping
+from datetime import date
+
+from malipo.db import Tx
+
+DaySum = tuple[date, int]  # the last day on which the key has paid out, and how much it was
+
+
+async def find_key_sums(tx: Tx, key_ids: Collection[str]) -> dict[str, DaySum]:
+    """The sums of these keys. The caller has locked their merchants' wallets, so nobody else changes them meanwhile."""
+    rows = await tx.fetch("SELECT key_id, day, amount FROM api_key_daily_payouts WHERE key_id = ANY($1)", list(key_ids))
+    return {row["key_id"]: (row["day"], row["amount"]) for row in rows}
+
+
+async def save_key_sums(tx: Tx, sums: Mapping[str, DaySum]) -> None:
+    """The new sums of keys whose merchants' wallets the caller has locked."""
+    await tx.execute(
+        """
+        UPDATE api_key_daily_payouts d SET day = new.day, amount = new.amount
+        FROM unnest($1::text[], $2::date[], $3::bigint[]) AS new (key_id, day, amount)
+        WHERE d.key_id = new.key_id
+        """,
+        list(sums),
+        [day for day, _ in sums.values()],
+        [amount for _, amount in sums.values()],
+    )
