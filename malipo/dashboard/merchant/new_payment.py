@@ -4,25 +4,33 @@ The idempotency key is generated with the form and sent with it: a double click,
 again are the same request, and make the same payment.
 """
 
-import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from datetime import datetime
 
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from malipo import money, randomness
 from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
+from malipo.dashboard.merchant import account_holder
+from malipo.dashboard.merchant.account_holder import check_name
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.upload import PATH as BATCHES
+from malipo.dashboard.merchant.payment_forms import (
+    IN_DOUBT,
+    Quote,
+    kept,
+    limit_of_person,
+    new_key,
+    quote_of,
+    too_little,
+)
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
-from malipo.errors import Refusal, Unavailable
+from malipo.errors import Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
@@ -32,70 +40,14 @@ from malipo.payments import ask_again, idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, PaymentRequest
-from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit, limit_of
+from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
-from malipo.recipients.look_up import NameCheck, Payee
+from malipo.recipients.look_up import Payee
 from malipo.restore.state import IntakeClosed
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of, phone_of
-
-# What the forms of new payments and of refunds share: their key, and what they cost.
-
-
-_TOO_LITTLE = "With the fee this takes {needed}, and the wallet holds {available}."
-_TOO_MUCH_OWED = "With the fee this takes {needed}. The wallet holds {available}, of which {owed} is owed."
-IN_DOUBT = "We do not know whether this was done. Press once more: it will not be done twice."
-SENTENCES = (_TOO_LITTLE, _TOO_MUCH_OWED, IN_DOUBT)
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """What a payment does to the money, before it is made."""
-
-    fee: int
-    arrives: int  # in the merchant's wallet, or at the recipient
-    leaves: int  # from the customer, or from the merchant's wallet
-    wallet: Wallet
-    needs_approval: bool = False  # somebody else must approve it
-
-
-def quote_of(draft: Transaction, fee: int, wallet: Wallet) -> Quote:
-    if draft.type is Type.DISBURSEMENT:
-        return Quote(fee, arrives=draft.amount, leaves=draft.amount + fee, wallet=wallet)
-    return Quote(fee, arrives=draft.amount - fee, leaves=draft.amount, wallet=wallet)
-
-
-def kept(page: Response) -> Response:
-    """Going back shows the form with its key and its fields, and not the browser's page about resending."""
-    page.headers["Cache-Control"] = "private, no-cache"
-    return page
-
-
-def new_key() -> str:
-    return f"dashboard-{randomness.token_hex(16)}"
-
-
-def limit_of_person(request: MerchantRequest) -> PersonLimit | None:
-    """What may be paid out without the password; None if it was just typed."""
-    if reauthentication_pages.is_confirmed(request, SensitiveAct.PAYOUT):
-        return None
-    parts = request.parts
-    return limit_of(
-        request.merchant_id,
-        request.actor.name,
-        confirmed_at=request.confirmed_at,
-        most=parts.settings.confirm_payout_amount,
-        now=parts.clock(),
-    )
-
-
-def too_little(request: MerchantRequest, quote: Quote) -> str:
-    sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
-    words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
-    return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
-
 
 _ID = re.compile(r"txn_[0-9a-z]{26}")
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
@@ -161,7 +113,7 @@ async def show_recipient(request: MerchantRequest) -> Response:
     name = fields.text("recipientName", most=100)
     if channel is None or fields.problem is not None:
         return Response(status_code=204)
-    return await show(request, Payee(channel, phone, name))
+    return await account_holder.show(request, Payee(channel, phone, name))
 
 
 async def _take(request: MerchantRequest, type_: Type) -> Response:
@@ -391,32 +343,3 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
         # A choice is not filled in, so its sentence differs.
         problems["channel"] = form_errors.sentence(request.words, "channel_invalid")
     return problems
-
-
-# Whose number it is, on the pages for a new payout: a help for who pays, which never keeps anybody from paying.
-
-
-_SECONDS = 2.0  # A page does not wait longer for a name.
-
-
-async def show(request: MerchantRequest, line: Payee) -> Response:
-    check = await check_name(request, line)
-    return render.page(
-        request,
-        "merchant/new_payment/recipient.html",
-        check=check,
-        typed=line.name,
-        network=PROFILES[line.channel].name,
-    )
-
-
-async def check_name(request: MerchantRequest, line: Payee) -> NameCheck:
-    """An unknown name, whatever goes wrong. What the same person saw a moment ago is not counted again."""
-    recalled = request.parts.recipients.recall(request.merchant_id, line, actor=request.actor)
-    if recalled is not None:
-        return recalled
-    try:
-        async with asyncio.timeout(_SECONDS):
-            return await request.parts.recipients.look_up(request.merchant_id, line, actor=request.actor)
-    except (Refusal, Unavailable, TimeoutError):
-        return NameCheck()

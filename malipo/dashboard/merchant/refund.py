@@ -16,7 +16,15 @@ from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.single_payout import Allowance
-from malipo.dashboard.merchant.new_payment import IN_DOUBT, Quote, kept, limit_of_person, new_key, quote_of, too_little
+from malipo.dashboard.merchant.payment_forms import (
+    IN_DOUBT,
+    Quote,
+    kept,
+    limit_of_person,
+    new_key,
+    quote_of,
+    too_little,
+)
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_detail import name_in
 from malipo.dashboard.merchant.transaction_list import PATH
