@@ -1,6 +1,7 @@
 """The dispatch of a payment: its state at the network and the next action; answers received, and decisions. Pure."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -96,6 +97,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     cannot_query: frozenset[Type] = frozenset()  # types of payment for which the network has no query
     can_query: bool = True  # whether the payment in question can be queried
     age_seconds: float = 0  # how long ago the query was sent
+    replied_at: datetime | None = None  # when the reply came, if it then waited to be written with others
     resubmit: Resubmit = Resubmit.UNSAFE
     routed_to: str | None = None  # the connector that carries the payment's channel now
     connected: frozenset[str] = frozenset()  # connectors that can be asked

@@ -141,6 +141,8 @@ class NetworkCalls:
         """Record an answer, and retry for as long as the database is away: a network does not repeat an answer."""
         if answer.alert is not None:
             log.error("network.alert", route=self.connector.name, transaction=transaction.id, alert=answer.alert)
+        can_query = self.connector.can_query(transaction.type)
+        waits = may_be_written_later(transaction, source, answer, can_query=can_query) and not self._is_ending
         report = Report(
             id=ids.mint("hrg_", self._clock()),
             channels=[transaction.channel],
@@ -153,11 +155,11 @@ class NetworkCalls:
                 resubmit=self.connector.resubmit(transaction.type),
                 routed_to=self._networks.routes.get((transaction.channel, transaction.type)),
                 connected=frozenset(self._networks.connectors),
+                replied_at=self._clock() if waits else None,
             ),
             asked_at=asked_at,
         )
-        can_query = self.connector.can_query(transaction.type)
-        if may_be_written_later(transaction, source, answer, can_query=can_query) and not self._is_ending:
+        if waits:
             await self._until_others_are_written()
         self.mark("recording")
         while True:

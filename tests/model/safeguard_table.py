@@ -214,7 +214,7 @@ SAFEGUARDS = (
     Safeguard(
         "collections that expired or were not found are queried",
         network_answer,
-        "or failure in _MAY_STILL_BE_PAID or",
+        "or failure in MAY_STILL_BE_PAID or",
         "or",
     ),
     Safeguard(

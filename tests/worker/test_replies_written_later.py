@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo.app.assemble import Service
-from malipo.networks.connector import Answer, Verdict
+from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.worker.circuit_breaker import CircuitBreaker, OpenCircuits
 from malipo.worker.network_calls import NetworkCalls
 from tests.db.recorded_commits import until
@@ -75,3 +75,18 @@ async def test_replies_that_wait_are_written_before_a_worker_ends(calls: Network
     dispatch = await steps.dispatch(sent)
     assert dispatch is not None
     assert dispatch.is_acknowledged
+
+
+async def test_a_reply_that_waits_while_the_customer_declines_has_nobody_asked(
+    calls: NetworkCalls, steps: PaymentSteps
+) -> None:
+    most, sent = calls.free, await steps.send(Type.COLLECTION)
+    reply = Reply(calls, sent)
+    await until(lambda: calls.free == most)
+    await steps.hear(sent, Verdict.REFUSED, AnswerSource.CALLBACK, failure_code=FailureCode.DECLINED)
+
+    await calls.finish(seconds=30)
+
+    assert reply.is_written
+    assert await steps.status(sent) is Status.FAILED
+    assert await steps.dispatch(sent) is None, "a reply that was written at once would have been overtaken, too"

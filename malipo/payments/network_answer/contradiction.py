@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, ReviewReason, Rules
-from malipo.payments.network_answer.failure import follow_up
+from malipo.payments.network_answer.failure import MAY_STILL_BE_PAID, follow_up
 from malipo.payments.network_answer.query_schedule import query_after_end, query_now
 from malipo.payments.network_answer.trust import differs, is_believed, is_overtaken, with_success
 from malipo.payments.transaction import Status, Transaction
@@ -57,11 +57,20 @@ def _unclear_after_the_end(
 ) -> Decision:
     may_have_it = received.source is AnswerSource.SEND and received.answer.verdict in (Verdict.WAITING, Verdict.UNKNOWN)
     if may_have_it and received.can_query and transaction.status is not Status.COMPLETED:
+        if _was_waited_for(transaction, received):
+            return Decision(dispatch=dispatch)
         # A worker that was paused has sent it after all, when others had ended it.
         return query_now(current)
     if received.source is not AnswerSource.QUERY or dispatch is None:
         return Decision(dispatch=dispatch)
     return query_after_end(dispatch, received, rules)
+
+
+def _was_waited_for(transaction: Transaction, received: ReceivedAnswer) -> bool:
+    """Whether the network ended it for good after this reply, which only was not written yet (decision 51)."""
+    is_refused = transaction.status is Status.FAILED and transaction.failure_code not in MAY_STILL_BE_PAID
+    ended_at, replied_at = transaction.ended_at, received.replied_at
+    return is_refused and ended_at is not None and replied_at is not None and ended_at >= replied_at
 
 
 def _agrees(

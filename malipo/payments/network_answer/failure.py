@@ -8,7 +8,7 @@ from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS
 from malipo.payments.transaction import Cause, Transaction
 
 # A collection that failed like this may still turn out to be paid.
-_MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
+MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
 
 # A payout has no customer who could decline it. Insufficient funds are those of our own float.
 _OF_A_PAYOUT = {
@@ -22,7 +22,7 @@ def end_as_failed(
     transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules, failure: FailureCode
 ) -> Decision:
     """End it as FAILED. If it may still turn out to be paid, its network is queried for days."""
-    may_be_paid = transaction.type is Type.DISBURSEMENT or failure in _MAY_STILL_BE_PAID or dispatch.is_success_reported
+    may_be_paid = transaction.type is Type.DISBURSEMENT or failure in MAY_STILL_BE_PAID or dispatch.is_success_reported
     after = follow_up(dispatch, received.connector)
     if may_be_paid and received.can_query:
         seconds = float(rules.follow_up_seconds[0])

@@ -56,6 +56,22 @@ FAULTS = (
         _ANSWERS,
     ),
     Fault(
+        "a reply to a payment that others had ended asks nobody",
+        "_was_waited_for",
+        "ended_at >= replied_at",
+        "True",
+        "A collection that was sent after its end is paid, and nobody asks.",
+        (*_ANSWERS, "worker/test_replies_written_later.py"),
+    ),
+    Fault(
+        "a reply that waited asks about what may still be paid no sooner",
+        "_was_waited_for",
+        " and transaction.failure_code not in MAY_STILL_BE_PAID",
+        "",
+        "A collection that its network did not find, and then had, is asked about ten minutes later.",
+        (*_ANSWERS, "worker/test_replies_written_later.py"),
+    ),
+    Fault(
         "a refusal of the second sending ends the first",
         "_while_open",
         "dispatch.send_count > 1:",
@@ -154,8 +170,8 @@ FAULTS = (
     Fault(
         "nobody asks again about a failed payout",
         "end_as_failed",
-        "may_be_paid = transaction.type is Type.DISBURSEMENT or failure in _MAY_STILL_BE_PAID",
-        "may_be_paid = failure in _MAY_STILL_BE_PAID",
+        "may_be_paid = transaction.type is Type.DISBURSEMENT or failure in MAY_STILL_BE_PAID",
+        "may_be_paid = failure in MAY_STILL_BE_PAID",
         "A payout that was paid after all is never noticed.",
         _ANSWERS,
     ),

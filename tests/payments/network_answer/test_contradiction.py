@@ -10,7 +10,7 @@ from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAns
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.transaction import Cause, Status, Type
-from tests.payments.network_answer.answers import RULES, Life, in_words, processing, received, sent, unanswerable
+from tests.payments.network_answer.answers import NOW, RULES, Life, in_words, processing, received, sent, unanswerable
 from tests.payments.test_transaction import a_transaction
 
 
@@ -124,3 +124,30 @@ def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contra
     assert waits == [60, 300, 240, 3000, 18_000, 86_400], "on both schedules; then an operator is shown it"
     assert dispatch is not None
     assert dispatch.attention is ReviewReason.SAID_PAID
+
+
+# A reply that the customer is being asked, by when it came and what ended the payment.
+@pytest.mark.parametrize(
+    ("replied", "status", "failure", "word"),
+    [
+        ("before the end", Status.FAILED, FailureCode.DECLINED, "-"),
+        ("with the end", Status.FAILED, FailureCode.INSUFFICIENT_FUNDS, "-"),
+        ("after the end", Status.FAILED, FailureCode.DECLINED, "now"),
+        ("and was written at once", Status.FAILED, FailureCode.DECLINED, "now"),
+        ("before the end", Status.FAILED, FailureCode.NOT_RECEIVED, "now"),
+        ("before the end", Status.FAILED, FailureCode.EXPIRED, "now"),
+        ("before the end", Status.CANCELLED, None, "now"),
+        ("after the end", Status.CANCELLED, None, "now"),
+        ("before the end", Status.COMPLETED, None, "-"),
+        ("after the end", Status.COMPLETED, None, "-"),
+    ],
+)
+def test_a_reply_that_was_written_after_the_end_asks_the_network_only_if_it_came_after_it(
+    replied: str, status: Status, failure: FailureCode | None, word: str
+) -> None:
+    moment = {"before the end": -0.9, "with the end": 0.0, "after the end": 0.001}.get(replied)
+    ended = replace(processing(Type.COLLECTION), status=status, ended_at=NOW, failure_code=failure)
+    reply = received(Verdict.WAITING, AnswerSource.SEND)
+    if moment is not None:
+        reply = replace(reply, replied_at=NOW + timedelta(seconds=moment))
+    assert in_words(None, decide(ended, None, reply, RULES)) == word
