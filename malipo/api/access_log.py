@@ -9,6 +9,8 @@ from malipo.http.client_address import HSTS
 from malipo.metrics.process_metrics import Metrics
 from malipo.rate_limit.sliding_window import RateLimitStatus
 
+# Of every response that does not say otherwise, as the documentation does.
+_NOT_KEPT = (b"cache-control", b"no-store")
 _HSTS = (HSTS[0].encode(), HSTS[1].encode())
 
 
@@ -30,13 +32,15 @@ class LoggedExchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"].extend(self.headers_for(message["status"]))
+            headers = message["headers"]
+            is_kept = any(name == b"cache-control" for name, _ in headers)
+            headers += [each for each in self.headers_for(message["status"]) if not is_kept or each is not _NOT_KEPT]
         await self._send(message)
 
     def headers_for(self, status: int) -> list[tuple[bytes, bytes]]:
         """What this response has beside its own headers. From here on it counts as answered."""
         self._status = status
-        headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        headers = [(b"x-request-id", self.id.encode()), _NOT_KEPT]
         if self._is_secure:
             headers.append(_HSTS)
         if self.rate_limit_status is not None:

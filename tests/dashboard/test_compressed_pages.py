@@ -126,8 +126,8 @@ async def test_a_file_is_kept_for_ever_by_its_fingerprint_and_by_no_other(line: 
 def test_a_file_names_others_by_their_fingerprints() -> None:
     """Else a browser keeps a script that imports one of yesterday."""
     seen = set()
-    for name in sorted(static_files._names()):
-        found = static_files._find(name)
+    for name in sorted(static_files.files().names):
+        found = static_files.files().find(name)
         assert found is not None
         for other in re.findall(rb'"(?:\./)?([a-z]+\.(?:js|css|svg)[^"]*)"', found.content):
             assert static_files.url(other.decode().partition("?")[0]) == f"{static_files.PATH}/{other.decode()}", name

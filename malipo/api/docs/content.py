@@ -1,12 +1,11 @@
 """What /docs serves, made when somebody first asks for it, and kept."""
 
 from functools import cache
-from importlib import resources
 
 from malipo.api import openapi
 from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
-from malipo.api.docs.downloads import Archive
 from malipo.api.docs.pages import DocsInstallation, DocsPage
+from malipo.http.public_files import PublicFile, StaticFolder
 from malipo.rate_limit.sliding_window import RateClass
 
 
@@ -42,16 +41,16 @@ def try_it(most: int, installation: DocsInstallation) -> str:
 
 
 @cache
-def search(most: int) -> bytes:
-    return search_index.index(openapi.served(most))
+def search(most: int) -> PublicFile:
+    return PublicFile.of(search_index.index(openapi.served(most)), "application/json")
 
 
 @cache
-def images() -> dict[str, bytes]:
+def images() -> dict[str, PublicFile]:
     """Only pictures that a page shows."""
     folder = sources.folder("docs") / "images"
     names = {name for page in pages.by_name().values() for name in guides.guide(page).images}
-    return {name: (folder / name).read_bytes() for name in names}
+    return {name: PublicFile.of((folder / name).read_bytes(), "image/png") for name in names}
 
 
 @cache
@@ -59,15 +58,10 @@ def lost(installation: DocsInstallation, *, is_root: bool) -> str:
     return render.page("lost.html", installation, here="/" if is_root else "", is_root=is_root)
 
 
-def download(name: str) -> Archive | None:
+def download(name: str) -> PublicFile | None:
     """A client library, made of its sources, or an example."""
     return downloads.archive(name)
 
 
-def static(name: str) -> bytes | None:
-    return _static().get(name)
-
-
-@cache
-def _static() -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in resources.files("malipo.api.docs").joinpath("static").iterdir()}
+def static() -> StaticFolder:
+    return render.static_files()

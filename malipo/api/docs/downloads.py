@@ -14,12 +14,12 @@ import tarfile
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from malipo import __version__
 from malipo.api.docs import sources
+from malipo.http.public_files import PublicFile
 
 _WHEEL = f"malipo_client-{__version__}-py3-none-any.whl"
 _NPM = f"malipo-client-{__version__}.tgz"
@@ -38,23 +38,17 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
 _MODE = 0o644
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
-    content: bytes
-    media_type: str
-
-
-def archive(name: str) -> Archive | None:
+def archive(name: str) -> PublicFile | None:
     """The file of this name; None if there is none."""
     return _kept(name) if name in _MADE else None
 
 
 @cache
-def _kept(name: str) -> Archive:
+def _kept(name: str) -> PublicFile:
     return _MADE[name]()
 
 
-def _python() -> Archive:
+def _python() -> PublicFile:
     folder = sources.folder("clients") / "python"
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     package = folder / "src" / "malipo_client"
@@ -79,7 +73,7 @@ def _python() -> Archive:
             ["[console_scripts]\n", *(f"{name} = {target}\n" for name, target in project.get("scripts", {}).items())]
         ).encode(),
     }
-    return Archive(_zipped(files, record=f"{about}/RECORD"), "application/octet-stream")
+    return PublicFile.of(_zipped(files, record=f"{about}/RECORD"), "application/octet-stream")
 
 
 def _zipped(files: dict[str, bytes], *, record: str) -> bytes:
@@ -100,7 +94,7 @@ def _hash(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def _typescript() -> Archive:
+def _typescript() -> PublicFile:
     folder = sources.folder("clients") / "typescript"
     package = json.loads((folder / "package.json").read_bytes())
     files = {name: (folder / name).read_bytes() for name in ("package.json", "README.md")}
@@ -114,11 +108,11 @@ def _typescript() -> Archive:
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size, entry.mode = len(content), _MODE
             target.addfile(entry, io.BytesIO(content))
-    return Archive(gzip.compress(made.getvalue(), mtime=0), "application/octet-stream")
+    return PublicFile.of(gzip.compress(made.getvalue(), mtime=0), "application/octet-stream")
 
 
-def _php() -> Archive:
-    return Archive((sources.folder("clients") / "php" / _PHP).read_bytes(), "text/plain")
+def _php() -> PublicFile:
+    return PublicFile.of((sources.folder("clients") / "php" / _PHP).read_bytes(), "text/plain")
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -127,11 +121,11 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
-def _example(path: str) -> Archive:
-    return Archive((sources.folder("examples") / path).read_bytes(), "text/plain")
+def _example(path: str) -> PublicFile:
+    return PublicFile.of((sources.folder("examples") / path).read_bytes(), "text/plain")
 
 
-_MADE: dict[str, Callable[[], Archive]] = {
+_MADE: dict[str, Callable[[], PublicFile]] = {
     _WHEEL: _python,
     _NPM: _typescript,
     _PHP: _php,

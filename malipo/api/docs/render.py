@@ -7,6 +7,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from malipo.api.docs import markdown, pages
 from malipo.api.docs.pages import DocsInstallation
+from malipo.http.public_files import StaticFolder
+
+_BUNDLES = {"site.css": ("docs.css", "guides.css")}
+
+
+@cache
+def static_files() -> StaticFolder:
+    return StaticFolder("malipo.api.docs", "/docs/static", _BUNDLES)
 
 
 @cache
@@ -15,6 +23,7 @@ def _templates() -> Environment:
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters = (markdown.address, markdown.inline, markdown.paragraphs, markdown.slug, markdown.coloured)
     made.filters |= {each.__name__: each for each in filters}
+    made.globals["static"] = static_files().url
     return made
 
 

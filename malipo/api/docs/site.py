@@ -2,7 +2,8 @@
 
 Everything is made when somebody first asks for it, off the event loop, and kept. What that needs is imported then too:
 a start does not wait for it. The pages are the same for everybody but for the address of the service, which is the
-one that the reader came to, and that of the simulated phones, if the service has them.
+one that the reader came to, and that of the simulated phones, if the service has them. They have no secrets, so that
+they are compressed for everybody who takes it, and a browser that has one asks only whether it is still the same.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from starlette.responses import Response
 from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, DocsInstallation
 from malipo.api.parts import ApiParts
 from malipo.api.urls import base_url, simulator_url
+from malipo.http.public_files import PublicFile, answer, answer_by_name
 from malipo.rate_limit.sliding_window import RateClass
 
 _CONTENT_POLICY = (
@@ -28,8 +30,6 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }
-_KEPT = _HEADERS | {"Cache-Control": "max-age=300"}
-_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
 async def home(parts: ApiParts, request: Request) -> Response:
@@ -83,51 +83,46 @@ async def lost(parts: ApiParts, request: Request) -> Response:
     """A page in place of the JSON of a 404; the first page of the service at /."""
     is_root = request.url.path == "/"
     page = await _made(lambda: _content().lost(_installation(parts), is_root=is_root))
-    answer = await _shown(parts, request, page)
-    if not is_root:
-        answer.status_code = 404
-        answer.headers["X-Error-Code"] = "not_found"
-    return answer
+    if is_root:
+        return await _shown(parts, request, page)
+    answered = await _shown(parts, request, page, status=404)
+    answered.headers["X-Error-Code"] = "not_found"
+    return answered
 
 
 async def search(parts: ApiParts, request: Request) -> Response:
-    found = await _made(lambda: _content().search(_most(parts)))
-    await parts.large_answers.wait()
-    return Response(found, media_type="application/json", headers=_KEPT)
+    return await _sent(parts, request, await _made(lambda: _content().search(_most(parts))))
 
 
 async def style(parts: ApiParts, request: Request) -> Response:
-    return await _static("docs.css")
+    """At the address where 0.1.0 to 0.4.0 had the style: it is in their contracts."""
+    return await _static(request, "site.css")
 
 
 async def static(parts: ApiParts, request: Request) -> Response:
-    return await _static(request.path_params["name"])
+    return await _static(request, request.path_params["name"])
 
 
-async def _static(name: str) -> Response:
-    media_type = next((type_ for ending, type_ in _MEDIA_TYPES.items() if name.endswith(ending)), None)
-    found = None
-    if media_type is not None and "/" not in name:
-        found = await _made(lambda: _content().static(name))
+async def _static(request: Request, name: str) -> Response:
+    found = await _made(lambda: _content().static().find(name))
     if found is None:
         raise HTTPException(404)
-    return Response(found, media_type=media_type, headers=_KEPT)
+    return answer_by_name(request, found, _HEADERS)
 
 
 async def image(parts: ApiParts, request: Request) -> Response:
-    found = (await _made(lambda: _content().images())).get(request.path_params["name"])
-    if found is None:
-        raise HTTPException(404)
-    await parts.large_answers.wait()
-    return Response(found, media_type="image/png", headers=_KEPT)
+    return await _sent(parts, request, (await _made(lambda: _content().images())).get(request.path_params["name"]))
 
 
 async def download(parts: ApiParts, request: Request) -> Response:
-    found = await _made(lambda: _content().download(request.path_params["name"]))
+    return await _sent(parts, request, await _made(lambda: _content().download(request.path_params["name"])))
+
+
+async def _sent(parts: ApiParts, request: Request, found: PublicFile | None) -> Response:
     if found is None:
         raise HTTPException(404)
     await parts.large_answers.wait()
-    return Response(found.content, media_type=found.media_type, headers=_HEADERS | {"Cache-Control": "no-cache"})
+    return answer(request, found, _HEADERS)
 
 
 def _content() -> Any:
@@ -149,13 +144,14 @@ def _most(parts: ApiParts) -> int:
     return parts.payments.terms.max_amount(None)
 
 
-async def _shown(parts: ApiParts, request: Request, page: str) -> Response:
+async def _shown(parts: ApiParts, request: Request, page: str, *, status: int = 200) -> Response:
     phones = simulator_url(parts.settings, request) if parts.settings.simulated else EXAMPLE_SIMULATOR_URL
-    shown = _with_addresses(page, base_url(parts.settings, request), phones)
+    shown = await _made(lambda: _with_addresses(page, base_url(parts.settings, request), phones))
     await parts.large_answers.wait()
-    return Response(shown, media_type="text/html", headers=_HEADERS)
+    return answer(request, shown, _HEADERS, status=status)
 
 
-@lru_cache(maxsize=32)  # Whoever asks chooses the address: this is all that they can make us keep.
-def _with_addresses(page: str, address: str, phones: str) -> bytes:
-    return page.replace(EXAMPLE_SIMULATOR_URL, phones).replace(EXAMPLE_URL, address).encode()
+@lru_cache(maxsize=200)  # Whoever asks chooses the address: this is all that they can make us keep.
+def _with_addresses(page: str, address: str, phones: str) -> PublicFile:
+    content = page.replace(EXAMPLE_SIMULATOR_URL, phones).replace(EXAMPLE_URL, address)
+    return PublicFile.of(content.encode(), "text/html")

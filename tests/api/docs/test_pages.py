@@ -67,7 +67,7 @@ def test_a_page_is_there_and_asks_no_other_host_for_anything(services: Services,
 
 
 def test_no_style_asks_for_anything(services: Services) -> None:
-    for name in ("docs.css", "static/guides.css"):
+    for name in ("docs.css", "static/site.css"):
         style = get(f"{services.demo}/docs/{name}")
         assert style.headers["content-type"].startswith("text/css")
         assert not re.search(r"url\(|@import", style.text)
@@ -118,14 +118,68 @@ def test_what_is_not_a_page_is_not_found(services: Services, path: str) -> None:
 
 def test_nothing_is_kept_of_names_that_are_none() -> None:
     """Else anybody could fill the memory with them."""
-    kept = (content._guide, content._static, content.images, downloads._kept)
+    kept = (content._guide, content.images, downloads._kept)
     before = [each.cache_info().currsize for each in kept]
+    files = len(content.static()._made)
     for number in range(50):
         assert content.guide(f"nothing-{number}", DocsInstallation(is_simulated=False, may_try=False)) is None
-        assert content.static(f"nothing-{number}.css") is None
+        assert content.static().find(f"nothing-{number}.css") is None
         assert content.download(f"nothing-{number}") is None
-    after = [each.cache_info().currsize for each in kept]
-    assert [now - then for now, then in zip(after, before, strict=True)] in ([0, 0, 0, 0], [0, 1, 0, 0])
+    assert [each.cache_info().currsize for each in kept] == before
+    assert len(content.static()._made) == files
+
+
+# What goes over the line
+
+
+@pytest.mark.parametrize("path", [*SITE, "/docs/search.json", "/docs/docs.css"])
+def test_whoever_takes_it_gets_it_compressed_and_once(services: Services, path: str) -> None:
+    """The pages are the same for everybody: their lengths tell nothing, whoever has led to them."""
+    asked = {"Accept-Encoding": "gzip", "Sec-Fetch-Site": "cross-site"}
+    first = requests.get(services.demo + path, headers=asked, timeout=30)
+    assert (first.headers["Content-Encoding"], first.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert int(first.headers["Content-Length"]) < len(first.content) / 2
+    plain = requests.get(services.demo + path, headers={"Accept-Encoding": "identity"}, timeout=30)
+    assert ("Content-Encoding" in plain.headers, plain.content) == (False, first.content)
+    for known in (first.headers["ETag"], plain.headers["ETag"].removeprefix("W/"), f'"other", {first.headers["ETag"]}'):
+        again = requests.get(services.demo + path, headers=asked | {"If-None-Match": known}, timeout=30)
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    for unknown in ('"other"', "*", ""):
+        answer = requests.get(services.demo + path, headers=asked | {"If-None-Match": unknown}, timeout=30)
+        assert (answer.status_code, answer.content) == (200, first.content)
+
+
+def test_a_page_with_another_address_is_another_content(services: Services) -> None:
+    here = get(f"{services.demo}/docs").headers["ETag"]
+    elsewhere = {"If-None-Match": here, "Host": "pay.duka.example"}
+    answer = requests.get(f"{services.demo}/docs", headers=elsewhere, timeout=30)
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-cache")
+    assert answer.headers["ETag"] != here
+
+
+def test_what_is_no_page_is_never_the_same_as_before(services: Services) -> None:
+    browser = {"Accept": "text/html"}
+    lost = requests.get(f"{services.demo}/nothing", headers=browser, timeout=30)
+    again = requests.get(
+        f"{services.demo}/nothing", headers=browser | {"If-None-Match": lost.headers["ETag"]}, timeout=30
+    )
+    assert (lost.status_code, again.status_code) == (404, 404)
+
+
+def test_styles_and_scripts_are_kept_for_ever_by_their_fingerprints(services: Services) -> None:
+    named = set(
+        re.findall(
+            r'"(/docs/static/[^"]+)"', "".join(get(services.demo + path).text for path in ("/docs", "/docs/try"))
+        )
+    )
+    assert {each.partition("?")[0].rpartition("/")[2] for each in named} == {"site.css", "docs.js", "try.js"}
+    for script in ("docs.js", "search_box.js"):
+        code = get(f"{services.demo}/docs/static/{script}").text
+        named |= {f"/docs/static/{each}" for each in re.findall(r'from "\./([^"]+)"', code)}
+    assert len(named) == 5
+    for each in named:
+        assert get(services.demo + each).headers["Cache-Control"] == "public, max-age=31536000, immutable", each
+        assert get(services.demo + each + "0").headers["Cache-Control"] == "no-cache"
 
 
 def test_only_simulated_networks_are_called_simulated(services: Services) -> None:

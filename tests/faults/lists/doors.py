@@ -31,8 +31,8 @@ FAULTS = (
     ),
     Fault(
         "a file of another version is kept for ever",
-        "serve",
-        "_FOR_EVER if version == found.fingerprint else _NOT_AT_ALL",
+        "answer_by_name",
+        "_FOR_EVER if version == file.fingerprint else ASK_FIRST",
         "_FOR_EVER",
         "Who opened a page while the service was upgraded has the old styles for a year.",
         ("dashboard/test_compressed_pages.py",),

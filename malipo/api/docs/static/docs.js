@@ -1,6 +1,6 @@
 // Copy buttons, samples in tabs, search. Without scripts the pages show everything, one below the other.
 import "/dashboard/static/copy.js"; // It copies what a button has in data-copy.
-import { openSearch } from "/docs/static/search_box.js";
+import { openSearch } from "./search_box.js";
 
 const root = document.documentElement;
 const isKiswahili = root.lang === "sw";

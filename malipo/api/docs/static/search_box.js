@@ -1,5 +1,5 @@
 // The box in the bar: looks through the index of the pages as somebody types.
-import { prepare, search, termsOf } from "/docs/static/search.js";
+import { prepare, search, termsOf } from "./search.js";
 
 const MOST = 8;
 
