@@ -31,6 +31,8 @@ from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
+from malipo.payments.batches.store import awaiting
+from malipo.payments.batches.store.awaiting import ProposedBatch
 from malipo.payments.listing import keyset_pagination, late_payouts
 from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Transaction, Type
@@ -111,6 +113,7 @@ MOST_COUNTED = 1000
 _LATEST = 10
 _SLOW = timedelta(hours=1)
 _GIVEN_UP_DAYS = 7
+_PROPOSED_SHOWN = 5
 _EXPIRY = timedelta(days=14)
 
 
@@ -126,6 +129,7 @@ class OverviewData:
     slow: Sequence[tuple[str, datetime]]
     keys: Sequence[StoredKey]
     down: Mapping[str, Outage]
+    proposed: Sequence[ProposedBatch] = ()  # that await the approval of who looks
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -133,9 +137,7 @@ async def show(request: MerchantRequest) -> Response:
     today = now.astimezone(ZONE).date()
     span = _span_in(request.http.query_params.get("days", ""))
     days = [today - timedelta(days=back) for back in reversed(range(span))]
-    seen = await request.parts.queries.read_snapshot(
-        lambda connection: _look(connection, request.merchant_id, days[0], now)
-    )
+    seen = await request.parts.queries.read_snapshot(lambda connection: _look(connection, request, days[0], now))
     by_day = by_day_of(seen.totals, days)
     return render.page(
         request,
@@ -156,6 +158,8 @@ async def show(request: MerchantRequest) -> Response:
         duration=lambda seconds: duration(request.words, seconds),
         attention=attention(seen, request.parts.networks.routes, now),
         most_counted=MOST_COUNTED,
+        proposed=seen.proposed,
+        proposed_amount=request.awaited.amount,
         latest=seen.latest,
         has_key=any(not _is_over(key, now) for key in seen.keys),
         has_endpoint=bool(seen.endpoints),
@@ -164,7 +168,8 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> OverviewData:
+async def _look(connection: Conn, request: MerchantRequest, first: date, now: datetime) -> OverviewData:
+    merchant_id, makers = request.merchant_id, request.awaited.makers
     last = now.astimezone(ZONE).date()
     wallet, _ = await wallets.get(connection, merchant_id)
     return OverviewData(
@@ -178,6 +183,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
         slow=await late_payouts.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
         keys=await api_keys.find_all(connection, merchant_id),
         down=await networks.find_down(connection),
+        proposed=await awaiting.find_oldest(connection, merchant_id, makers, limit=_PROPOSED_SHOWN) if makers else [],
     )
 
 

@@ -19,6 +19,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.second_factor import owner_of
 from malipo.merchants.store.sessions import MerchantSession
+from malipo.payments.batches.approvers import AwaitedApprovals
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class MerchantRequest(BrowserRequest):
     resets: list[CredentialReset] = field(
         default_factory=list
     )  # that nobody has vouched for: owners see them everywhere
+    awaited: AwaitedApprovals = AwaitedApprovals()
 
     @property
     def session_id(self) -> str | None:
@@ -76,7 +78,7 @@ class MerchantRequest(BrowserRequest):
         return self.session
 
     def without_session(self) -> Self:
-        return replace(self, session=None, resets=[])
+        return replace(self, session=None, resets=[], awaited=AwaitedApprovals())
 
     @property
     def frame(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class MerchantRequest(BrowserRequest):
             "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
             "account": "/dashboard/settings",
             "people_resets": self._shown_resets(),
+            "awaited": self.awaited.count,
             "may": lambda right: self.session is not None and self.may(right),
         }
 

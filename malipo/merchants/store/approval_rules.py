@@ -48,7 +48,7 @@ async def get(connection: Conn, merchant_id: str, *, now: datetime) -> ApprovalR
 
 
 async def find(connection: Conn, merchant_id: str, *, now: datetime) -> CurrentRules:
-    return _standing(await connection.fetchrow(_SELECT, merchant_id), now)
+    return current_rules(await connection.fetchrow(_SELECT, merchant_id), now)
 
 
 async def lock(tx: Tx, merchant_id: str, *, now: datetime) -> CurrentRules:
@@ -83,7 +83,7 @@ async def insert_waiting(tx: Tx, merchant_id: str, rules: ApprovalRules, *, requ
     )
 
 
-def _standing(row: Row | None, now: datetime) -> CurrentRules:
+def current_rules(row: Row | None, now: datetime) -> CurrentRules:
     """Rules whose time has come hold, although nobody has written them down yet: no process must run for that."""
     assert row is not None, "the merchant was found before"
     rules = ApprovalRules(row["takes_two_to_approve"], row["approval_above"])

@@ -20,6 +20,7 @@ class MerchantSession:
     must_enrol: bool = False  # the merchant requires a second factor, and there is none
     has_alerts: bool = False  # about log-ins from a new place
     has_resets: bool = False  # somebody of the merchant waits for an owner who vouches
+    has_awaiting: bool = False  # a batch of the merchant awaits approval
 
 
 async def insert(
@@ -57,7 +58,9 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Merch
                EXISTS (SELECT FROM second_factors f WHERE f.account_id = p.id) AS has_second_factor,
                EXISTS (SELECT FROM new_place_alerts a WHERE a.account_id = p.id AND a.read_at IS NULL) AS has_alerts,
                EXISTS (SELECT FROM credential_resets r
-                       WHERE r.merchant_id = p.merchant_id AND r.vouched_at IS NULL AND r.reset_at > $3) AS has_resets
+                       WHERE r.merchant_id = p.merchant_id AND r.vouched_at IS NULL AND r.reset_at > $3) AS has_resets,
+               EXISTS (SELECT FROM batches b
+                       WHERE b.merchant_id = p.merchant_id AND b.status = 'AWAITING_APPROVAL') AS has_awaiting
         FROM sessions s JOIN people p ON p.id = s.person_id JOIN merchants m ON m.id = p.merchant_id
         WHERE s.id = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND m.is_active
         """,
@@ -77,6 +80,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Merch
         row["requires_second_factor"] and not row["has_second_factor"],
         row["has_alerts"],
         row["has_resets"],
+        row["has_awaiting"],
     )
 
 

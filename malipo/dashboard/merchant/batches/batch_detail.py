@@ -23,6 +23,7 @@ from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.merchants.vouching import find_not_paying, find_open
 from malipo.payments.batches import progress, views
+from malipo.payments.batches.approvers import ApproverRules
 from malipo.payments.batches.batch import Batch, BatchItem, BatchLine, BatchStatus, NoSuchBatch
 from malipo.payments.batches.pay_again import find_attempt, find_failed
 from malipo.payments.batches.store import payouts
@@ -53,9 +54,8 @@ class BatchData:
 
     def may_be_approved_by(self, person: Person) -> bool:
         """As far as two people are needed. The use case decides."""
-        if person.email in self.not_paying:
-            return False
-        return not self.rules.takes_two or vouching.are_two(self.resets, self.batch.maker, person.email)
+        rules = ApproverRules(self.rules.takes_two, self.resets, self.not_paying)
+        return rules.may_approve(person.email, self.batch.maker)
 
     @property
     def is_maker_waiting(self) -> bool:

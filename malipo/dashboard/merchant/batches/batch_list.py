@@ -1,5 +1,7 @@
 """The batches of a merchant, the newest first, and the uploads that somebody has not submitted yet."""
 
+from urllib.parse import urlencode
+
 from starlette.responses import Response
 
 from malipo.dashboard import render
@@ -18,13 +20,16 @@ PER_PAGE = 20
 
 async def show(request: MerchantRequest) -> Response:
     page = number_in(request, "page", 1)
+    status = _status(request)
 
     async def find(connection: Conn) -> tuple[int, list[BatchProgress], list[DraftSummary]]:
-        total, found = await batches.find_page(connection, request.merchant_id, page=page, limit=PER_PAGE)
+        total, found = await batches.find_page(
+            connection, request.merchant_id, status=status, page=page, limit=PER_PAGE
+        )
         counted = [await _progress(connection, each) for each in found]
         uploads = (
             await drafts.find_open(connection, request.merchant_id, request.person.email)
-            if page == 1 and request.may(Right.OPERATE)
+            if page == 1 and status is None and request.may(Right.OPERATE)
             else []
         )
         return total, counted, uploads
@@ -35,9 +40,20 @@ async def show(request: MerchantRequest) -> Response:
         "merchant/batches/list.html",
         batches=found,
         uploads=uploads,
-        newer=f"{PATH}?page={page - 1}" if page > 1 else None,
-        older=f"{PATH}?page={page + 1}" if total > page * PER_PAGE else None,
+        chosen=status,
+        newer=_link(status, page - 1) if page > 1 else None,
+        older=_link(status, page + 1) if total > page * PER_PAGE else None,
     )
+
+
+def _status(request: MerchantRequest) -> BatchStatus | None:
+    text = request.http.query_params.get("status", "")
+    return BatchStatus(text) if text in BatchStatus.__members__.values() else None
+
+
+def _link(status: BatchStatus | None, page: int) -> str:
+    query = ({} if status is None else {"status": status.value}) | {"page": str(page)}
+    return f"{PATH}?{urlencode(query)}"
 
 
 async def _progress(connection: Conn, batch: Batch) -> BatchProgress:
