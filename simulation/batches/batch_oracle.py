@@ -1,6 +1,6 @@
 """What must be true of batches at the end of a run: all of it or nothing, each item once, and what was told is so.
 
-batch       an approved batch lacks payouts, one that was not approved has some, or it does not end
+batch       an approved batch lacks payouts, one that was not approved has some, it does not end, or its end is not told once
 """
 
 from collections import Counter
@@ -11,7 +11,8 @@ from simulation.book import Book
 from simulation.database import PaymentRow, SimulatedDatabase
 
 _ROWS = """
-    SELECT b.id, b.status, b.item_count, count(t.id) + b.adopted_count, count(t.ended_at) + b.adopted_count
+    SELECT b.id, b.status, b.item_count, count(t.id) + b.adopted_count, count(t.ended_at) + b.adopted_count,
+           (SELECT count(*) FROM batch_events e WHERE e.merchant_id = b.merchant_id AND e.batch_id = b.id)
     FROM batches b
     LEFT JOIN transactions t ON t.merchant_id = b.merchant_id AND t.batch_id = b.id
     GROUP BY b.merchant_id, b.id, b.status, b.item_count, b.adopted_count ORDER BY b.id
@@ -29,12 +30,14 @@ def check(
 ) -> None:
     """A restore excuses a cancellation that it may have lost: one that was told after the backup."""
     rows = {str(row[0]): row for row in database.look().ask(_ROWS)}
-    for id_, (_, status, count, payouts, ended) in rows.items():
+    for id_, (_, status, count, payouts, ended, told_times) in rows.items():
         is_approved = status in ("RUNNING", "COMPLETED")
         if payouts != (count if is_approved else "0"):
             find("batch", f"{id_} is {status} with {payouts} payouts of {count}")
         if status == "RUNNING" and ended == count:
             find("batch", f"{id_} is RUNNING, and all its payouts have ended")
+        if told_times != ("1" if status == "COMPLETED" else "0"):
+            find("batch", f"{id_} is {status}, and {told_times} events say that it is complete")
     made = Counter(row.phone for row in rows_of_wishes)
     for batch in merchants.batches:
         told = merchants.told[batch.number]

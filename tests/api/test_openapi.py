@@ -25,6 +25,7 @@ from tests.conftest import (
     COLLECTION,
     PAYOUT,
 )
+from tests.db.embedded_servers import until
 from tests.journeys.webhook_receivers import a_receiver, hangs_up, says
 
 
@@ -288,7 +289,10 @@ def _listen(do: Story, world: World, hooks: str) -> None:
             shop.behave("/", hangs_up)
             failed = ask("POST", "/test")["delivery"]
             assert "error" in failed["attempts"][0]
-            assert "failingSince" in do("GET", hooks, token=token)["endpoints"][0]
+            # A test alone does not make it failing. The event of that payment does.
+            assert "failingSince" not in do("GET", hooks, token=token)["endpoints"][0]
+            assert ask("POST", "/recover", {"since": "2026-01-01"})["recovered"] == 1
+            until(lambda: "failingSince" in do("GET", hooks, token=token)["endpoints"][0])
             shop.behave("/", says(410))
             assert ask("POST", "/test")["delivery"]["attempts"][0]["status"] == 410
             assert "switchedOffReason" in ask("GET")["endpoint"]
