@@ -8,9 +8,9 @@
     ├── Forbidden           we know who asks, and they may not
     ├── BodyTooSlow         the request began, and its body did not come
     └── TooMany             not so often; says how long to wait
-    Unavailable             we cannot do it now; nothing has changed
-    └── QueryTimeout        it would take too long, and was stopped
-    OutcomeUnknown          we do not know whether it was done; ask again with the same key
+    Unavailable             we cannot do it now; nothing has changed, except perhaps by the second of these:
+    ├── QueryTimeout        it would take too long, and was stopped
+    └── OutcomeUnknown      we do not know whether it was done; ask again with the same key
     Impossible              the machine does not allow it: a port, a file, another program
 
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
@@ -106,7 +106,7 @@ class TooMany(Refusal):
 
 
 class Unavailable(Exception):  # noqa: N818
-    """Nothing was done. Try again after `retry_after_seconds`."""
+    """Nothing was done, unless it is OutcomeUnknown. Try again after `retry_after_seconds`."""
 
     code = "unavailable"
     retry_after_seconds = 5

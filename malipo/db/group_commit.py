@@ -265,7 +265,11 @@ class GroupCommit(Generic[_Ask, _Answer]):
             else:
                 self._moved_at = loop.time()
                 for caller, answer in zip(callers, answers, strict=True):
-                    caller.give(answer)
+                    if caller.in_doubt and isinstance(answer, Unavailable):
+                        # This try did nothing, and says so; the one before may have been committed.
+                        caller.fail(OutcomeUnknown())
+                    else:
+                        caller.give(answer)
                 return True
 
     async def _run_each(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:

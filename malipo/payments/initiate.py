@@ -131,8 +131,7 @@ class Initiate:
         self._tariffs.note(places, needed.bands)
         if needed.is_closed:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
-            closed = (await installation.get(tx)).refusal
-            return [closed if order.is_authenticated else NotAuthenticated() for order in orders]
+            return await _refuse_all(tx, orders, again=again)
         rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
         used = await idempotency_keys.find(tx, rest) if rest else {}
         # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.
@@ -176,6 +175,22 @@ class Initiate:
         changed = {key: claim for key, claim in kept.items() if claimed.get(key) != claim}
         if changed:
             await idempotency_keys.update(tx, changed)
+
+
+async def _refuse_all(tx: Tx, orders: Sequence[PaymentRequest], *, again: bool) -> list[Answer]:
+    """No payments are taken in now, except those that an earlier try has written before that."""
+    closed = (await installation.get(tx)).refusal
+    drafts = [order.draft for order in orders if order.draft is not None]
+    written = await transactions.find_written(tx, drafts) if again else {}
+    answers: list[Answer] = []
+    for order in orders:
+        if order.draft is not None and order.draft.id in written:
+            answers.append(InitiatedPayment(written[order.draft.id]))
+        elif order.is_authenticated or again:  # `again`: nobody in doubt is asked to order anew.
+            answers.append(closed)
+        else:
+            answers.append(NotAuthenticated())
+    return answers
 
 
 def _claims_of(orders: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:

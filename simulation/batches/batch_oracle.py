@@ -1,6 +1,7 @@
 """What must be true of batches at the end of a run: all of it or nothing, each item once, and what was told is so.
 
-batch       an approved batch lacks payouts, one that was not approved has some, it does not end, or its end is not told once
+batch       an approved batch lacks payouts, one that was not approved has some, it does not end, or its end is not
+            told once
 """
 
 from collections import Counter

@@ -56,12 +56,13 @@ class CreateBatch:
     async def __call__(
         self, tx: Tx, orders: Sequence[BatchOrder], /, *, again: bool
     ) -> list[MadeBatch | Refusal | IntakeClosed]:
-        return [await self._make(tx, order) for order in orders]
+        return [await self._make(tx, order, again=again) for order in orders]
 
-    async def _make(self, tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | IntakeClosed:
+    async def _make(self, tx: Tx, order: BatchOrder, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
         if standing.is_closed:
-            return standing.refusal
+            earlier = await _find_made(tx, order) if again else None
+            return earlier if earlier is not None else standing.refusal
         if (found := await _find_made(tx, order)) is not None:
             return found
         if order.draft is None:

@@ -185,4 +185,20 @@ FAULTS = (
         "A merchant believes that a payout was not made, and pays again.",
         (*_GROUP, "db/test_deadlines.py"),
     ),
+    Fault(
+        "a payment that a cut commit has made is refused because of a hold",
+        "_refuse_all",
+        "if order.draft is not None and order.draft.id in written:",
+        "if False:",
+        "It is told that nothing has changed, and is made once more.",
+        ("journeys/outages/test_commit_cut.py",),
+    ),
+    Fault(
+        "a try that did nothing answers for one that may have been committed",
+        "GroupCommit._run",
+        "if caller.in_doubt and isinstance(answer, Unavailable):",
+        "if False:",
+        "It is told that nothing has changed, and is made once more.",
+        ("journeys/outages/test_commit_cut.py", "payments/batches/test_races.py"),
+    ),
 )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
+from malipo.restore.store import installation
 from tests.conftest import COLLECTION, PAYOUT, Merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create, tally
@@ -145,6 +146,32 @@ async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key
     done = requests if was_done else keyed
     paid = sum(body["amount"] for body, _ in done if "recipientPhone" in body)
     assert await database_facts.wallet(database, merchant.id) == (1_000_000 - paid, paid)
+    await database_facts.assert_clean(database)
+
+
+@pytest.mark.parametrize("payments", PAYMENTS)
+@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER])
+async def test_a_hold_that_comes_while_a_commit_is_in_doubt_says_of_no_payment_that_nothing_was_done(
+    line: DatabaseProxy, database: Database, merchant: Merchant, payments: Payments, fault: Fault
+) -> None:
+    """Whoever was told so, without a key or with one for each attempt, would pay once more."""
+    requests = payments(4)
+    riding, [trap] = await ride_together(line, requests, (fault, TAKES_PAYMENTS), stays_away=True)
+    await trap.sprung.wait()
+    if fault is Fault.CUT_AFTER:
+        await asyncio.wait_for(trap.server_is_done.wait(), 60)
+    async with database.begin() as tx:
+        await installation.set_hold(tx, held_by="asha@operators.example", reason="a drill")
+    line.proxy.come_back()
+    answers = await at_once([said_by(task) for task in riding])
+
+    if fault is Fault.CUT_AFTER:
+        await assert_each_was_done_once(database, merchant, requests, answers)
+    else:
+        assert tally(answers) == {(503, "outcome_unknown"): len(requests)}
+        assert len(await database_facts.ids(database)) == 1  # the one ahead
+    told_later = await create(line.client, PAYOUT)
+    assert (told_later.status, told_later.code) == (503, "on_hold")
     await database_facts.assert_clean(database)
 
 

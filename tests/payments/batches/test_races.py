@@ -6,10 +6,11 @@ import pytest
 
 from malipo.app.assemble import assemble
 from malipo.db import Database
-from malipo.errors import Refusal
+from malipo.errors import OutcomeUnknown, Refusal
 from malipo.payments.batches.batch import Batch, BatchStatus
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.transaction import Status, Type
+from malipo.restore.store import installation
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.journeys import database_facts
@@ -144,6 +145,30 @@ async def test_a_batch_whose_commit_was_not_confirmed_is_made_once(
     assert not made.is_replay
     assert await database_facts.count(batches.database, "batches") == 1
     assert await database_facts.count(batches.database, "batch_items") == 5
+
+
+@pytest.mark.parametrize("fault", CUTS)
+async def test_a_hold_that_comes_while_the_commit_of_a_batch_is_in_doubt_does_not_say_that_nothing_was_done(
+    batches: BatchSteps, database_url: str, fault: Fault
+) -> None:
+    async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
+        [through_proxy] = await _processes(database, batches.merchant_id, 1)
+        trap = wire.trap(fault, after="INSERT INTO batch_items", stays_away=True)
+        making = asyncio.create_task(through_proxy.try_to_make(5))
+        await trap.sprung.wait()
+        if fault is not Fault.CUT_BEFORE:
+            await asyncio.wait_for(trap.server_is_done.wait(), 60)
+        async with batches.database.begin() as tx:
+            await installation.set_hold(tx, held_by="asha@operators.example", reason="a drill")
+        wire.come_back()
+
+        if fault is Fault.CUT_BEFORE:
+            with pytest.raises(OutcomeUnknown):
+                await making
+        else:
+            assert not (await making).is_replay
+        await through_proxy.service.finish()
+    assert await database_facts.count(batches.database, "batches") == (0 if fault is Fault.CUT_BEFORE else 1)
 
 
 @pytest.mark.parametrize("fault", CUTS)

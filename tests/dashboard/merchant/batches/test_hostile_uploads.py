@@ -36,8 +36,16 @@ def _children(pid: int | str) -> list[str]:
 
 
 def _readers(running: Running) -> list[str]:
-    """The children of the process that the service has started to fork them: neither has any others."""
-    return [each for forks in _children(running.process.pid) for each in _children(forks)]
+    """The children of the process that the service has started to fork them, without those that have ended: nobody
+    has asked for their exit codes yet. Neither process has any others."""
+    return [each for forks in _children(running.process.pid) for each in _children(forks) if not _has_ended(each)]
+
+
+def _has_ended(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def _memory(pid: str) -> int:
@@ -60,6 +68,7 @@ class Watch:
     peak: int = 0
     readers: int = 0  # the most at once
     nicenesses: set[int] = field(default_factory=set)
+    commands: set[str] = field(default_factory=set)  # of the readers, for who looks into a failure
 
     async def __aenter__(self) -> "Watch":
         self.before = self.peak = _memory(str(self.running.process.pid))
@@ -75,6 +84,7 @@ class Watch:
         while True:
             with suppress(FileNotFoundError, ProcessLookupError, StopIteration):  # It ends while it is looked at.
                 found = _readers(self.running)
+                self.commands.update(Path(f"/proc/{each}/cmdline").read_text() for each in found)
                 self.readers = max(self.readers, len(found))
                 forks = _children(self.running.process.pid)
                 together = sum(map(_memory, [str(self.running.process.pid), *forks, *found]))
