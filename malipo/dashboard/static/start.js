@@ -3,8 +3,11 @@ if (document.querySelector("[data-live]")) import("./live.js");
 if (document.querySelector("[data-search]")) import("./search.js");
 if (document.querySelector("[data-graph]")) import("./chart.js");
 
-// The tab that is open is in view, however narrow the screen.
+// The tab that is open is in view, however narrow the screen, and also once the styles have given the tabs their widths.
 for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   const row = tab.parentElement;
-  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  const show = () => (row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2);
+  const watch = new ResizeObserver(show);
+  watch.observe(row);
+  watch.observe(tab);
 }

@@ -54,6 +54,10 @@ def _memory(pid: str) -> int:
     return next(int(each.split()[1]) * 1024 for each in lines if each.startswith("Pss:"))
 
 
+def _command(pid: str) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def _niceness(pid: str) -> int:
     """The higher, the later it gets a processor."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[16])
@@ -84,7 +88,7 @@ class Watch:
         while True:
             with suppress(FileNotFoundError, ProcessLookupError, StopIteration):  # It ends while it is looked at.
                 found = _readers(self.running)
-                self.commands.update(Path(f"/proc/{each}/cmdline").read_text() for each in found)
+                self.commands.update(map(_command, found))
                 self.readers = max(self.readers, len(found))
                 forks = _children(self.running.process.pid)
                 together = sum(map(_memory, [str(self.running.process.pid), *forks, *found]))
