@@ -140,6 +140,7 @@ ROUTES: list[AnyRoute] = [
 # Pages for people, which no program asks for: they are not in the contract.
 PAGES = [
     PublicRoute("GET", "/docs/reference", docs.show_reference),
+    PublicRoute("GET", "/docs/reference/{name}", docs.show_reference),
     PublicRoute("GET", "/docs/try", docs.try_it),
     PublicRoute("GET", "/docs/search.json", docs.search),
     PublicRoute("GET", "/docs/static/{name}", docs.static),

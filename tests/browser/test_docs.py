@@ -18,7 +18,13 @@ def readers(browser: Browser, demo: dict[str, Any]) -> Windows:
 async def test_the_pages_are_for_everybody(readers: Windows) -> None:
     async with readers.open(reduced_motion="reduce") as page:
         await axe.prepare(page)
-        for path in ("/docs/trying", "/docs/try"):
+        for path in (
+            "/docs/trying",
+            "/docs/try",
+            "/docs/reference",
+            "/docs/reference/collect",
+            "/docs/reference/error-codes",
+        ):
             await page.goto(path)
             await expect(page.locator("html")).to_have_class("scripted")
             assert await axe.faults(page) == [], path
@@ -92,7 +98,27 @@ async def test_a_request_is_tried_with_ones_own_key(readers: Windows, demo: dict
         assert key.startswith("try-")
 
 
-async def test_links_to_where_the_reference_was_lead_to_it(readers: Windows) -> None:
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ("/docs#collect", "/docs/reference/collect"),
+        ("/docs/reference#listWalletEntries", "/docs/reference/listWalletEntries"),
+        ("/docs/reference#received", "/docs/reference/received"),
+        ("/docs/reference#code-phone_invalid", "/docs/reference/error-codes#code-phone_invalid"),
+        ("/docs/reference#batches", "/docs/reference#batches"),
+    ],
+)
+async def test_links_to_where_a_thing_of_the_reference_was_lead_to_it(readers: Windows, link: str, place: str) -> None:
     async with readers.open() as page:
-        await page.goto("/docs#collect", wait_until="commit")
-        await expect(page).to_have_url(re.compile("/docs/reference#collect$"))
+        await page.goto(link, wait_until="commit")
+        await expect(page).to_have_url(re.compile(re.escape(place) + "$"))
+
+
+async def test_samples_of_the_reference_stay_in_their_box_on_the_smallest_telephone(readers: Windows) -> None:
+    async with readers.open({"width": 360, "height": 800}) as page:
+        for path in ("/docs/reference/list", "/docs/reference/createBatch", "/docs/reference/received"):
+            await page.goto(path)
+            await expect(page.locator("html")).to_have_class("scripted")
+            for sample in await page.locator(".code pre:visible").all():
+                assert await sample.evaluate("each => each.scrollWidth <= each.clientWidth"), path
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

@@ -5,8 +5,11 @@ from functools import cache
 from malipo.api import openapi
 from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
 from malipo.api.docs.pages import DocsInstallation, DocsPage
+from malipo.api.docs.reference import Reference
 from malipo.http.public_files import PublicFile, StaticFolder
 from malipo.rate_limit.sliding_window import RateClass
+
+Limits = tuple[tuple[RateClass, int], ...]
 
 
 def guide(name: str, installation: DocsInstallation) -> str | None:
@@ -30,9 +33,22 @@ def _guide(page: DocsPage, installation: DocsInstallation) -> str:
     )
 
 
+def show_reference(name: str, most: int, limits: Limits, installation: DocsInstallation) -> str | None:
+    """The page at this address below /docs/reference; the list of them without a name. Nothing is kept of none."""
+    if name and name not in _reference(most, limits).names:
+        return None
+    return _reference_page(name, most, limits, installation)
+
+
 @cache
-def show_reference(most: int, limits: tuple[tuple[RateClass, int], ...], installation: DocsInstallation) -> str:
-    return reference.page(openapi.served(most), dict(limits), installation)
+def _reference_page(name: str, most: int, limits: Limits, installation: DocsInstallation) -> str:
+    reference = _reference(most, limits)
+    return reference.page(name, installation) if name else reference.index(installation)
+
+
+@cache
+def _reference(most: int, limits: Limits) -> Reference:
+    return Reference(openapi.served(most), dict(limits))
 
 
 @cache

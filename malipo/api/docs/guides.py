@@ -177,7 +177,7 @@ def address(target: str, page: DocsPage) -> str | None:
     # From docs/, also for the changelog, which is beside that folder.
     file = posixpath.normpath(posixpath.join(posixpath.dirname(page.file), path)).removeprefix("../docs/")
     if file == "api.md":
-        return None if place not in pages.REFERENCE else f"/docs/reference#{pages.REFERENCE[place]}".rstrip("#")
+        return None if place not in pages.IN_REFERENCE else pages.REFERENCE + pages.IN_REFERENCE[place]
     found = pages.by_file().get(file)
     return None if found is None else found.address + (f"#{place}" if place else "")
 

@@ -6,23 +6,24 @@ from importlib import resources
 import msgspec
 import yaml
 
+REFERENCE = "/docs/reference"
 # Links of pages to the Markdown form of the reference, docs/api.md, lead to its operation or area on the site.
-REFERENCE = {
+IN_REFERENCE = {
     "": "",
-    "routes-for-people": "log-in",
-    "create-a-collection-post-v1payments": "collect",
-    "create-a-payout-post-v1paymentsdisburse": "disburse",
-    "batches-of-payouts-v1paymentsdisbursebatches": "batches",
-    "get-a-payment-get-v1paymentsid": "retrieve",
-    "list-payments-get-v1payments": "list",
-    "cancel-a-payment-post-v1paymentsidcancel": "cancel",
-    "refund-a-collection-post-v1paymentsidrefund": "refund",
-    "get-the-wallet-get-v1wallet": "getWallet",
-    "get-the-statement-get-v1walletentries": "listWalletEntries",
-    "quote-a-fee-post-v1paymentsquote": "quote",
-    "list-channels-get-v1channels": "listChannels",
-    "read-events-get-v1events": "listEvents",
-    "webhook-endpoints-merchantwebhooks-v1webhooks": "webhook-endpoints-by-api-key",
+    "routes-for-people": "#log-in",
+    "create-a-collection-post-v1payments": "/collect",
+    "create-a-payout-post-v1paymentsdisburse": "/disburse",
+    "batches-of-payouts-v1paymentsdisbursebatches": "#batches",
+    "get-a-payment-get-v1paymentsid": "/retrieve",
+    "list-payments-get-v1payments": "/list",
+    "cancel-a-payment-post-v1paymentsidcancel": "/cancel",
+    "refund-a-collection-post-v1paymentsidrefund": "/refund",
+    "get-the-wallet-get-v1wallet": "/getWallet",
+    "get-the-statement-get-v1walletentries": "/listWalletEntries",
+    "quote-a-fee-post-v1paymentsquote": "/quote",
+    "list-channels-get-v1channels": "/listChannels",
+    "read-events-get-v1events": "/listEvents",
+    "webhook-endpoints-merchantwebhooks-v1webhooks": "#webhook-endpoints-by-api-key",
 }
 
 

@@ -1,15 +1,18 @@
-"""The API reference as a page: areas, routes, and for each its fields, responses and errors.
+"""The API reference: a page for each operation, with its fields, samples, answers and errors; a page that lists them;
+one for what merchants receive, and one for the error codes.
 
-Everything is read from the OpenAPI contract. A test compares the contract with the route table, so the page cannot
+Everything is read from the OpenAPI contract. A test compares the contract with the route table, so the pages cannot
 promise what the service does not do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+from urllib.parse import quote
 
-from malipo.api.docs import markdown, render
-from malipo.api.docs.pages import EXAMPLE_URL, DocsInstallation
+from malipo.api.docs import markdown, render, samples
+from malipo.api.docs.pages import EXAMPLE_URL, REFERENCE, DocsInstallation
 from malipo.api.docs.schemas import Schema, SchemaField, Schemas
 from malipo.merchants.roles import RIGHTS, Right, Role
 from malipo.rate_limit.sliding_window import RateClass
@@ -19,8 +22,10 @@ RIGHT_OF = {Role.VIEWER: Right.READ, Role.STAFF: Right.OPERATE, Role.OWNER: Righ
 
 _CREDENTIALS = {"apiKey": "x-api-key: $MALIPO_API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
 # Query parameters that an example shows. All of them at once would find nothing.
-_ASKED = ("status", "kind", "wait", "limit")
+_ASKED = ("status", "kind", "wait", "limit", "phone")
 _KEY = "Idempotency-Key"
+# The pages beside those of the operations, with their templates.
+_MORE = {"received": "received.html", "error-codes": "error_codes.html"}
 # What any address can answer, and no route.
 _ANYWHERE = (("400", "NotHttp"), ("404", "NotFound"), ("405", "MethodNotAllowed"))
 
@@ -30,6 +35,15 @@ class Example:
     title: str
     text: str
     is_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One example of a request, in curl and with our clients."""
+
+    title: str
+    curl: str
+    clients: tuple[samples.ClientSample, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +72,12 @@ class Operation:
     limit: int
     parameters: Mapping[str, Sequence[SchemaField]]
     body: Sequence[SchemaField]
-    curls: Sequence[Example]
+    requests: Sequence[Request]
     answers: Sequence[DocumentedResponse]
+
+    @property
+    def address(self) -> str:
+        return f"{REFERENCE}/{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +113,57 @@ class Code:
     name: str
     statuses: tuple[str, ...]
     words: str
+    operations: tuple[Operation, ...]  # those that can answer with it
 
 
-def page(contract: Schema, limits: Mapping[RateClass, int], installation: DocsInstallation) -> str:
-    """The whole page. Its examples use EXAMPLE_URL."""
-    reader = _ContractReader(contract, limits)
-    lead, topics = markdown.topics(contract["info"]["description"])
-    return render.page(
-        "reference.html",
-        installation,
-        here="/docs/reference",
-        info=contract["info"],
-        lead=lead,
-        topics=topics,
-        areas=[area for tag in contract["tags"] if (area := reader.area(tag)).operations],
-        sent=reader.sent(),
-        codes=reader.codes(),
-        base_url=EXAMPLE_URL,
-    )
+class Reference:
+    """What the contract says, read once. Its pages are made with EXAMPLE_URL for the address of the service."""
+
+    def __init__(self, contract: Schema, limits: Mapping[RateClass, int]) -> None:
+        reader = _ContractReader(contract, limits)
+        self._contract = contract
+        self.areas = [area for tag in contract["tags"] if (area := reader.area(tag)).operations]
+        self._operations = {each.id: each for each in chain.from_iterable(area.operations for area in self.areas)}
+        self._sent = reader.sent()
+        self._codes = reader.codes([*self._operations.values()])
+        self._meanings = {code.name: code.words for code in self._codes}
+
+    @property
+    def names(self) -> list[str]:
+        """What stands below /docs/reference, in order."""
+        return [*self._operations, *_MORE]
+
+    def index(self, installation: DocsInstallation) -> str:
+        lead, topics = markdown.topics(self._contract["info"]["description"])
+        return self._page(
+            "reference.html",
+            installation,
+            here=REFERENCE,
+            info=self._contract["info"],
+            lead=lead,
+            topics=topics,
+            base_url=EXAMPLE_URL,
+        )
+
+    def page(self, name: str, installation: DocsInstallation) -> str:
+        here = f"{REFERENCE}/{name}"
+        if name in _MORE:
+            return self._page(_MORE[name], installation, here=here, sent=self._sent, codes=self._codes)
+        operation, names = self._operations[name], self.names
+        place = names.index(name)
+        return self._page(
+            "operation.html",
+            installation,
+            here=here,
+            operation=operation,
+            area=next(each for each in self.areas if operation in each.operations),
+            meanings=self._meanings,
+            before=self._operations[names[place - 1]] if place else None,
+            after=self._operations.get(names[place + 1]),
+        )
+
+    def _page(self, template: str, installation: DocsInstallation, *, here: str, **values: Any) -> str:
+        return render.page(template, installation, here=here, areas=self.areas, **values)
 
 
 def try_it(contract: Schema, installation: DocsInstallation) -> str:
@@ -170,14 +221,20 @@ class _ContractReader:
             ],
         )
 
-    def codes(self) -> list[Code]:
-        """Every code with the statuses that carry it, in their order."""
+    def codes(self, operations: Sequence[Operation]) -> list[Code]:
+        """Every code with the statuses that carry it, in their order, and who answers with it."""
         statuses: dict[str, set[str]] = {}
         for status, response in self._responses():
             for code in _codes(response):
                 statuses.setdefault(code, set()).add(status)
-        meanings = self._contract["components"]["schemas"]["ErrorCode"]["oneOf"]
-        found = [Code(each["const"], tuple(sorted(statuses[each["const"]])), each["description"]) for each in meanings]
+        answering: dict[str, list[Operation]] = {}
+        for operation in operations:
+            for code in dict.fromkeys(chain.from_iterable(answer.codes for answer in operation.answers)):
+                answering.setdefault(code, []).append(operation)
+        found = []
+        for each in self._contract["components"]["schemas"]["ErrorCode"]["oneOf"]:
+            name = each["const"]
+            found.append(Code(name, tuple(sorted(statuses[name])), each["description"], tuple(answering.get(name, ()))))
         return sorted(found, key=lambda code: code.statuses)
 
     def _responses(self) -> Iterator[tuple[str, Schema]]:
@@ -207,7 +264,7 @@ class _ContractReader:
                 for place in ("path", "query", "header")
             },
             body=list(self._schemas.fields(body["schema"])) if body else (),
-            curls=list(_curls(method, path, operation, parameters, body)),
+            requests=list(_requests(method, path, operation, parameters, body)),
             answers=[
                 self._answer(status, self._schemas.resolved(response))
                 for status, response in operation["responses"].items()
@@ -261,20 +318,35 @@ def _examples(type_: str, media: Schema) -> Iterator[Example]:
             yield Example(title or type_, str(value).replace("\r\n", "\n").rstrip(), is_json=False)
 
 
-def _curls(
+def _requests(
     method: str, path: str, operation: Schema, parameters: Sequence[Schema], body: Schema | None
-) -> Iterator[Example]:
+) -> Iterator[Request]:
+    call = samples.CALLS.get(operation["operationId"])
     url = "$MALIPO_URL" + _path(path, parameters)
-    credentials = [_CREDENTIALS[scheme] for each in operation["security"] for scheme in each]
-    named = [(each["name"], str(each["example"])) for each in parameters if each["in"] == "header"]
-    for number, (title, value) in enumerate(_named(body) if body else [("", None)], start=1):
+    credentials = [_CREDENTIALS[scheme] for scheme in dict.fromkeys(chain.from_iterable(operation["security"]))]
+    for number, (title, value) in enumerate(_named(body) if body else [("", None)]):
         # Another body under the same Idempotency-Key would be refused.
-        is_another = number > 1
-        headers = [
-            f"{name}: {example}-{number}" if is_another and name == _KEY else f"{name}: {example}"
-            for name, example in named
-        ]
-        yield Example(title, markdown.curl(method, url, headers=credentials + headers, body=value), is_json=False)
+        key = call.keys[number] if call is not None and call.keys else None
+        headers = [*credentials, f"{_KEY}: {key}"] if key is not None else credentials
+        clients = [] if call is None else _with_clients(call, parameters, value, key)
+        yield Request(title, markdown.curl(method, url, headers=headers, body=value), tuple(clients))
+
+
+def _with_clients(
+    call: samples.ClientCall, parameters: Sequence[Schema], body: Any, key: str | None
+) -> list[samples.ClientSample]:
+    ids = [str(each["example"]) for each in parameters if each["in"] == "path"]
+    asked = {each["name"]: each["example"] for each in _asked(parameters)}
+    if call.gives is samples.Gives.EACH:
+        asked.pop("limit", None)  # All pages are read, one after the other.
+    several = {
+        name: samples.Several(tuple(value)) if isinstance(value, list) else value for name, value in asked.items()
+    }
+    return samples.in_languages(call, ids, several | (body or {}) | ({} if key is None else {"idempotencyKey": key}))
+
+
+def _asked(parameters: Sequence[Schema]) -> list[Schema]:
+    return [each for each in parameters if each["in"] == "query" and each["name"] in _ASKED]
 
 
 def _path(path: str, parameters: Sequence[Schema]) -> str:
@@ -282,5 +354,5 @@ def _path(path: str, parameters: Sequence[Schema]) -> str:
     for each in parameters:
         if each["in"] == "path":
             path = path.replace("{" + each["name"] + "}", str(each["example"]))
-    asked = [f"{each['name']}={markdown.in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
+    asked = [f"{each['name']}={quote(markdown.in_query(each['example']), safe=',')}" for each in _asked(parameters)]
     return path + ("?" + "&".join(asked) if asked else "")

@@ -48,13 +48,16 @@ async def _guide(parts: ApiParts, request: Request, name: str) -> Response:
 
 
 async def show_reference(parts: ApiParts, request: Request) -> Response:
-    settings = parts.settings
+    """The list of operations, or the page of one."""
+    settings, name = parts.settings, request.path_params.get("name", "")
     limits = (
         (RateClass.CREATE, settings.rate_limit_create),
         (RateClass.LIST, settings.rate_limit_list),
         (RateClass.OTHER, settings.rate_limit_other),
     )
-    page = await _made(lambda: _content().show_reference(_most(parts), limits, _installation(parts)))
+    page = await _made(lambda: _content().show_reference(name, _most(parts), limits, _installation(parts)))
+    if page is None:
+        raise HTTPException(404)
     return await _shown(parts, request, page)
 
 

@@ -16,7 +16,7 @@ QUESTIONS = {
     "whose phone number is this": "/docs/recipients",
     "wallet balance": "/docs/statement",
     "reconcile with my accounts": "/docs/statement",
-    "insufficient_balance": "/docs/errors",
+    "insufficient_balance": "/docs/reference/error-codes",
     "customer declined": "/docs/errors",
     "cursor": "/docs/events",
     "find a payment by order number": "/docs/pagination",

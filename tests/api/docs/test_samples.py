@@ -22,6 +22,7 @@ import pytest
 from malipo import __version__
 from malipo.api import openapi
 from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL
+from tests.api.docs.reference_samples import SHOWN
 from tests.api.docs.samples import OTHERS, ROOT, SERVED, Sample, by_page
 from tests.api.published_contract import OPERATIONS, faults, resolved
 from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
@@ -178,6 +179,9 @@ async def test_every_sample_in_typescript_is_typed_and_runs(reader: Reader) -> N
         assert not os.environ.get("CI"), "in CI nothing is skipped"
         pytest.skip("TypeScript is not installed: run scripts/test-needs")
     files = reader.write("typescript", "ts", after=dict.fromkeys(by_page("typescript"), "\nexport {};\n"))
+    for shown in SHOWN:  # What these send is tested in test_reference_samples.
+        name = f"reference-{shown.operation.id}-{SHOWN.index(shown)}.ts"
+        (reader.folder / name).write_text(shown.clients["typescript"] + "\nexport {};\n")
     (reader.folder / "node.d.ts").write_text("declare const process: { env: Record<string, string | undefined> };\n")
     (reader.folder / "package.json").write_text('{"type": "module"}')
     options = {"module": "NodeNext", "target": "ES2022", "lib": ["ES2022", "DOM", "DOM.Iterable"], "types": []}

@@ -6,10 +6,21 @@ const root = document.documentElement;
 const isKiswahili = root.lang === "sw";
 const words = isKiswahili ? { copy: "Nakili", done: "Imenakiliwa" } : { copy: "Copy", done: "Copied" };
 
-// The reference was at /docs once: its links still lead there.
-if (location.pathname === "/docs" && location.hash.length > 1 && !document.getElementById(location.hash.slice(1))) {
-  location.replace(`/docs/reference${location.hash}`);
+// The reference was at /docs once, and then one long page: links from then lead to where a thing is now.
+const place = location.hash.slice(1);
+if (location.pathname === "/docs" && place && !document.getElementById(place)) {
+  location.replace(`/docs/reference#${place}`);
+} else if (location.pathname === "/docs/reference" && place.startsWith("code-")) {
+  location.replace(`/docs/reference/error-codes#${place}`);
+} else if (location.pathname === "/docs/reference" && place) {
+  const link = document.getElementById(place)?.querySelector("li > a");
+  if (link?.parentElement.id === place) location.replace(link.href);
 }
+
+// Where the contents are longer than the window, the page that is shown is in view.
+const side = document.querySelector(".side");
+const here = side.querySelector("[aria-current]");
+if (here) side.scrollTop = here.offsetTop - side.offsetTop - side.clientHeight / 3;
 
 for (const figure of document.querySelectorAll("figure.code")) {
   const button = document.createElement("button");

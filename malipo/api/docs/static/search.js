@@ -2,7 +2,7 @@
 //
 // A page is scored by its words for people who search (`k`), its title, and its best sections, each term by how rare it is
 // (BM25, with the fields weighted). A term that no page has fits words that begin with it, for who is still
-// typing. Pages that are looked things up in count less than those that explain (`w`).
+// typing. A name in code (`c`), typed whole, leads to its page. Pages that are looked things up in count less than those that explain (`w`).
 
 const STOP = new Set(
   ("a about an and any are as at be been but by can could d did didn do does don ever for from get gets give had happen happens has have " +
@@ -47,10 +47,18 @@ const ALSO = {
   swagger: ["openapi"],
   "2fa": ["two-step", "second"],
   developer: ["client"],
+  // What a network was called before, is called now, and by whom it is run.
+  mixx: ["tigo", "tigo_pesa"],
+  yas: ["tigo", "tigo_pesa"],
+  vodacom: ["m-pesa", "mpesa"],
+  voda: ["m-pesa", "mpesa"],
+  halotel: ["halopesa"],
 };
 const WEIGHTS = { words: 3.2, title: 4, heading: 3, text: 1 };
 const SATURATION = 1.2;
 const EVENNESS = 0.6;
+const TITLED = 2;
+const NAMED = 100; // A page whose name in code was typed comes before all others.
 
 /** Terms of a text: small letters, without endings. `insufficient_balance` is one term and two more. */
 export function termsOf(text) {
@@ -83,7 +91,7 @@ function undoubled(word) {
 export function prepare(pages) {
   const sections = [];
   pages.forEach((page, number) => {
-    const words = counts([...termsOf(page.k), ...page.c]);
+    const words = counts(termsOf(page.k));
     const title = counts(termsOf(page.t));
     for (const section of page.s) {
       const text = counts(termsOf(section.x));
@@ -93,17 +101,18 @@ export function prepare(pages) {
       sections.push({ page: number, section, words, title, heading, text, length });
     }
   });
-  // How many pages have a term: what every page has tells nothing.
+  // How many pages have a term: what every page has tells nothing. The reference counts as one page.
   const having = new Map();
+  const counted = pages.map((page) => (page.u.startsWith("/docs/reference") ? "/docs/reference" : page.u));
   for (const each of sections) {
     for (const term of [...each.heading.keys(), ...each.text.keys(), ...each.title.keys(), ...each.words.keys()]) {
       if (!having.has(term)) having.set(term, new Set());
-      having.get(term).add(each.page);
+      having.get(term).add(counted[each.page]);
     }
   }
   const frequencies = new Map([...having].map(([term, found]) => [term, found.size]));
   const average = sections.reduce((sum, each) => sum + each.length, 0) / sections.length;
-  return { pages, sections, frequencies, average, terms: [...frequencies.keys()] };
+  return { pages, sections, frequencies, average, most: new Set(counted).size, terms: [...frequencies.keys()] };
 }
 
 function counts(terms) {
@@ -116,6 +125,7 @@ function counts(terms) {
 export function search(index, question) {
   const asked = wanted(index, question);
   if (!asked.length) return [];
+  const name = question.trim().toLowerCase();
   const best = new Map();
   for (const each of index.sections) {
     const score = scoreOf(index, each, asked);
@@ -127,7 +137,8 @@ export function search(index, question) {
   }
   const found = [...best.values()].map((each) => {
     const more = each.others.sort((a, b) => b - a).slice(0, 2).reduce((sum, one) => sum + one, 0);
-    return { page: each.page, section: each.section, score: each.page.w * (each.score + 0.15 * more) };
+    const score = each.page.w * (each.score + 0.15 * more) * (each.page.t.toLowerCase() === name ? TITLED : 1);
+    return { page: each.page, section: each.section, score: each.page.c.includes(name) ? score + NAMED : score };
   });
   return found.sort((a, b) => b.score - a.score);
 }
@@ -167,7 +178,7 @@ function scoreOf(index, each, asked) {
         WEIGHTS.heading * (each.heading.get(term) ?? 0) +
         WEIGHTS.title * (each.title.get(term) ?? 0) +
         WEIGHTS.words * Math.min(each.words.get(term) ?? 0, 1);
-      const rarity = Math.log(1 + (index.pages.length - frequency + 0.5) / (frequency + 0.5));
+      const rarity = Math.log(1 + (index.most - frequency + 0.5) / (frequency + 0.5));
       most = Math.max(most, share * rarity * ((weight * (SATURATION + 1)) / (weight + SATURATION)));
     }
     if (most > 0) met += 1;

@@ -63,7 +63,7 @@ function line({ page, section }, place, question) {
   const link = document.createElement("a");
   link.id = `found-${place}`;
   link.setAttribute("role", "option");
-  link.href = page.s[0] === section && page.u !== "/docs/reference" ? page.u : `${page.u}#${section.a}`;
+  link.href = page.s[0] === section ? page.u : `${page.u}#${section.a}`;
   const title = document.createElement("b");
   title.textContent = page.s[0] === section ? page.t : section.h;
   link.append(title);
