@@ -1,4 +1,4 @@
-"""Changes the status of payments without a network, through `record.py`."""
+"""Changes the status of payments without a network, through `status_writer.py`."""
 
 from collections.abc import Sequence
 

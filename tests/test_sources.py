@@ -109,3 +109,20 @@ def test_a_module_that_says_pure_reads_no_database() -> None:
                 wrong.append(f"{path}: {ast.unparse(node)}")
     assert pure > 50
     assert wrong == []
+
+
+def _python_files() -> set[str]:
+    """Of everything that git would keep, or that a source archive has."""
+    rooms = ("malipo", "malipo_simulator", "simulation", "tests", "benchmarks", "clients", "scripts")
+    return {str(path.relative_to(ROOT)) for room in rooms for path in (ROOT / room).rglob("*.py")}
+
+
+def test_a_file_that_a_comment_names_is_there() -> None:
+    files = _python_files()
+    lost = [
+        f"{file}: `{named}`"
+        for file in sorted(files)
+        for named in re.findall(r"`([\w./-]+\.py)`", (ROOT / file).read_text())
+        if not any(each == named or each.endswith(f"/{named}") for each in files)
+    ]
+    assert not lost, "\n".join(lost)

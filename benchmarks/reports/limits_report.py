@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks import limits, machine
-from benchmarks.limits import OFF, ON, QUICK, Plan, Report
+from benchmarks import machine, rate_limit_cost
+from benchmarks.rate_limit_cost import OFF, ON, QUICK, Plan, Report
 from benchmarks.reports.result import Result, changes, middle
 from benchmarks.rounds import Say
 
@@ -19,7 +19,7 @@ process spends on a request, of the rate, and of PostgreSQL's CPU. Every answer 
 
 def run(options: Any, say: Say) -> Result:
     plan = replace(QUICK if options.quick else Plan(), **changes(options, "rounds", "seconds", "connections"))
-    report = limits.measure(plan, say)
+    report = rate_limit_cost.measure(plan, say)
     return Result(_value(report), _text(report))
 
 

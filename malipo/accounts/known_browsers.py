@@ -1,4 +1,4 @@
-"""Browsers in which somebody has logged in before. Pure; the SQL is in `known_browser_store.py`.
+"""Browsers in which somebody has logged in before. Pure; the SQL is in `store/browsers.py`.
 
 A browser has a cookie with a random token, and gets another one with every log-in: nobody can give somebody else's
 browser a token that they know. We keep the hash, beside each account that has logged in there.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
-from malipo.accounts.failed_logins import FailedLogins
+from malipo.accounts.failed_login_audit import FailedLogins
 from malipo.accounts.hashing_turns import TooBusy
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import LoginAttempts, TooManyAttempts

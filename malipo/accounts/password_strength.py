@@ -1,7 +1,7 @@
 """What is wrong with a new password: its length, or that it would be guessed soon. Pure, and slow.
 
 zxcvbn finds words, dates, rows of keys and repetitions in it, and says how many guesses each takes. We add what is
-guessed first here: the person's names, the business, phone numbers, Kiswahili (`guessed_words.py`). The password is as
+guessed first here: the person's names, the business, phone numbers, Kiswahili (below). The password is as
 strong as the cheapest way to put it together from such pieces. zxcvbn's own sum is not used: it takes four pieces for
 strong whatever they are, so that a name, a sign, a year and a sign would do.
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 from malipo import randomness
 
 TOKEN_SECONDS = 3600
-SESSION_LIFE = timedelta(days=30)
 LINK_LIFE = timedelta(hours=24)
 
 

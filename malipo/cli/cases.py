@@ -114,7 +114,7 @@ def lines_of(case: Case, row: dict[str, Any], proposal: ProposedResolution | Non
     if proposal is not None and proposal.is_despite_waiting:
         lines.append(("careful", "failed, although the network has it and has not decided: it may still be paid"))
     if proposal is not None and proposal.is_waived:
-        lines.append(("waived", "what is still owed is not taken: the house bears it"))
+        lines.append(("waived", "what is still owed is not taken: it is written off"))
     if case.correction is not None:
         lines += correction_lines(case)
     return lines

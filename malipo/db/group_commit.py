@@ -12,7 +12,7 @@ Some of what is asked may need no transaction, because one statement does it all
 decision 50): that is tried first, and what it did not do goes into a transaction.
 
 While the database is away, each caller waits until its own deadline (`retry.py`). A batch goes on for those who
-still wait; whoever's time is over is answered, and rides no further.
+still wait. A caller whose time is over is answered, and dropped from the batch.
 """
 
 import asyncio

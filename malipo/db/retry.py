@@ -16,7 +16,7 @@ from malipo.errors import OutcomeUnknown, QueryTimeout, Unavailable
 
 # Until when a request waits for a database that is away: one deadline from its arrival, over all that it does.
 #
-# Whoever is let in, decided on and answered waits once, and not anew at each stage. A deadline ends the waiting, never
+# One deadline covers the whole request, not each of its stages. A deadline ends the waiting, never
 # the first try: a request that comes late to a database that is there is answered.
 
 

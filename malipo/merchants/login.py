@@ -16,7 +16,7 @@ from malipo.accounts.reauthentication import Proof
 from malipo.accounts.second_factor.check_code import CodeChecker, CodeRequired, TypedCode
 from malipo.accounts.second_factor.second_step import SecondStep, trust
 from malipo.accounts.store import browsers
-from malipo.accounts.tokens import SESSION_LIFE, hash_of
+from malipo.accounts.tokens import hash_of
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
@@ -24,7 +24,7 @@ from malipo.errors import Forbidden, Invalid, Unauthorized
 from malipo.merchants import second_factor
 from malipo.merchants.password_links import LinkNotGood, judge_again
 from malipo.merchants.people import Person, email_of
-from malipo.merchants.sessions import LoginTokens, Sessions
+from malipo.merchants.sessions import SESSION_LIFE, LoginTokens, Sessions
 from malipo.merchants.store import merchants, password_links, people, sessions
 from malipo.merchants.store.sessions import MerchantSession
 

@@ -5,7 +5,7 @@ raised.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from malipo.accounts.bearer_tokens import Tokens
 from malipo.accounts.reauthentication import NOTED_EVERY
@@ -17,6 +17,8 @@ from malipo.errors import Unauthorized
 from malipo.merchants.second_factor import EnrolmentRequired
 from malipo.merchants.store import sessions
 from malipo.merchants.store.sessions import MerchantSession
+
+SESSION_LIFE = timedelta(days=30)
 
 
 class SessionOver(Unauthorized):

@@ -1,4 +1,4 @@
-"""Cancels payments that were not sent to a network yet; and which of them operators may cancel."""
+"""Cancels payments that were not sent to a network yet. Which of them operators may cancel: `cases/cancellable.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

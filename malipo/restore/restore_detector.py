@@ -136,7 +136,9 @@ class RestoreDetector:
             if verdict is Newcomer.WAITS:
                 return False
             if verdict is Newcomer.FENCES:
-                reason = f"The host {socket.gethostname()} has no mark of this installation, and no other worker lives."
+                reason = (
+                    f"The host {socket.gethostname()} has no mark of this installation, and no other worker is running."
+                )
         if reason is not None:
             beyond = max((each.epoch for each in marks.values()), default=0)
             epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)

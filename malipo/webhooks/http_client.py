@@ -4,8 +4,8 @@ It knows HTTP, TLS and DNS, and nothing of events, signatures or retries. A merc
 network, or a name that resolves there, now or later (SSRF, DNS rebinding). So each address is checked when its socket
 is created, just before it connects: literals, fresh and cached DNS answers. Nothing connects unchecked.
 
-    Answered      a whole answer came, whatever it says
-    Unanswered    none came, and why, in words that the receiver's developer can act upon
+    ReceiverResponse   a whole answer came, whatever it says
+    NoResponse         none came, and why, in words that the receiver's developer can act upon
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Resends on request: one delivery again (redeliver), or everything since a time (recover).
 
-Which events a recovery chooses is SQL, in `store/undelivered_events.py`.
+Which events a recovery chooses is SQL, in `store/recovery.py`.
 """
 
 from datetime import datetime

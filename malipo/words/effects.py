@@ -13,7 +13,7 @@ ACCOUNTS = {
     Account.BANK: "Bank, by the ledger",
     Account.FEES: "Fees earned",
     Account.SUSPENSE: "Suspense",
-    Account.LOSSES: "Borne by the house",
+    Account.LOSSES: "Written off",
     Account.NETWORK_FEES: "Charged by networks",
     Account.ROUNDING: "Rounding of cents",
     OWED: "Owed by {of}",

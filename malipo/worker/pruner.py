@@ -7,7 +7,7 @@ import asyncio
 from datetime import timedelta
 
 from malipo import log
-from malipo.accounts import failed_logins
+from malipo.accounts import failed_login_audit
 from malipo.accounts.store import pruning
 from malipo.clock import Clock
 from malipo.db import Database
@@ -69,7 +69,7 @@ async def _prune_access(database: Database, clock: Clock) -> None:
     now = clock()
     is_more = True
     while is_more:
-        is_more = await failed_logins.report(database, now=now, most=_MOST) == _MOST
+        is_more = await failed_login_audit.report(database, now=now, most=_MOST) == _MOST
         await asyncio.sleep(_PAUSE_SECONDS)
     while True:
         async with database.begin() as tx:

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from benchmarks.demo import Memory
-from benchmarks.limits import OFF, ON, verify
-from benchmarks.limits import Plan as LimitsPlan
-from benchmarks.limits import Report as LimitsReport
-from benchmarks.limits import Run as LimitsRun
 from benchmarks.load import CannotMeasure, Measured
+from benchmarks.rate_limit_cost import OFF, ON, verify
+from benchmarks.rate_limit_cost import Plan as LimitsPlan
+from benchmarks.rate_limit_cost import Report as LimitsReport
+from benchmarks.rate_limit_cost import Run as LimitsRun
 from benchmarks.reports import rounds_report
 from benchmarks.rounds import Loads, Plan, Report, Round, Run
 from benchmarks.start import Soak

@@ -1,6 +1,6 @@
 """The webhook stack: merchants with endpoints and events, on a database of its own. No network takes part.
 
-Events are made as in production: collections are created and cancelled, through `record.py`.
+Events are made as in production: collections are created and cancelled, through `status_writer.py`.
 """
 
 import asyncio

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.accounts.account import AccountOwner
-from malipo.accounts.failed_logins import FailedLogins
+from malipo.accounts.failed_login_audit import FailedLogins
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import counted_address
 from malipo.accounts.second_factor import recovery_codes, totp

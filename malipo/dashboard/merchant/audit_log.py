@@ -140,7 +140,7 @@ def sentence_of(words: Translator, deed: AuditLogEntry) -> str:
 
 
 def values_of(words: Translator, deed: AuditLogEntry) -> Mapping[str, str]:
-    """What stands in its sentence. An entry with fewer details than that needs is shown all the same."""
+    """The values of its sentence. An entry with fewer details than that needs is shown all the same."""
     return _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
 
 

@@ -14,7 +14,7 @@ SENTENCES = {
     "operator.logged_out": "Logged out as an operator",
     "operator.password_set": "Set the password of the operator {name}",
     "operator.vouched_for": "Vouched for the operator {name}",
-    "payment.contradicted": "A network took back its word about a payment",
+    "payment.contradicted": "A network reversed its reported result of a payment",
     "payment.resolution_proposed": "Proposed how a payment of {amount} has ended",
     "payment.resolution_rejected": "Rejected what was proposed about a payment of {amount}",
     "payment.resolved": "Decided how a payment of {amount} has ended",

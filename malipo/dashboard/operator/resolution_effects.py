@@ -1,6 +1,6 @@
 """Effects of a resolution on the wallet, as sentences, shown to the operator before the decision.
 
-The rules are those of `payments/cases/resolution.py`: the wallet follows the network, or the house bears the amount.
+The rules are those of `payments/cases/resolution.py`: the wallet follows the network, or the amount is written off.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ SENTENCES = {
     "added": "{amount} is added to the wallet.",
     "stays": "The wallet stays as it is.",
     "owed": "The wallet holds no more, so {amount} stays owed.",
-    "bears": "The house bears {amount}.",
+    "bears": "{amount} is written off.",
     "keeps": "The house keeps {amount}.",
     "not_borne": "The house no longer bears {amount}.",
     "not_kept": "The house no longer keeps {amount}.",

@@ -20,7 +20,7 @@ from malipo.networks import rsa
 from malipo.networks.airtel_money import callbacks, replies
 from malipo.networks.airtel_money.statements import summary
 from malipo.networks.answers import failed_query, unknown_balance, unknown_recipient
-from malipo.networks.calls import TokenCalls, TokenWire, refused_by_401
+from malipo.networks.authorized_calls import TokenCalls, TokenWire, refused_by_401
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,

@@ -11,9 +11,9 @@ import msgspec
 
 from malipo import clock
 from malipo.networks.answers import failed_query, misconfigured, unknown_recipient
+from malipo.networks.authorized_calls import TokenCalls, TokenWire, refused_by_401
 from malipo.networks.azampay import callbacks, replies
 from malipo.networks.azampay.checksum import NAME_LOOKUP, checksum_of, usable_key
-from malipo.networks.calls import TokenCalls, TokenWire, refused_by_401
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,

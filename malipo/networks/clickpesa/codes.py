@@ -1,7 +1,7 @@
 """What ClickPesa's words mean: statuses of replies and queries, and errors.
 
 Its errors have no codes, only an HTTP status and a message. So the messages whose meaning is known are listed; any
-other is unknown. What webhook events mean is in `clickpesa_callbacks.py`.
+other is unknown. What webhook events mean is in `callbacks.py`.
 """
 
 import re

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from malipo import clock as clocks
 from malipo.networks.answers import misconfigured, nothing_sent
-from malipo.networks.calls import heard
+from malipo.networks.authorized_calls import heard
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,

@@ -12,7 +12,7 @@ import msgspec
 from malipo import randomness
 from malipo.networks import rsa
 from malipo.networks.answers import failed_query, nothing_sent
-from malipo.networks.calls import TokenCalls, TokenWire
+from malipo.networks.authorized_calls import TokenCalls, TokenWire
 from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, NetworkOrder, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies

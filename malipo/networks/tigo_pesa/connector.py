@@ -11,7 +11,7 @@ import msgspec
 
 from malipo import randomness
 from malipo.networks.answers import lost
-from malipo.networks.calls import TokenCalls, TokenWire, heard, refused_by_401
+from malipo.networks.authorized_calls import TokenCalls, TokenWire, heard, refused_by_401
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,

@@ -33,10 +33,10 @@ _decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 _encode = msgspec.json.Encoder().encode
 
 
-# Looked up in a dict, which is faster than calling the enumeration.
 # What refuses a second payment under a key that a network may know.
 UNIQUE_KEYS = ("transactions_reference_is_unique", "transactions_network_key_is_unique")
 
+# Looked up in a dict, which is faster than calling the enumeration.
 _TYPES = {each.value: each for each in Type}
 _CHANNELS = {each.value: each for each in Channel}
 _STATUSES = {each.value: each for each in Status}

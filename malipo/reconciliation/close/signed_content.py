@@ -113,7 +113,7 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     ledger: CloseColumn
     statement: CloseColumn | None  # None: the day is closed without one
     accounts: Mapping[str, int]  # what each account at the network holds, by the last statement that was counted
-    learned_later: int = 0  # what lines of closed days, which were not known then, changed in this day's statement
+    learned_later: int = 0  # what late lines for closed days changed in this day's statement
     readings: Mapping[str, CloseReading | int] = {}  # the day's last of each account
     open: Mapping[OpenReason, Sum] = {}
     items: tuple[OpenItem, ...] = ()

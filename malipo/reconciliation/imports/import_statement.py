@@ -1,7 +1,7 @@
 """Imports a statement: all of it in one commit, or nothing.
 
 The file is read line by line, and each goes to PostgreSQL at once, so memory stays flat. A file that does not add up is
-refused; an operator may accept it, and then it proves nothing by what it does not have. One that is doubted is refused
+refused; an operator may accept it, and then it cannot show that a payment is missing. One that is doubted is refused
 before anything of it is booked.
 """
 
@@ -313,7 +313,7 @@ async def _store_lines(
 def _described(file: StatementFile, reading: _FileReading, *, new_count: int) -> StatementFile:
     heading, chain = reading.heading, reading.chain
     problems = [*chain.problems(heading)]
-    # What was fetched proves nothing by what it does not have, so it does not matter where its times end.
+    # What was fetched cannot show that a payment is missing, so it does not matter where its times end.
     if not reading.statement.profile.is_fetched and (outside := chain.outside_of(heading)):
         problems.append(outside)
     opening, opening_cents = _split(heading.opening, chain.opening)

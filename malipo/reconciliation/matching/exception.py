@@ -57,7 +57,8 @@ ACTIONS = {
     ExceptionKind.FEE_DIFFERS: (Action.NOTE,),
     ExceptionKind.UNKNOWN_LINE: (Action.MATCH, Action.BOOK, Action.ADOPT, Action.NOTE),
 }
-# A note resolves these: nothing of them is missing in the ledger. Others stay open until their shillings have a place.
+# A note resolves these: nothing of them is missing in the ledger. Others stay open until their amount is matched or
+# booked.
 RESOLVED_BY_NOTE = (ExceptionKind.STATE_DIFFERS, ExceptionKind.FEE_DIFFERS)
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock
-from malipo.accounts import failed_logins
+from malipo.accounts import failed_login_audit
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.second_factor import enrol, totp
@@ -249,7 +249,7 @@ async def test_wrong_codes_from_many_networks_do_not_fill_the_audit_log_and_are_
         for _ in range(11):
             await outcome(codes.check(at(f"2001:db8:0:{network}::1"), guess, now=now))
     later = now + timedelta(hours=1)
-    await failed_logins.report(database, now=later, most=100)
+    await failed_login_audit.report(database, now=later, most=100)
     async with database.read() as connection:
         entries = await audit_log.find(connection, merchant_id="mer_1", limit=100)
     assert [each.action for each in entries].count("second_factor.code_failed") == 10

@@ -5,7 +5,7 @@ from datetime import timedelta
 import aiohttp
 
 from malipo import clock
-from malipo.accounts import failed_logins
+from malipo.accounts import failed_login_audit
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from tests.authenticator_app import enrolled
@@ -57,7 +57,7 @@ async def test_right_passwords_without_a_code_are_written_down_and_do_not_fill_t
             assert (await client("POST", "/merchant/auth/login", credentials)).status == 401
             await business.surfer.post("/dashboard/login", credentials)
     assert [each[0] for each in await deeds(business)] == ["login.code_asked"] * 10
-    await failed_logins.report(business.database, now=clock.now() + timedelta(hours=1), most=1000)
+    await failed_login_audit.report(business.database, now=clock.now() + timedelta(hours=1), most=1000)
     assert [each[0] for each in await deeds(business)][10:] == ["login.code_asked_often"]
 
 
@@ -76,7 +76,7 @@ async def test_the_page_tells_of_right_passwords_and_of_codes_in_both_languages(
     for _ in range(12):
         await business.surfer.log_in(business.owner.email)
         await business.surfer.post("/dashboard/login/code", {"code": app.wrong_code()})
-    await failed_logins.report(business.database, now=clock.now() + timedelta(hours=1), most=1000)
+    await failed_login_audit.report(business.database, now=clock.now() + timedelta(hours=1), most=1000)
     await business.surfer.post("/dashboard/login/code", {"recovery": app.recovery_codes[0]})
     page = (await business.surfer.get("/dashboard/settings/activity")).words
     for words in (

@@ -65,7 +65,7 @@ async def test_what_is_owed_stands_beside_what_can_be_paid_out(shop: Shop) -> No
     await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
     wallet = (await shop.surfer.get("/dashboard/wallet")).words
     assert "Available TZS 10,000 You can pay out TZS 5,970 now: the rest is owed." in wallet
-    assert "Owed TZS 4,030 A network took back its word about a payment." in wallet
+    assert "Owed TZS 4,030 A network reversed its reported result of a payment." in wallet
     for path in ("/dashboard", "/dashboard/payout"):
         assert "You can pay out TZS 5,970 now: the rest is owed." in (await shop.surfer.get(path)).words
 

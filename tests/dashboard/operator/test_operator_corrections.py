@@ -69,7 +69,7 @@ CHOICES: list[tuple[Type, Status, dict[str, tuple[str, str]]]] = [
         Status.FAILED,
         {
             "completed": ("M-Pesa is right: it was paid", "TZS 1,030 is taken from the wallet."),
-            "waived": ("M-Pesa is right, but what is owed need not be given back", "The house bears TZS 1,030."),
+            "waived": ("M-Pesa is right, but what is owed need not be given back", "TZS 1,030 is written off."),
         },
     ),
     (
@@ -85,7 +85,7 @@ CHOICES: list[tuple[Type, Status, dict[str, tuple[str, str]]]] = [
         Status.COMPLETED,
         {
             "failed": ("M-Pesa is right: it was not paid", "TZS 970 is taken from the wallet."),
-            "waived": ("M-Pesa is right, but what is owed need not be given back", "The house bears TZS 970."),
+            "waived": ("M-Pesa is right, but what is owed need not be given back", "TZS 970 is written off."),
         },
     ),
 ]

@@ -61,7 +61,7 @@ FAULTS = (
         "await login_attempts.forget_all(tx, both)",
         "pass",
         "Somebody who mistypes once a day is locked out.",
-        (*_ATTEMPTS, "accounts/test_failed_logins.py"),
+        (*_ATTEMPTS, "accounts/test_failed_login_audit.py"),
     ),
     Fault(
         "a token never expires",

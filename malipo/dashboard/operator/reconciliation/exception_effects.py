@@ -32,7 +32,7 @@ TITLES = {
     "book:suspense": "Set it aside until it is known whose it is",
     "book:network_fees": "It is a fee of the network",
     "book:bank": "It went to the bank, or came from it",
-    "book:losses": "The house bears it, or keeps it",
+    "book:losses": "Write it off, or keep it as the house's",
     "adopt": "It is a payment that we have lost: make it",
     "resolve:completed": "The money of the payment moved",
     "resolve:failed": "The money of the payment did not move",
@@ -47,7 +47,7 @@ EFFECTS = {
     "rest": "The ledger has {followed} of it by the payment. Only the rest is booked, and the line is the payment's "
     "evidence.",
     "note_resolves": "It is resolved by that.",
-    "note_stays": "It stays open until its shillings have a place.",
+    "note_stays": "It stays open until the amount is matched or booked.",
 }
 SENTENCES = [*TITLES.values(), *EFFECTS.values(), *effect_words.ACCOUNTS.values(), effect_words.NOTHING]
 

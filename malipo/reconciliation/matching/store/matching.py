@@ -201,7 +201,7 @@ _MATCH = f"""
                '{SYSTEM_NAME}', $1
         FROM first f JOIN transactions t ON t.merchant_id = f.merchant_id AND t.id = f.transaction_id
         CROSS JOIN LATERAL (
-            -- A payment that is COMPLETED, and that nobody contradicts, has nothing to learn from its line.
+            -- A payment that is COMPLETED, and that nobody contradicts, needs no update from its line.
             SELECT t.status = 'COMPLETED' AND NOT EXISTS (
                 SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id) AS yes
         ) AS is_told

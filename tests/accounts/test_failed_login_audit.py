@@ -4,8 +4,8 @@ import secrets
 from datetime import timedelta
 
 from malipo import clock
-from malipo.accounts import failed_logins
-from malipo.accounts.failed_logins import MOST_AN_HOUR, FailedLogins
+from malipo.accounts import failed_login_audit
+from malipo.accounts.failed_login_audit import MOST_AN_HOUR, FailedLogins
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.audit_log.store import AuditLogEntry
@@ -42,10 +42,10 @@ async def test_the_first_of_an_hour_are_written_down_and_the_others_as_one_entry
     assert [each.action for each in written] == ["login.failed"] * MOST_AN_HOUR
     assert {(each.actor, each.address) for each in written} == {("asha@example.com", ADDRESS)}
 
-    await failed_logins.report(database, now=NOON + timedelta(minutes=59), most=1000)
+    await failed_login_audit.report(database, now=NOON + timedelta(minutes=59), most=1000)
     assert len(await entries(database, merchant_id)) == MOST_AN_HOUR, "the hour is not over"
     for _ in range(2):
-        await failed_logins.report(database, now=NOON + timedelta(minutes=61), most=1000)
+        await failed_login_audit.report(database, now=NOON + timedelta(minutes=61), most=1000)
     (last,) = (await entries(database, merchant_id))[MOST_AN_HOUR:]
     assert (last.action, last.actor) == ("login.failed_often", "asha@example.com")
     assert (last.details["failures"], last.details["throttled"]) == (7, 30)
@@ -58,7 +58,7 @@ async def test_what_was_throttled_is_only_counted_and_an_hour_with_few_failures_
     await fail(database, throttled, 3, is_throttled=True)
     await fail(database, few, 3)
     assert await entries(database, throttled) == []
-    await failed_logins.report(database, now=NOON + timedelta(minutes=61), most=1000)
+    await failed_login_audit.report(database, now=NOON + timedelta(minutes=61), most=1000)
     (only,) = await entries(database, throttled)
     assert (only.action, only.details["failures"], only.details["throttled"]) == ("login.failed_often", 0, 3)
     assert [each.action for each in await entries(database, few)] == ["login.failed"] * 3
