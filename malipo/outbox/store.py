@@ -111,13 +111,16 @@ async def _write_numbers(tx: Tx, table: str, told: Sequence[AnyEvent], numbers: 
     )
 
 
-async def has_unnumbered(connection: Conn) -> bool:
+async def has_unnumbered(connection: Conn, *, for_seconds: float = 0.0) -> bool:
+    """Whether events wait for their numbers; or have for so long, by the clocks of the hosts that wrote them."""
+    since = "($1::float8 = 0 OR created_at <= now() - $1 * interval '1 second')"
     return bool(
         await connection.fetchval(
-            """
-            SELECT EXISTS (SELECT FROM events WHERE feed_number IS NULL)
-                OR EXISTS (SELECT FROM batch_events WHERE feed_number IS NULL)
-            """
+            f"""
+            SELECT EXISTS (SELECT FROM events WHERE feed_number IS NULL AND {since})
+                OR EXISTS (SELECT FROM batch_events WHERE feed_number IS NULL AND {since})
+            """,
+            for_seconds,
         )
     )
 

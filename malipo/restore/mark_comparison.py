@@ -18,6 +18,8 @@ class Worker(NamedTuple):
     seen_at: datetime | None  # none: it has ended, and said so
     server_id: str  # that it last looked at
     look_count: int = 0
+    is_at_work: bool = False  # it has looked in the last seconds, and has compared this server: it sends
+    routes: frozenset[str] = frozenset()  # what it has reported that it carries
 
 
 class DatabaseState(NamedTuple):

@@ -16,7 +16,14 @@ from malipo import ids, log
 from malipo.db import Database, Tx
 from malipo.db.schema import migrations
 from malipo.restore.high_water_mark import HighWaterMark, SendCount
-from malipo.restore.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
+from malipo.restore.mark_comparison import (
+    DatabaseState,
+    Newcomer,
+    Worker,
+    judge_newcomer,
+    why_exchanged,
+    why_restored,
+)
 from malipo.restore.store import installation, send_counts
 
 # How long other workers have time to compare. Running ones compare every second.
@@ -55,6 +62,7 @@ class RestoreDetector:
         self._first_at = 0.0
         self._may_send = False
         self._is_seen = False
+        self.workers: Mapping[str, Worker] = {}  # as the last look has found them
         self.worker_id = ids.random("wrk_")
 
     @property
@@ -74,6 +82,7 @@ class RestoreDetector:
         # As they were before the database is read: what is sent or numbered meanwhile is in the marks, and not in that.
         marks = {} if self._high_water_mark is None else dict(self._high_water_mark.found)
         standing = await self._find_database_state()
+        self.workers = standing.workers
         if standing.is_standby:
             self._may_send = False
             return False

@@ -5,7 +5,7 @@ worker that died), and what nobody was told of because a notification was lost, 
 itself, a worker with six networks would run eighty statements a second without any work (decision 51).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 
 from malipo.db import Database
 from malipo.networks.connector import Channel, Type
@@ -15,6 +15,7 @@ from malipo.payments.batches.store import batches
 from malipo.payments.store import claims
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
+from malipo.worker.precedence import Precedence
 
 # The topics that no other process sends.
 BATCHES_TOPIC = "batches"
@@ -29,18 +30,22 @@ async def wake_due(
     database: Database,
     wake: Callable[[str], None],
     *,
-    routes: Sequence[tuple[Channel, Type]],
-    connectors: Sequence[str],
+    routes: Collection[tuple[Channel, Type]],
+    connectors: Collection[str],
+    precedence: Precedence,
     seconds: float,
     loops: LoopHealth,
 ) -> None:
-    """Until cancelled."""
+    """Until cancelled. For what is another worker's first, only what is late counts."""
+    late = precedence.late_seconds
 
     async def look() -> bool:
         async with database.read() as connection:
-            due = await claims.find_due(connection, routes, connectors)
+            due = await claims.find_due(
+                connection, {each: late(each[0]) for each in routes}, {each: late(each) for each in connectors}
+            )
             topics = [*due.channels, *due.to_query, *map(resend_topic, due.to_send_again)]
-            if await outbox.has_unnumbered(connection):
+            if await outbox.has_unnumbered(connection, for_seconds=late(EVENTS_TOPIC)):
                 topics.append(EVENTS_TOPIC)
             if await batches.is_any_running(connection):
                 topics.append(BATCHES_TOPIC)

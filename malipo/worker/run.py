@@ -18,7 +18,7 @@ from malipo.db.readiness import ReadinessCheck
 from malipo.db.wait_for_database import wait_for_database
 from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
-from malipo.networks.routing import unconnected_routes
+from malipo.networks.routing import Networks, unconnected_routes
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.process_tuning import raise_file_limit
 from malipo.restore.restore_detector import RestoreDetector
@@ -36,6 +36,7 @@ from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
+from malipo.worker.precedence import Precedence
 from malipo.worker.pruner import prune_hourly
 from malipo.worker.statement_fetcher import StatementFetcher
 from malipo.worker.webhook_sender import WebhookSender
@@ -215,9 +216,17 @@ async def _work_on_served_schema(
         if topic == BATCHES_TOPIC:
             to_complete.set()
 
+    precedence = Precedence(_kinds_of_work(networks))
+
+    def hear(topic: str) -> None:
+        # What another worker is first to do, it was notified of too. If it leaves that, we find it late.
+        if not precedence.late_seconds(topic):
+            wake(topic)
+
     async def look() -> bool:
         might_send = detector.may_send
         is_more = await detector.look()
+        precedence.note(detector.worker_id, detector.workers)
         if detector.may_send and not might_send:
             wake("")  # Whatever waited for this comparison does not have to wait for the next poll.
         return is_more
@@ -241,13 +250,19 @@ async def _work_on_served_schema(
         )
     )
     due = wake_due(
-        database, wake, routes=[*networks.routes], connectors=[*networks.connectors], seconds=seconds, loops=loops
+        database,
+        wake,
+        routes=networks.routes.keys(),
+        connectors=networks.connectors.keys(),
+        precedence=precedence,
+        seconds=seconds,
+        loops=loops,
     )
     tasks.append(asyncio.ensure_future(due))
     tasks += [asyncio.ensure_future(each(loops)) for each in beside]
     tasks.append(asyncio.ensure_future(prune_hourly(database, settings, clock)))
     tasks.append(asyncio.ensure_future(service.health.clock_skew.watch()))
-    tasks.append(asyncio.ensure_future(listen(database_url, wake)))
+    tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := unconnected_routes(networks.routes):
         tasks.append(asyncio.ensure_future(lapse_unconnected(network_work, unconnected, detector)))
     log.info("worker.started", routes=list(networks.connectors), version=__version__, build=build_id())
@@ -263,6 +278,16 @@ async def _work_on_served_schema(
         await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
         with contextlib.suppress(Exception):  # The database may be away already.
             await detector.leave()
+
+
+def _kinds_of_work(networks: Networks) -> dict[str, tuple[str, frozenset[str]]]:
+    """By topic. A connector that carries several channels claims for all of them at once, so they are one kind."""
+    kinds: dict[str, tuple[str, frozenset[str]]] = {EVENTS_TOPIC: (EVENTS_TOPIC, frozenset())}
+    for name in networks.connectors:
+        pairs = networks.carried_by(name)
+        kinds[name] = name, frozenset(route_of(*each) for each in pairs)
+        kinds |= {channel: kinds[name] for channel, _ in pairs}
+    return kinds
 
 
 def _log_end(task: asyncio.Future[None]) -> None:

@@ -1,12 +1,13 @@
 """Two API processes and two workers on one PostgreSQL: limits, keys and payouts stay exact, whoever is asked."""
 
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Client, create_database, make_merchant, until_ready
+from tests.conftest import Client, Running, create_database, make_merchant, until_ready
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create, tally
 from tests.journeys.full_stack import FullStack, full_stack_started, until
@@ -24,9 +25,12 @@ async def full_stack(
     folder: Path = tmp_path_factory.mktemp("town")
     url = await create_database(postgres, template)
     async with full_stack_started(folder, url, wallet=WALLET, rate_limit_list=LIMIT) as full_stack:
-        for _ in range(2):
-            full_stack.start("worker")
         yield full_stack
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers(full_stack: FullStack) -> list[Running]:
+    return [full_stack.start("worker") for _ in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +112,25 @@ async def test_what_one_door_takes_the_other_shows_and_both_workers_work(
     shown = await at_once([there("GET", f"/v1/payments/{id_}") for id_ in ids])
     assert {answer.body["transaction"]["status"] for answer in shown} == {"COMPLETED"}
     await database_facts.assert_clean(full_stack.database)
+
+
+@pytest.mark.parametrize("hung", [0, 1])
+async def test_what_a_worker_that_hangs_was_first_for_the_other_does(
+    full_stack: FullStack, workers: list[Running], hung: int
+) -> None:
+    """One of them is first to send, and one to send webhooks: whichever hangs, all is done."""
+    merchant = await make_merchant(full_stack.database)
+    api = full_stack.api.as_(merchant.key)
+    workers[hung].process.send_signal(signal.SIGSTOP)
+    try:
+        made = await at_once([create(api, COLLECTION) for _ in range(5)])
+        assert {answer.status for answer in made} == {201}
+
+        async def is_done() -> bool:
+            events = (await api("GET", "/v1/events?limit=100")).body["events"]
+            return sum(each["event"] == "payment.completed" for each in events) == 5
+
+        await until(is_done, what="their being paid, and told")
+    finally:
+        workers[hung].process.send_signal(signal.SIGCONT)
+    assert await database_facts.wallet(full_stack.database, merchant.id) == (5_000, 0)

@@ -13,9 +13,15 @@ CONNECTORS = ("airtel_money", "mpesa")
 NOTHING = Due([], [], [])
 
 
-async def due(steps: PaymentSteps) -> Due:
+async def due(steps: PaymentSteps, *, late: dict[str, float] | None = None) -> Due:
+    """`late` says by channel and connector what is another worker's, unless it has waited so long."""
+    seconds = late or {}
     async with steps.database.read() as connection:
-        return await claims.find_due(connection, PAIRS, CONNECTORS)
+        return await claims.find_due(
+            connection,
+            {each: seconds.get(each[0], 0.0) for each in PAIRS},
+            {each: seconds.get(each, 0.0) for each in CONNECTORS},
+        )
 
 
 async def test_each_kind_of_due_work_is_found_for_its_network(steps: PaymentSteps) -> None:
@@ -53,6 +59,29 @@ async def test_what_must_be_queried_before_it_is_sent_is_for_every_network(steps
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE dispatches SET is_asked_first = true WHERE transaction_id = $1", opened.id)
     assert (await due(steps)).to_query == ["airtel_money", "mpesa"]
+
+
+async def test_what_another_worker_is_first_for_is_found_when_it_is_late(steps: PaymentSteps) -> None:
+    others: dict[str, float] = {"MPESA": 60, "mpesa": 60}
+    opened = await steps.open(Type.COLLECTION)
+    assert await due(steps, late=others) == NOTHING
+    await steps.wait(opened, seconds=59)
+    assert await due(steps, late=others) == NOTHING
+    await steps.wait(opened, seconds=1)
+    assert await due(steps, late=others) == Due(["MPESA"], [], [])
+
+    [taken] = (await steps.claim()).to_send
+    await steps.make_due(taken)
+    assert await due(steps, late=others) == NOTHING
+    assert (await due(steps, late={"airtel_money": 60})).to_query == ["mpesa"], "that is another network's"
+    await steps.wait(taken, seconds=60)
+    assert await due(steps, late=others) == Due([], [], ["mpesa"])
+
+    await steps.hear(taken, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.make_due(taken)
+    assert await due(steps, late=others) == NOTHING
+    await steps.wait(taken, seconds=60)
+    assert await due(steps, late=others) == Due([], ["mpesa"], [])
 
 
 def test_what_is_sent_again_wakes_the_sender_of_its_network_only() -> None:

@@ -3,7 +3,7 @@
 A claim never waits for a lock: rows that another worker has locked are skipped.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
@@ -30,27 +30,40 @@ class Due(NamedTuple):
     to_query: list[str]
 
 
-async def find_due(connection: Conn, routes: Collection[tuple[Channel, Type]], connectors: Collection[str]) -> Due:
-    """Whether it may be claimed is not looked at. Whoever must be queried first may be any connector's."""
+async def find_due(
+    connection: Conn, routes: Mapping[tuple[Channel, Type], float], connectors: Mapping[str, float]
+) -> Due:
+    """What has been due for as many seconds as are said of its route or its connector.
+
+    Whether it may be claimed is not looked at. Whoever must be queried first may be any connector's.
+    """
     row = await connection.fetchrow(
         """
-        SELECT ARRAY(SELECT DISTINCT channel FROM unnest($1::text[], $2::text[]) AS route (channel, type)
-                     WHERE EXISTS (SELECT FROM dispatches d WHERE d.channel = route.channel AND d.type = route.type
-                                   AND d.connector IS NULL AND d.due_at <= now())),
-               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+        WITH carried AS (
+                 SELECT channel, type, now() - late * interval '1 second' AS since
+                 FROM unnest($1::text[], $2::text[], $3::float8[]) AS route (channel, type, late)),
+             connected AS (
+                 SELECT name, now() - late * interval '1 second' AS since
+                 FROM unnest($4::text[], $5::float8[]) AS own (name, late))
+        SELECT ARRAY(SELECT DISTINCT channel FROM carried
+                     WHERE EXISTS (SELECT FROM dispatches d WHERE d.channel = carried.channel AND d.type = carried.type
+                                   AND d.connector IS NULL AND d.due_at <= since)),
+               ARRAY(SELECT name FROM connected
                      WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
-                                   AND due_at <= now() AND next_action = 'send')),
-               ARRAY(SELECT name FROM unnest($3::text[]) AS name
+                                   AND due_at <= since AND next_action = 'send')),
+               ARRAY(SELECT name FROM connected
                      WHERE EXISTS (SELECT FROM dispatches WHERE connector = name AND NOT is_follow_up
-                                   AND due_at <= now() AND next_action <> 'send')
+                                   AND due_at <= since AND next_action <> 'send')
                         OR EXISTS (SELECT FROM dispatches WHERE connector = name AND is_follow_up
-                                   AND due_at <= now())
+                                   AND due_at <= since)
                         OR EXISTS (SELECT FROM dispatches WHERE is_asked_first AND connector IS NULL
-                                   AND due_at <= now()))
+                                   AND due_at <= since))
         """,
         [channel for channel, _ in routes],
         [type_ for _, type_ in routes],
+        [*routes.values()],
         [*connectors],
+        [*connectors.values()],
     )
     assert row is not None
     return Due(*row.values())

@@ -27,6 +27,8 @@ IS_COMPARED = f"""
 """
 # A database that is younger, and that no worker has seen, is new: payments may wait in it for the first worker.
 _NEW = timedelta(days=1)
+# A worker looks once a second. One that has not for so long hangs, or is cut off.
+_AT_WORK = timedelta(seconds=3)
 
 
 async def find_database_state(connection: Conn) -> DatabaseState:
@@ -40,11 +42,23 @@ async def find_database_state(connection: Conn) -> DatabaseState:
     assert row is not None
     is_standby, server_id, epoch, has_payments, is_new = row.values()
     rows = await connection.fetch(
-        "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count FROM worker_send_counts"
+        """
+        SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count,
+               seen_at > now() - $1::interval, coalesce(routes, '{}')
+        FROM worker_send_counts
+        """,
+        _AT_WORK,
     )
     workers = {
-        worker_id: Worker(batches, seen_at, compared.removesuffix(_WAITS), looks)
-        for worker_id, batches, seen_at, compared, looks in (each.values() for each in rows)
+        worker_id: Worker(
+            batches,
+            seen_at,
+            compared.removesuffix(_WAITS),
+            looks,
+            is_at_work=is_live and compared == server_id,
+            routes=frozenset(routes),
+        )
+        for worker_id, batches, seen_at, compared, looks, is_live, routes in (each.values() for each in rows)
     }
     return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
