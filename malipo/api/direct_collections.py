@@ -30,7 +30,7 @@ from malipo.http.request_ids import request_id
 from malipo.merchants.api_keys import COLLECTING, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.payments import idempotency
-from malipo.payments.initiate import Answer, InitiatedPayment, NotAuthenticated, PaymentRequest
+from malipo.payments.initiate import Answer, InitiatedPayment, KeyCheckFailed, PaymentRequest
 from malipo.payments.plain_collection import plain_order_of
 from malipo.payments.transaction import Type
 from malipo.rate_limit.sliding_window import RateClass
@@ -46,7 +46,7 @@ class DirectCollections:
         self._counts_requests = bool(parts.settings.rate_limit_create)
         self._patience_seconds = parts.settings.database_patience_seconds
 
-    def take(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
+    def try_directly(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
         """Whether it is answered here, if only later by `usual`. Nothing is done of what is not taken."""
         scope: Any = cycle.scope
         if scope["method"] != "POST" or tracing.active is not None or self._parts.health.monitor.schema.problem:
@@ -83,7 +83,7 @@ class DirectCollections:
             terms=self._parts.payments.terms,
             now=now,
             created_by=key_id,
-            is_authenticated=self._counts_requests,
+            is_key_checked=self._counts_requests,
         )
         if order is None:
             return False
@@ -156,7 +156,7 @@ class _Direct:
         if isinstance(initiated, InitiatedPayment):
             self._parts.payments.signal(initiated)
             self._answer(initiated)
-        elif isinstance(initiated, NotAuthenticated | DataError):
+        elif isinstance(initiated, KeyCheckFailed | DataError):
             self._usual()  # Nothing was written. (A request that is counted is counted again, which is rare.)
         else:
             self._refuse(initiated)

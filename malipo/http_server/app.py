@@ -33,12 +33,12 @@ class WebApplication:
         self._most_pages = most_pages
         self._pages_under_way = 0
 
-    def take(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
+    def try_directly(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
         """Whether a request is answered without a task, or later by `usual`. What is not taken is served by a call."""
         scope: Any = cycle.scope
         if scope["path"] != PATH or self._is_operators_port(scope):
             return False
-        return self._direct.take(cycle, usual)
+        return self._direct.try_directly(cycle, usual)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         application = self._application(scope)

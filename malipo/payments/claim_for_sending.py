@@ -82,7 +82,7 @@ async def _take(
         and (after := status_writer.after_change(each, _submitted(each), now)) is not None
     ]
     await status_writer.write(tx, found, reached, now=now)
-    batch = await claims.take(
+    batch = await claims.mark_sending(
         tx,
         found,
         connector=claim.connector,

@@ -60,7 +60,7 @@ class PaymentRequest(msgspec.Struct, frozen=True):
     payout_limits: Limits | None = None  # of who makes it, if there are any
     approval_limit: PersonLimit | None = None  # what they may pay out without a second person
     scope: str | None = None  # of the idempotency key, if it is not that of the type
-    is_authenticated: bool = True  # False: the statement that writes it must find its API key good, or it is refused
+    is_key_checked: bool = True  # False: the statement that writes it checks its API key, and else writes nothing
 
     @property
     def limits(self) -> list[Limits]:
@@ -79,12 +79,13 @@ class InitiatedPayment(msgspec.Struct, frozen=True):
 Answer = InitiatedPayment | Refusal | Unavailable
 
 
-class NotAuthenticated(Refusal):
-    """Whether the API key is good was left to the statement, which was not enough: to be asked the usual way, and then
-    ordered anew. Nothing was written. No caller of the API sees it."""
+class KeyCheckFailed(Refusal):
+    """The API key was not checked before, and the statement that checks it as it writes has written nothing: the key
+    may be wrong, or the statement could not do this order. The request is checked and made again the usual way. No
+    caller of the API sees this."""
 
     def __init__(self) -> None:
-        super().__init__("The API key has not been authenticated.")
+        super().__init__("The API key has not been checked.")
 
 
 class KnownTariff(NamedTuple):
@@ -129,7 +130,7 @@ class Initiate:
             [draft.merchant_id for draft in drafts if draft.type is Type.DISBURSEMENT],
         )
         self._tariffs.note(places, needed.bands)
-        if needed.is_closed:
+        if needed.takes_no_payments:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
             return await _refuse_all(tx, orders, again=again)
         rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
@@ -186,10 +187,10 @@ async def _refuse_all(tx: Tx, orders: Sequence[PaymentRequest], *, again: bool) 
     for order in orders:
         if order.draft is not None and order.draft.id in written:
             answers.append(InitiatedPayment(written[order.draft.id]))
-        elif order.is_authenticated or again:  # `again`: nobody in doubt is asked to order anew.
+        elif order.is_key_checked or again:  # `again`: nobody in doubt is asked to order anew.
             answers.append(closed)
         else:
-            answers.append(NotAuthenticated())
+            answers.append(KeyCheckFailed())
     return answers
 
 
@@ -225,7 +226,7 @@ class _Decision:
 
     def on(self, order: PaymentRequest) -> Answer:
         key = order.idempotency_key
-        if not order.is_authenticated:
+        if not order.is_key_checked:
             return self._only_written(order)
         if key is not None and key in self._used:
             return self._replay(order, *self._used[key])
@@ -239,11 +240,12 @@ class _Decision:
         return answer
 
     def _only_written(self, order: PaymentRequest) -> Answer:
-        """What an earlier try has written is there. Nothing else is shown, or done, for whoever may be nobody."""
+        """The payment that an earlier try of this request has written. A caller whose key is not checked gets nothing
+        else."""
         assert order.draft is not None
         assert order.idempotency_key is not None
         _, written = self._used.get(order.idempotency_key, (None, None))
-        return InitiatedPayment(written) if written is not None and written.id == order.draft.id else NotAuthenticated()
+        return InitiatedPayment(written) if written is not None and written.id == order.draft.id else KeyCheckFailed()
 
     @staticmethod
     def _replay(order: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:

@@ -71,7 +71,7 @@ def plain_order_of(
     terms: Terms,
     now: datetime,
     created_by: str,
-    is_authenticated: bool,
+    is_key_checked: bool,
 ) -> PaymentRequest | None:
     """What `order_of` makes of a request that nothing is wrong with; None where it must be read field by field.
 
@@ -122,5 +122,5 @@ def plain_order_of(
         problem=None,
         key=key,
         request_hash=hashlib.sha256(_encode(hashed)).digest(),
-        is_authenticated=is_authenticated,
+        is_key_checked=is_key_checked,
     )

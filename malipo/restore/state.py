@@ -27,7 +27,7 @@ class Installation:
         return self.fenced_at is not None
 
     @property
-    def is_closed(self) -> bool:
+    def takes_no_payments(self) -> bool:
         """Nothing is sent, and nothing that moves money is taken in."""
         return self.is_fenced or self.held_at is not None
 

@@ -76,7 +76,7 @@ SAFEGUARDS = (
     Safeguard(
         "fence",
         "A restored installation sends nothing until operators release it.",
-        (InConstant(claims, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
+        (InConstant(claims, "_MAY_BE_SENT", f"AND NOT {installation.TAKES_NO_PAYMENTS}", ""),),
         note="covered by new-asked-first and open-asked-first",
     ),
     Safeguard(

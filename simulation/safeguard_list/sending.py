@@ -14,7 +14,7 @@ SAFEGUARDS = (
         "A payment that a worker is sending is not claimed by another.",
         (
             InFunction(
-                claims.take,
+                claims.mark_sending,
                 "next_action = 'sending', due_at = now() + $5 * interval '1 second'",
                 "next_action = 'send', due_at = now() + $5 * interval '0 second'",
             ),
@@ -25,7 +25,7 @@ SAFEGUARDS = (
         "A network is not queried about a payment while its request may be under way.",
         (
             InFunction(
-                claims.take,
+                claims.mark_sending,
                 "due_at = now() + $5 * interval '1 second'",
                 "due_at = now() + $5 * interval '0 second'",
             ),
@@ -119,7 +119,7 @@ SAFEGUARDS = (
             InConstant(
                 claims,
                 "_MAY_BE_SENT",
-                installation.IS_CLOSED,
+                installation.TAKES_NO_PAYMENTS,
                 installation.IS_FENCED,
             ),
         ),

@@ -102,7 +102,7 @@ def _quick(body: bytes) -> PaymentRequest | None:
         terms=TERMS,
         now=NOW,
         created_by="key_1",
-        is_authenticated=True,
+        is_key_checked=True,
     )
 
 

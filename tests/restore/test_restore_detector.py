@@ -260,7 +260,7 @@ async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
     before = lost.detector.counted
     async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
-            await claims.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
+            await claims.mark_sending(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]

@@ -86,7 +86,7 @@ class OperatorRequest(BrowserRequest):
             "account": "/operator/account",
             "may": lambda _: False,
             "resets": self._shown_resets(),
-            "closed": self.standing if self.standing is not None and self.standing.is_closed else None,
+            "closed": self.standing if self.standing is not None and self.standing.takes_no_payments else None,
         }
 
     def _shown_resets(self) -> list[tuple[CredentialReset, datetime, bool]]:

@@ -90,7 +90,7 @@ PAGES = [
     OperatorPage("POST", "/operator/bookings/reject", bookings.reject),
     OperatorPage("GET", statements.PATH, statements.show_all),
     OperatorPage("GET", new_statement.NEW, new_statement.show_form),
-    OperatorPage("POST", new_statement.NEW, new_statement.take),
+    OperatorPage("POST", new_statement.NEW, new_statement.receive_upload),
     OperatorPage("GET", f"{new_statement.NEW}/{{upload}}", new_statement.show),
     OperatorPage("POST", f"{new_statement.NEW}/{{upload}}/layout", new_statement.save_layout, does=(Act.SAVE_LAYOUT,)),
     OperatorPage("POST", f"{new_statement.NEW}/{{upload}}/words", new_statement.say_words, does=(Act.SAVE_LAYOUT,)),

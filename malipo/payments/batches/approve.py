@@ -101,7 +101,7 @@ class ApproveBatch:
 
     async def _approve(self, tx: Tx, approval: Approval) -> ApprovedBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
-        if standing.is_closed:
+        if standing.takes_no_payments:
             return standing.refusal
         batch = await batches.lock(tx, approval.merchant_id, approval.batch_id)
         if batch is None:
@@ -159,7 +159,7 @@ class ApproveBatch:
             return await self._open(tx, batch, requester)
         wallet = held[batch.merchant_id]
         used = await batch_limits.find(tx, batch, requester, now=now)
-        if (refusal := used.take(lines)) is not None:
+        if (refusal := used.count_against_limits(lines)) is not None:
             return refusal
         needed = sum(item.amount + item.fee for item in lines)
         if needed > wallet.spendable:

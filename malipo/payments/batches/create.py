@@ -60,7 +60,7 @@ class CreateBatch:
 
     async def _make(self, tx: Tx, order: BatchOrder, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
-        if standing.is_closed:
+        if standing.takes_no_payments:
             earlier = await _find_made(tx, order) if again else None
             return earlier if earlier is not None else standing.refusal
         if (found := await _find_made(tx, order)) is not None:

@@ -36,7 +36,7 @@ class UsedLimits:
         self._limits = limits
         self._sums = sums
 
-    def take(self, items: Sequence[BatchItem]) -> Forbidden | None:
+    def count_against_limits(self, items: Sequence[BatchItem]) -> Forbidden | None:
         """Count these payouts; or why they may not be made, and nothing must be saved."""
         for limits in self._limits:
             for item in items:

@@ -7,7 +7,7 @@ from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.adopted_payments import is_on_open_line_sql
 from malipo.payments.store.carriers import is_carrier_sql
-from malipo.payments.store.dispatches import DISPATCH, PaymentRecord, columns_of, find_subjects
+from malipo.payments.store.dispatches import DISPATCH, PaymentRecord, columns_of, find_records
 from malipo.payments.store.transactions import COLUMNS, Key
 from malipo.restore.store import installation
 
@@ -22,7 +22,7 @@ async def claim_asked_first(
     A connector is asked about what it carries now (`pairs`), and what it carried when the database was lost, unless it
     has answered that it does not have the payment.
     """
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
         WITH due AS (

@@ -34,7 +34,7 @@ _STATEMENT = f"""
             JOIN tariffs t ON t.merchant_id = place ->> 0 AND t.type = place ->> 1 AND t.channel = place ->> 2),
            (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, statement_lines, owed)), '[]')
             FROM held),
-           {installation.IS_CLOSED}
+           {installation.TAKES_NO_PAYMENTS}
 """
 
 
@@ -42,7 +42,7 @@ class BatchInputs(NamedTuple):
     won: set[IdempotencyKey]
     bands: dict[Place, list[Band]]
     wallets: dict[str, Wallet]
-    is_closed: bool  # by a fence or by operators: nothing that moves money is taken in
+    takes_no_payments: bool  # by a fence or by operators: nothing that moves money is taken in
 
 
 async def find_inputs(

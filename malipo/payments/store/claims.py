@@ -9,14 +9,14 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.carriers import note_carriers_sql
-from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, PaymentRecord, columns_of, find_subjects
+from malipo.payments.store.dispatches import DISPATCH, RECORDS, PaymentRecord, columns_of, find_records
 from malipo.payments.store.transactions import COLUMNS, Key
 from malipo.restore.high_water_mark import SendCount
 from malipo.restore.store import installation, send_counts
 from malipo.restore.store.send_counts import CountedBatch
 
 _MAY_BE_SENT = f"""
-    {send_counts.IS_COMPARED} AND NOT {installation.IS_CLOSED}
+    {send_counts.IS_COMPARED} AND NOT {installation.TAKES_NO_PAYMENTS}
     AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
 """
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
@@ -74,10 +74,10 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
 
     Those of batches are claimed apart.
     """
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
-        {SUBJECTS}
+        {RECORDS}
         WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.batch_id IS NULL AND d.due_at <= now()
           AND {_MAY_BE_SENT}
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
@@ -92,7 +92,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
 async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
     """Payouts of batches, held until the commit: first the one that has waited longest of each batch and channel, then
     the second of each. So a large batch does not block a small one."""
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
         SELECT * FROM (
@@ -100,7 +100,7 @@ async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) 
                                                   ORDER BY waiting.id) AS place
             FROM batches b CROSS JOIN unnest($1::text[]) AS asked (channel)
             CROSS JOIN LATERAL (
-                {SUBJECTS}
+                {RECORDS}
                 WHERE d.merchant_id = b.merchant_id AND d.batch_id = b.id AND d.channel = asked.channel
                   AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
                 ORDER BY d.due_at, d.transaction_id LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED) waiting
@@ -114,10 +114,10 @@ async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) 
 
 async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
     """Payments of which the network provably has nothing, and which may therefore be sent again."""
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
-        {SUBJECTS}
+        {RECORDS}
         WHERE d.connector = $1 AND d.next_action = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
@@ -129,10 +129,10 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentReco
 
 async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Collections that no worker has claimed in time, because their network is down or not connected."""
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
-        {SUBJECTS}
+        {RECORDS}
         WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
           AND NOT d.is_asked_first AND {_MAY_LAPSE}
@@ -146,10 +146,10 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
 
 async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Collections that were claimed, and of which provably nothing was sent in time."""
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
-        {SUBJECTS}
+        {RECORDS}
         WHERE d.connector = $1 AND d.type = 'COLLECTION' AND d.next_action = 'send' AND d.send_count = 0
           AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
           AND {_MAY_LAPSE}
@@ -166,10 +166,10 @@ async def claim_unconnected_payouts(
 ) -> list[PaymentRecord]:
     """Payouts that no worker has ever claimed, and that could be sent if a network was connected. What is held, belongs
     to a closed merchant, or may have been sent before a restore is left waiting."""
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
-        {SUBJECTS}
+        {RECORDS}
         WHERE d.channel = $1 AND d.type = 'DISBURSEMENT' AND d.connector IS NULL AND d.send_count = 0
           AND d.success_heard_at IS NULL AND d.attention IS NULL AND t.status = 'PENDING'
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
@@ -183,7 +183,7 @@ async def claim_unconnected_payouts(
     )
 
 
-async def take(
+async def mark_sending(
     tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
 ) -> CountedBatch | None:
     """From here on they are being sent: after the lease the network must be queried first.
@@ -224,10 +224,10 @@ async def take_back(tx: Tx, claim_id: str) -> None:
 
 async def find_claimed(connection: Conn, claim_id: str) -> list[PaymentRecord]:
     """What was claimed by a commit that was not confirmed to us."""
-    return await find_subjects(
+    return await find_records(
         connection,
         f"""
-        {SUBJECTS}
+        {RECORDS}
         WHERE d.claim_id = $1 AND d.next_action = 'sending'
         """,
         claim_id,
@@ -245,7 +245,7 @@ async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most
 
 
 async def _claim_queries(tx: Tx, which: str, connector: str, lease_seconds: float, most: int) -> list[PaymentRecord]:
-    return await find_subjects(
+    return await find_records(
         tx,
         f"""
         WITH due AS (

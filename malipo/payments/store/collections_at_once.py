@@ -85,7 +85,7 @@ _CREATE = f"""
                  number smallint, key_id text, merchant_id text, channel text, bands text)
              JOIN api_keys k ON k.id = place.key_id AND k.merchant_id = place.merchant_id
              JOIN merchants m ON m.id = place.merchant_id
-             WHERE {is_good_sql("k", "m", "$3")} AND place.bands = {_BANDS} AND NOT {installation.IS_CLOSED}),
+             WHERE {is_good_sql("k", "m", "$3")} AND place.bands = {_BANDS} AND NOT {installation.TAKES_NO_PAYMENTS}),
          claimed AS (
              INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
              SELECT merchant_id, '{Type.COLLECTION}', key, decode(request_hash, 'base64'), id FROM new

@@ -30,7 +30,7 @@ DISPATCH = f"""
 """
 
 
-SUBJECTS = f"""
+RECORDS = f"""
     SELECT {COLUMNS}, {DISPATCH}
     FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
 """
@@ -249,7 +249,7 @@ async def release_held(tx: Tx, key: Key) -> None:
     )
 
 
-async def find_subjects(connection: Conn, query: str, *arguments: object) -> list[PaymentRecord]:
+async def find_records(connection: Conn, query: str, *arguments: object) -> list[PaymentRecord]:
     return [PaymentRecord(transaction_of(row), dispatch_of(row)) for row in await connection.fetch(query, *arguments)]
 
 

@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         "a collection is created while operators hold everything",
         "_CREATE",
-        " AND NOT {installation.IS_CLOSED}),\n         claimed",
+        " AND NOT {installation.TAKES_NO_PAYMENTS}),\n         claimed",
         "),\n         claimed",
         "After a restore payments are taken in before anybody knows what was lost.",
         _STATEMENT,
@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         "whoever has no good key has its collection created in a transaction",
         "_Decision.on",
-        "if not order.is_authenticated:",
+        "if not order.is_key_checked:",
         "if False:",
         "A revoked key goes on.",
         _DIRECT,
@@ -146,7 +146,7 @@ FAULTS = (
     ),
     Fault(
         "requests for collections are not counted",
-        "DirectCollections.take",
+        "DirectCollections.try_directly",
         "if self._counts_requests:",
         "if False:",
         "One program takes the service from all others.",
@@ -154,7 +154,7 @@ FAULTS = (
     ),
     Fault(
         "an Idempotency-Key with spaces is one by the short way",
-        "DirectCollections.take",
+        "DirectCollections.try_directly",
         "if network_key is None or idempotency.problem_with(idempotency_text):",
         "if network_key is None:",
         "The same key is refused by one way and taken by the other: a repeat is not found.",
@@ -162,7 +162,7 @@ FAULTS = (
     ),
     Fault(
         "the second of two Idempotency-Keys counts",
-        "DirectCollections.take",
+        "DirectCollections.try_directly",
         "if idempotency_key is not None:\n                    return False",
         "pass",
         "A proxy that adds a header makes two payments of one.",
@@ -170,7 +170,7 @@ FAULTS = (
     ),
     Fault(
         "a body that is too large is read by the short way",
-        "DirectCollections.take",
+        "DirectCollections.try_directly",
         " or len(scope[WHOLE_BODY]) > MOST_BODY_BYTES",
         "",
         "Whoever sends large bodies takes the memory of the process.",
@@ -179,8 +179,8 @@ FAULTS = (
     Fault(
         "a collection whose network key another payment has is refused as an error",
         "_Direct._created",
-        "isinstance(initiated, NotAuthenticated | DataError)",
-        "isinstance(initiated, NotAuthenticated)",
+        "isinstance(initiated, KeyCheckFailed | DataError)",
+        "isinstance(initiated, KeyCheckFailed)",
         "The repeat of a lost request, whose payment operators have adopted, never finds it.",
         (*_DIRECT, "reconciliation/test_repeats_of_paid_requests.py"),
     ),

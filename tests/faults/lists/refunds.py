@@ -166,8 +166,8 @@ FAULTS = (
     Fault(
         "the limits of a key do not count for a batch",
         "ApproveBatch._open",
-        "if (refusal := used.take(lines)) is not None:",
-        "if (refusal := used.take(lines)) is None and False:",
+        "if (refusal := used.count_against_limits(lines)) is not None:",
+        "if (refusal := used.count_against_limits(lines)) is None and False:",
         "A stolen key pays out in a batch what it may not pay out at once.",
         ("api/batches/test_batch_limits.py",),
     ),

@@ -123,7 +123,7 @@ FAULTS = (
     ),
     Fault(
         "a payment is taken in while operators hold everything",
-        "Installation.is_closed",
+        "Installation.takes_no_payments",
         "return self.is_fenced or self.held_at is not None",
         "return self.is_fenced",
         "A batch is approved while operators hold all payments.",

@@ -265,7 +265,7 @@ FAULTS = (
     ),
     Fault(
         "a send is not counted",
-        "take",
+        "mark_sending",
         "send_count = d.send_count + 1",
         "send_count = d.send_count",
         "A payout that was sent is taken for one that never left.",

@@ -75,7 +75,7 @@ async def _form(
     )
 
 
-async def take(request: OperatorRequest) -> Response:
+async def receive_upload(request: OperatorRequest) -> Response:
     """Keep the file that was sent, and go on to how it is read."""
     files = _files(request)
     try:
