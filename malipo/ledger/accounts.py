@@ -2,7 +2,8 @@
 
 A move takes an amount from one account and gives it to another, so all balances always sum to zero. A positive
 balance is money the house owes (a wallet) or has earned (fees); a negative one is money the house holds
-somewhere else (a network's float, the bank) or has spent (what networks charged).
+somewhere else (a network's float, the bank) or has spent (what networks charged). What a wallet may spend, and that it
+is never below zero, is `Wallet`'s.
 """
 
 from collections.abc import Iterable, Sequence

@@ -189,13 +189,17 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
 def insert_dispatches_sql(created: str, is_derived: str) -> str:
     """Queues new payments for sending, as a part of the statement that inserts them.
 
-    In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
-    `is_derived` is a condition. Later than that, too, if its key is as old as a batch or a collection
-    from before the restore: it may be approved, or refunded, after months. A lost collection may have been repeated in
-    that week, or adopted later, and its lost refund has the same key. Operators who release a channel have compared
-    what waited then: not what is approved, or refunded, later. A payment whose key is on a line of a statement was
-    paid: it waits until the line is matched with it. A payout like one that was adopted waits for operators. Of
-    neither is anything due.
+    A payment whose network key is derived from its request (`is_derived`, a condition) may have been sent before a
+    restore that lost it:
+
+        in the week after a restore             its network is queried first, unless operators have released the channel
+        of a batch from before the restore      queried first, whenever the batch is approved
+        refund of a collection from before      queried first, whenever it is asked for; also if the collection was
+        it, or adopted                          repeated in that week, because the lost refund had the same key
+        its key is on a line of a statement     it was paid: nothing is due until the line is matched with it
+        a payout like one that was adopted      nothing is due until operators decide (whether its key is derived or not)
+
+    A release covers what waited when operators compared it, and so no batch or refund that comes later.
     """
     batch = f"""(SELECT b.created_at FROM batches b
                  WHERE b.merchant_id = {created}.merchant_id AND b.id = {created}.batch_id)"""

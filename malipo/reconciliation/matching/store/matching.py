@@ -135,6 +135,7 @@ _CLAIM = """
 # Where a line fits several payments, which of them does not keep it from another. The stronger payment has exactly the
 # amount of the line. This is no order of strength: of two receipts that the network has told, none is the stronger one,
 # whatever their amounts; but a key of the exact amount is stronger than such a receipt of another amount.
+# The grid of all pairs, to read before this table: `tests/reconciliation/test_stronger_claims.py`.
 _STRONGER = """
     (VALUES
         -- whose key the line has         the stronger claim             the weaker one      only of another amount
