@@ -67,7 +67,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_that_is_in_the_packages_is_in_the_wheel(wheel: Path) -> None:
     listed = run("git", "ls-files", "malipo", "malipo_simulator", cwd=ROOT).splitlines()
-    carried = run("git", "ls-files", "CHANGELOG.md", "docs", "examples", *CLIENTS, cwd=ROOT).splitlines()
+    carried = run("git", "ls-files", "CHANGELOG-MERCHANTS.md", "docs", "examples", *CLIENTS, cwd=ROOT).splitlines()
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if not name.startswith(f"malipo-{__version__}.dist-info/")}
     assert inside == {"malipo/_build.txt", *listed, *(f"malipo/_carried/{each}" for each in carried)}

@@ -3,7 +3,8 @@
 Markdown is written so that GitHub shows it well. Some comments mean more here:
 
 - `<!-- tabs -->` before samples in several languages: the reader sees one of them, and it is remembered which;
-- `<!-- for operators -->` before a heading: that section is for whoever runs the service, and is left out;
+- `<!-- for operators -->` before a heading: that section is for whoever runs the service, and is left out; before
+  anything else: that paragraph, list or table;
 - `<!-- if simulated` before a text and `-->` after it: only a service with simulated networks shows it;
 - `<!-- answers 409 -->` and `<!-- answer of POST /v1/payments -->` and the like, for the tests of the samples.
 """
@@ -132,14 +133,15 @@ def _heading_close(tokens: Sequence["Token"], index: int) -> str:
 
 
 def _without_operators(tokens: Sequence["Token"]) -> list["Token"]:
-    """Without the sections that are marked, each up to the next heading of its level."""
+    """Without the sections that are marked, each up to the next heading of its level, and the blocks that are."""
     kept: list[Token] = []
     left_out = 0  # the level of the heading whose section is left out
     is_marked = False
     for token in tokens:
         if token.type == "html_block" and token.content.strip() == _OPERATORS:
             is_marked = True
-        elif token.type == "heading_open":
+            continue
+        if token.type == "heading_open":
             level = int(token.tag[1])
             if is_marked:
                 left_out, is_marked = level, False
@@ -147,6 +149,8 @@ def _without_operators(tokens: Sequence["Token"]) -> list["Token"]:
                 left_out = 0
         if not left_out and not is_marked:
             kept.append(token)
+        if is_marked and token.level == 0 and token.nesting <= 0:
+            is_marked = False  # The block ends here.
     return kept
 
 

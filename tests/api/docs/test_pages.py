@@ -2,11 +2,12 @@
 
 import asyncio
 import html
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import pytest
@@ -14,8 +15,10 @@ import requests
 from babel.messages.pofile import read_po
 
 from malipo import dashboard
+from malipo.api import openapi
 from malipo.api.docs import content, downloads, guides, pages
 from malipo.api.docs.pages import DocsInstallation
+from malipo.rate_limit.sliding_window import RateClass
 from tests.api.docs.samples import DOCS
 from tests.conftest import NO_LIMITS, create_database, free_port, starting, until_ready
 
@@ -96,9 +99,81 @@ def test_what_is_for_operators_is_neither_served_nor_linked(services: Services) 
         shown = get(services.demo + page.address).text
         for heading in re.findall(r"<!-- for operators -->\n#+ (.+)", (DOCS / page.file).read_text()):
             assert f">{heading}<" not in shown
+    # A mark before a paragraph leaves out that paragraph, and no more.
+    webhooks = get(services.demo + "/docs/webhooks").text
+    assert "MALIPO_HEADER_WORD" in (DOCS / "webhooks.md").read_text()
+    assert "That word is" not in webhooks
+    assert "Verify the signature" in webhooks.split("another word in the place of")[1]
     assert "SSRF" not in get(services.demo + "/docs/webhooks").text
     for name in ("settings", "backups", "quickstart", "operating/runbook", "decisions/0002-parts", "CHANGELOG"):
         assert get(f"{services.demo}/docs/{name}").status_code == 404
+
+
+# What only who runs the service knows: settings, commands, processes, the database, and why malipo is made as it is.
+OF_OPERATORS = re.compile(
+    r"\bMALIPO_(?!URL\b|API_KEY\b)[A-Z_]+|\b[Mm]igrations?\b|\b[Dd]ecisions?(?:/| records?\b| \d)|\bSQL\b|PostgreSQL"
+    r"|\bworkers?\b|\bdatabase's schema\b|systemd|/(?:healthz|readyz|metrics|operator)\b|Prometheus|Grafana"
+    r"|\b[Rr]unbook\b|\./test\b|--stdin\b|trusted prox|\bfence"
+    r"|\bmalipo (?:operators|merchant|key|payments|statements|restore|doctor|approvals|floats|ledger|close|tariff)\b"
+)
+
+
+def test_no_page_has_words_that_only_operators_know() -> None:
+    found = []
+    for name, page in every_page().items():
+        shown = html.unescape(re.sub(r"<[^>]+>", "", page))
+        found += [
+            f"{name}: {' '.join(shown[max(at.start() - 40, 0) : at.end() + 40].split())}"
+            for at in OF_OPERATORS.finditer(shown)
+        ]
+        # A link to what is not served: words that lead nowhere.
+        found += [f"{name}: {each}" for each in re.findall(r'class="elsewhere">(.*?)</span>', page)]
+    assert found == []
+
+
+def every_page() -> dict[str, str]:
+    """As both kinds of services show them: what only one shows is read too."""
+    found: dict[str, str | None] = {}
+    for is_simulated in (True, False):
+        installation = DocsInstallation(is_simulated=is_simulated, may_try=is_simulated)
+        limits = tuple((each, 100) for each in RateClass)
+        reference = ["", *content._reference(10_000_000, limits).names]
+        found |= {f"{name} {is_simulated}": content.guide(name, installation) for name in pages.by_name()}
+        found |= {
+            f"reference/{name} {is_simulated}": content.show_reference(name, 10_000_000, limits, installation)
+            for name in reference
+        }
+    return {name: page for name, page in found.items() if page is not None}
+
+
+def test_what_changes_for_merchants_is_served_for_each_release_and_not_the_changelog(services: Services) -> None:
+    page = get(f"{services.demo}/docs/changelog").text
+    releases = re.findall(r"^## (\d+\.\d+\.\d+ \(.+\))$", (DOCS.parent / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert re.findall(r"<h2 id=[^>]*>([^<]+)", page) == ["Unreleased", *releases]
+    assert "Money and safety" not in page
+    # What programs of merchants must know: everything that the contract has got since its last release.
+    told = (DOCS.parent / "CHANGELOG-MERCHANTS.md").read_text().split("\n## ")[1]
+    assert [each for each in grown() if each not in told] == []
+
+
+def grown() -> list[str]:
+    """Events, permissions and routes that the contract has, and that of the last release has not."""
+    now, before = openapi.load(), max((DOCS.parent / "tests" / "contract").glob("released-*.json"), key=version_of)
+    then = json.loads(before.read_text())
+
+    def names(contract: dict[str, Any]) -> set[str]:
+        schemas = contract["components"]["schemas"]
+        values = {value for name in ("Event", "Permission") for value in schemas[name].get("enum", ())}
+        values |= {each["const"] for name in ("Event", "Permission") for each in schemas[name].get("oneOf", ())}
+        return values | {
+            f"{method.upper()} {path}" for path, methods in contract["paths"].items() for method in methods
+        }
+
+    return sorted(names(now) - names(then))
+
+
+def version_of(file: Path) -> tuple[int, ...]:
+    return tuple(map(int, file.stem.removeprefix("released-").split(".")))
 
 
 @pytest.mark.parametrize(
