@@ -4,6 +4,7 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,8 +128,8 @@ async def test_what_a_worker_that_hangs_was_first_for_the_other_does(
         assert {answer.status for answer in made} == {201}
 
         async def is_done() -> bool:
-            events = (await api("GET", "/v1/events?limit=100")).body["events"]
-            return sum(each["event"] == "payment.completed" for each in events) == 5
+            events: list[dict[str, Any]] = (await api("GET", "/v1/events?limit=100")).body["events"]
+            return [each["event"] for each in events].count("payment.completed") == 5
 
         await until(is_done, what="their being paid, and told")
     finally:

@@ -197,7 +197,7 @@ def insert_dispatches_sql(created: str, is_derived: str) -> str:
         refund of a collection from before      queried first, whenever it is asked for; also if the collection was
         it, or adopted                          repeated in that week, because the lost refund had the same key
         its key is on a line of a statement     it was paid: nothing is due until the line is matched with it
-        a payout like one that was adopted      nothing is due until operators decide (whether its key is derived or not)
+        a payout like one that was adopted      nothing is due until operators decide, also if its key is not derived
 
     A release covers what waited when operators compared it, and so no batch or refund that comes later.
     """
