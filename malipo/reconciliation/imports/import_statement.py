@@ -116,12 +116,48 @@ async def import_statement(
     await store.lock_channel(tx, channel)
     # No day is closed meanwhile: lines are in the close of their day, or come after it.
     await first_open_day(tx)
-    file = StatementFile(
+    file = _unread_file(path.name, sha256, channel, account, profile, imported_by=actor.name, now=now)
+    same = await _find_same(tx, file)
+    if same is not None and await lines_store.count(tx, same.id) >= same.line_count:
+        return ImportResult(same, is_repeat=True)
+    if same is None:
+        await store.insert_file(tx, file)
+    reading, file = await _store_lines(tx, same or file, lambda: _FileReading(path, profile, period, progress))
+    file = msgspec.structs.replace(file, authors=_authors(file, reading, carrier_by=carrier_by, actor=actor))
+    before = await store.find_before(tx, file)
+    if gaps := gaps_beside(file, before, await store.find_after(tx, file)):
+        file = msgspec.structs.replace(file, problems=(*file.problems, *gaps))
+    if file.problems and not accepts_problems:
+        raise DoesNotAddUp(code=ImportRefusal.DOES_NOT_ADD_UP, name=path.name, problems=file.problems)
+    elsewhere = None if same is not None else await _refuse_doubted(tx, file, profile, is_new_account=is_new_account)
+    await store.update_file(tx, file)
+    if not file.problems and same is None:
+        await note_closing(tx, channel, account, file.closing, ends_at=file.ends_at, actor=actor, now=now)
+    passed_over = dict(reading.statement.statuses.failed)
+    await _append_to_audit_log(tx, file, passed_over, elsewhere, actor=actor, now=now)
+    if elsewhere is not None:
+        reason = f"The worker has fetched its lines as {file.where}, in {file.name} ({file.id}). They count twice."
+        await withdraw_statement.propose_by_system(tx, elsewhere, reason=reason, now=now)
+    uncovered = uncovered_before(file, before)
+    return ImportResult(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
+
+
+def _unread_file(
+    name: str,
+    sha256: bytes,
+    channel: Channel,
+    account: str,
+    profile: StatementProfile,
+    *,
+    imported_by: str,
+    now: datetime,
+) -> StatementFile:
+    return StatementFile(
         id=ids.mint("stf_", now),
         channel=channel,
         account=account,
         sha256=sha256,
-        name=path.name,
+        name=name,
         profile=profile.name,
         begins_at=None,
         ends_at=None,
@@ -130,31 +166,32 @@ async def import_statement(
         line_count=0,
         new_count=0,
         problems=(),
-        imported_by=actor.name,
+        imported_by=imported_by,
         imported_at=now,
     )
-    same = await _find_same(tx, file)
-    if same is not None and await lines_store.count(tx, same.id) >= same.line_count:
-        return ImportResult(same, is_repeat=True)
-    if same is None:
-        await store.insert_file(tx, file)
-    reading, file = await _store_lines(tx, same or file, lambda: _FileReading(path, profile, period, progress))
-    file = msgspec.structs.replace(file, authors=_authors(file, reading, carrier_by=carrier_by, actor=actor))
-    passed_over = dict(reading.statement.statuses.failed)
-    before = await store.find_before(tx, file)
-    if gaps := gaps_beside(file, before, await store.find_after(tx, file)):
-        file = msgspec.structs.replace(file, problems=(*file.problems, *gaps))
-    if file.problems and not accepts_problems:
-        raise DoesNotAddUp(code=ImportRefusal.DOES_NOT_ADD_UP, name=path.name, problems=file.problems)
-    elsewhere = None
-    if same is None:
-        elsewhere = await doubt_statement.refuse_content_of_another(tx, file)
-        await doubt_statement.refuse_contradiction(tx, file)
-        if not is_new_account:
-            await doubt_statement.refuse_stranger(tx, file, profile)
-    await store.update_file(tx, file)
-    if not file.problems and same is None:
-        await note_closing(tx, channel, account, file.closing, ends_at=file.ends_at, actor=actor, now=now)
+
+
+async def _refuse_doubted(
+    tx: Tx, file: StatementFile, profile: StatementProfile, *, is_new_account: bool
+) -> StatementFile | None:
+    """Refuse a file that contradicts others, or seems to be of another account. An operator's file whose lines the
+    worker fetched as another account is returned instead: it is proposed to withdraw it."""
+    elsewhere = await doubt_statement.refuse_content_of_another(tx, file)
+    await doubt_statement.refuse_contradiction(tx, file)
+    if not is_new_account:
+        await doubt_statement.refuse_stranger(tx, file, profile)
+    return elsewhere
+
+
+async def _append_to_audit_log(
+    tx: Tx,
+    file: StatementFile,
+    passed_over: Mapping[str, int],
+    elsewhere: StatementFile | None,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> None:
     await audit_log.append(
         tx,
         actor,
@@ -162,8 +199,8 @@ async def import_statement(
         now=now,
         file=file.id,
         name=file.name,
-        channel=channel,
-        account=account,
+        channel=file.channel,
+        account=file.account,
         lines=file.line_count,
         new=file.new_count,
         problems=[stored_text(each) for each in file.problems],
@@ -171,11 +208,6 @@ async def import_statement(
         authors=sorted({each.by for each in file.authors}),
         **({} if elsewhere is None else {"elsewhere": elsewhere.id}),
     )
-    if elsewhere is not None:
-        reason = f"The worker has fetched its lines as {file.where}, in {file.name} ({file.id}). They count twice."
-        await withdraw_statement.propose_by_system(tx, elsewhere, reason=reason, now=now)
-    uncovered = uncovered_before(file, before)
-    return ImportResult(file, uncovered=uncovered, passed_over=passed_over, elsewhere=elsewhere)
 
 
 def _authors(
