@@ -314,10 +314,11 @@ final class Payments
     /** Give the money of a collection back. */
     public function refund(
         string $id, int $amount = self::ALL_THAT_IS_LEFT, ?string $reason = null, ?string $orderReference = null,
-        ?string $idempotencyKey = null,
+        ?string $idempotencyKey = null, ?string $currency = null,
     ): array {
         $amount = $amount === self::ALL_THAT_IS_LEFT ? null : $amount;
-        return $this->pay(path('/v1/payments/{id}/refund', $id), compact('amount', 'reason', 'orderReference', 'idempotencyKey'));
+        $fields = compact('amount', 'reason', 'orderReference', 'idempotencyKey', 'currency');
+        return $this->pay(path('/v1/payments/{id}/refund', $id), $fields);
     }
 
     /** By id or reference. With wait the answer is held for so many seconds, until the status changes. */
@@ -346,7 +347,7 @@ final class Payments
     }
 
     /** What it would cost. The type is COLLECTION or DISBURSEMENT. */
-    public function quote(string $type, string $channel, int $amount): array
+    public function quote(string $type, string $channel, int $amount, ?string $currency = null): array
     {
         return $this->client->request('POST', '/v1/payments/quote', get_defined_vars(), gives: 'quote', isRepeatable: true);
     }

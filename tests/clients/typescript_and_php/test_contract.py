@@ -9,6 +9,7 @@ import pytest
 
 import malipo
 from malipo.api import openapi
+from malipo.api.docs.samples import CALLS
 from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, built_typescript, here
 
 CONTRACT = openapi.load()
@@ -68,6 +69,35 @@ def test_every_route_for_api_keys_has_a_method_in_php_and_no_other() -> None:
         *(f"{method} {path}" for path, method in apart),
     }
     assert called == set(operations())
+
+
+# The lists turn pages by themselves and have every field; events are read on by `after`, which is an argument.
+BY_ITSELF = {"page", "limit", "before", "view", "format"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_parameter_can_be_given_in_php(name: str) -> None:
+    (operation,) = (each for each in operations().values() if each["operationId"] == name)
+    parameters = [here_or_named(each) for each in operation.get("parameters", ())]
+    fields = {each["name"] for each in parameters if each["in"] == "query"} - BY_ITSELF
+    if "requestBody" in operation:
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        fields |= set(here_or_named(schema)["properties"])
+    kind, method = CALLS[name].method.split(".")
+    source = (PHP / "Malipo.php").read_text()
+    (body,) = re.findall(rf"^final class {kind.capitalize()}\n{{\n(.*?)^}}", source, re.DOTALL | re.MULTILINE)
+    (given,) = re.findall(rf"public function {method}\((.*?)\): ", body, re.DOTALL)
+    if "...$filters" not in given:
+        assert fields - set(re.findall(r"\$(\w+)", given)) == set()
+    takes_key = any(each["name"] == "Idempotency-Key" for each in parameters)
+    assert ("$idempotencyKey" in given) is takes_key
+
+
+def here_or_named(node: Any) -> Any:
+    while "$ref" in node:
+        *_, kind, name = node["$ref"].split("/")
+        node = CONTRACT["components"][kind][name]
+    return node
 
 
 ANSWERS = {

@@ -1,4 +1,4 @@
-"""Every method of both clients, called at the real service. They have the same methods."""
+"""Every method of both clients, called at the real service. They have the same methods, and so has Python's."""
 
 import asyncio
 import re
@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from malipo_client import Malipo
+from malipo_client.operation import Resource, flow, listing, operation
 
+from malipo.api.docs.samples import CALLS, in_python
 from malipo.db import Database
 from tests.api.batches.batch_keys import key_of
 from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, Program, Refused
@@ -66,6 +69,25 @@ def test_php_has_the_methods_of_typescript() -> None:
         if not method.startswith("__")
     }
     assert found == _methods()
+
+
+def test_python_has_the_methods_of_typescript() -> None:
+    client = Malipo("mlp_live_1", "https://pay.example.com")
+    spelled = {
+        f"{name}.{method}"
+        for name, resource in vars(client).items()
+        if isinstance(resource, Resource)
+        for method, value in vars(type(resource)).items()
+        if isinstance(value, operation | listing | flow)
+    }
+    assert spelled == {in_python(each) for each in _methods()}
+
+
+def test_what_the_reference_shows_for_an_operation_is_a_method() -> None:
+    """Each operation with an API key has one, and what is left are those that make several requests or another format."""
+    shown = {call.method for call in CALLS.values()}
+    assert _methods() - shown == {"payments.waitUntilEnded", "batches.itemsCsv", "wallet.entriesCsv", "events.follow"}
+    assert shown <= _methods()
 
 
 def _methods() -> set[str]:
