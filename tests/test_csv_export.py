@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import malipo
-from malipo.table_files.csv_export import csv_lines
+from malipo.table_files.csv_export import PhoneCell, csv_lines
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,14 @@ from malipo.table_files.csv_export import csv_lines
 def test_a_text_that_looks_like_a_formula_gets_an_apostrophe(text: str) -> None:
     ((cell,),) = csv.reader(io.StringIO(csv_lines([[text]]), newline=""))
     assert cell == f"'{text}"
+
+
+def test_a_phone_number_of_ours_has_none_and_nothing_else_passes_for_one() -> None:
+    cells = ["+255754000001", "+255754000001+1", "+1", "=1", "+2557540000010"]
+    assert csv_lines([[PhoneCell(each) for each in cells]]) == (
+        "+255754000001,'+255754000001+1,'+1,'=1,'+2557540000010\r\n"
+    )
+    assert csv_lines([["+255754000001"]]) == "'+255754000001\r\n", "a text that somebody typed"
 
 
 def test_numbers_and_plain_text_stay_as_they_are() -> None:

@@ -18,6 +18,7 @@ from malipo.payments.payments import Payments
 from malipo.rate_limit.concurrency import ConcurrencyLimit
 from malipo.recipients.look_up import RecipientNames
 from malipo.settings import Settings
+from malipo.turns import Turns
 from malipo.webhooks.webhooks import Webhooks
 
 
@@ -38,6 +39,7 @@ class PageParts:
     webhooks: Webhooks
     lists: LongPoll[str, str]
     live_streams: ConcurrencyLimit
+    workbook_turns: Turns
 
     @classmethod
     def of(cls, service: Service) -> Self:
@@ -58,4 +60,5 @@ class PageParts:
             webhooks=service.webhooks,
             lists=service.long_polls.lists,
             live_streams=ConcurrencyLimit(each=settings.live_streams_person, all_=settings.live_streams),
+            workbook_turns=Turns(1),
         )

@@ -155,8 +155,8 @@ async def _told(database: Database, merchant: Merchant) -> list[str]:
 
 async def _lines(database: Database, merchant: Merchant) -> list[tuple[str, int]]:
     """The statement, oldest first."""
-    async with database.read() as connection:
-        lines = await statement.before(connection, merchant.id, WalletLineFilter(), limit=100)
+    async with database.snapshot() as connection:
+        _, lines = await statement.page(connection, merchant.id, WalletLineFilter(), page=1, limit=100)
     return [(line.kind, line.change) for line in reversed(lines)]
 
 

@@ -24,7 +24,7 @@ _NO_PAGES = ("/dashboard/live",)
 PATHS = [
     page.path
     for page in PAGES
-    if page.method == "GET" and page.path not in _NO_PAGES and not page.path.endswith(".csv")
+    if page.method == "GET" and page.path not in _NO_PAGES and not page.path.endswith((".csv", ".xlsx"))
 ]
 # Those that lead elsewhere, and files.
 _NO_OPERATOR_PAGES = ("/operator/cases", "/operator/close/day", "/operator/exceptions/chosen")

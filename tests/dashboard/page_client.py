@@ -84,7 +84,7 @@ class Surfer:
         sent = self.headers | dict(headers or {})
         form = aiohttp.FormData(data) if data is not None else None
         async with self.http.request(method, self.url + path, headers=sent, data=form, allow_redirects=False) as answer:
-            seen = Seen(answer.status, await answer.text(), answer.headers)
+            seen = Seen(answer.status, await answer.text(errors="replace"), answer.headers)
         if found := _TOKEN.search(seen.text):
             self.token = found[1]
         return seen

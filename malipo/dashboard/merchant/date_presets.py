@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-SENTENCES = ("Today", "Yesterday", "This week", "This month", "Last month")
+SENTENCES = ("Today", "Yesterday", "This week", "This month", "Last month", "This year", "Last year")
 
 
 def presets(today: date) -> list[tuple[str, str, str]]:
@@ -10,11 +10,15 @@ def presets(today: date) -> list[tuple[str, str, str]]:
     yesterday = today - timedelta(days=1)
     month = today.replace(day=1)
     last_month = month - timedelta(days=1)
+    year = month.replace(month=1)
+    last_year = year - timedelta(days=1)
     spans = (
         (today, today),
         (yesterday, yesterday),
         (today - timedelta(days=today.weekday()), today),
         (month, today),
         (last_month.replace(day=1), last_month),
+        (year, today),
+        (last_year.replace(month=1, day=1), last_year),
     )
     return [(name, first.isoformat(), last.isoformat()) for name, (first, last) in zip(SENTENCES, spans, strict=True)]

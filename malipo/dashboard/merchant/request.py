@@ -84,7 +84,7 @@ class MerchantRequest(BrowserRequest):
     def frame(self) -> dict[str, Any]:
         return {
             "person": self.session.person if self.session else None,
-            "business": self.session.business if self.session else "",
+            "business": self.business,
             "is_confined": self.session is not None and self.session.must_enrol,
             "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
             "account": "/dashboard/settings",
@@ -104,6 +104,10 @@ class MerchantRequest(BrowserRequest):
     def person(self) -> Person:
         assert self.session is not None, "only pages for people who are logged in ask for them"
         return self.session.person
+
+    @property
+    def business(self) -> str:
+        return self.session.business if self.session else ""
 
     @property
     def merchant_id(self) -> str:

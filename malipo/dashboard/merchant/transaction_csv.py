@@ -6,12 +6,13 @@ from starlette.responses import Response, StreamingResponse
 
 from malipo import clock
 from malipo.clock import ZONE
+from malipo.dashboard.file_names import attachment
 from malipo.dashboard.merchant import transaction_list
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing import keyset_pagination
-from malipo.payments.transaction import Transaction
-from malipo.table_files.csv_export import csv_lines
+from malipo.payments.transaction import Status, Transaction
+from malipo.table_files.csv_export import PhoneCell, csv_lines
 
 COLUMNS = (
     "reference",
@@ -40,7 +41,10 @@ async def send(request: MerchantRequest) -> Response:
     asked = transaction_list.asked_in(request.http.query_params)
     asked.fields.check()
     pieces = keyset_pagination.stream(request.parts.queries.read_part, request.merchant_id, asked.wanted)
-    headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="transactions.csv"'}
+    first, last = (each.astimezone(ZONE).date() if each else None for each in (asked.wanted.first, asked.wanted.last))
+    today = request.parts.clock().astimezone(ZONE).date()
+    named = attachment("transactions", "csv", business=request.business, first=first, last=last, today=today)
+    headers = SECURITY_HEADERS | named
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
 
@@ -52,6 +56,7 @@ async def _csv(pieces: AsyncIterator[list[Transaction]]) -> AsyncIterator[str]:
 
 def row_of(transaction: Transaction) -> tuple[str | int, ...]:
     local = transaction.created_at.astimezone(ZONE)
+    is_void = transaction.status in (Status.FAILED, Status.CANCELLED)  # nothing moved, and nothing was charged
     return (
         transaction.reference,
         f"{local:%Y-%m-%d}",
@@ -60,9 +65,9 @@ def row_of(transaction: Transaction) -> tuple[str | int, ...]:
         transaction.status,
         transaction.channel,
         transaction.amount,
-        transaction.fee,
-        transaction.net_amount,
-        transaction.phone,
+        0 if is_void else transaction.fee,
+        0 if is_void else transaction.net_amount,
+        PhoneCell(transaction.phone),
         transaction.name,
         transaction.description,
         transaction.provider_reference or "",

@@ -19,7 +19,7 @@ from malipo.ledger.statement import CATEGORIES, KINDS, ROUTES, TREE, WalletLine,
 _PIECE = 1000
 _FIRST_PIECE = 50  # so that the first lines are sent soon
 # How far the clocks of the processes that write lines may differ.
-_SKEW = timedelta(minutes=5)
+SKEW = timedelta(minutes=5)
 
 _LINES = """
     SELECT m.statement_line, m.source, m.target, m.amount, m.balance_after, m.cause_id, m.created_at,
@@ -94,11 +94,11 @@ async def _count(connection: Conn, merchant_id: str, wanted: WalletLineFilter, s
 
 async def _spans(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> tuple[list[Range], list[Range]]:
     """Ranges of lines that are certainly between the two times, and ranges near either end that may be."""
-    low, high = [0, 0], [await _last(connection, merchant_id)] * 2
+    low, high = [0, 0], [await last_line(connection, merchant_id)] * 2
     if wanted.first is not None:
-        low = [await _last_until(connection, merchant_id, wanted.first + skew) for skew in (-_SKEW, _SKEW)]
+        low = [await last_until(connection, merchant_id, wanted.first + skew) for skew in (-SKEW, SKEW)]
     if wanted.last is not None:
-        high = [await _last_until(connection, merchant_id, wanted.last + skew) for skew in (-_SKEW, _SKEW)]
+        high = [await last_until(connection, merchant_id, wanted.last + skew) for skew in (-SKEW, SKEW)]
     if low[1] >= high[0]:
         return [], [Range(low[0] + 1, high[1])]
     unsure = [Range(low[0] + 1, low[1]), Range(high[0] + 1, high[1])]
@@ -109,23 +109,7 @@ def _categories(wanted: WalletLineFilter) -> list[int]:
     return [CATEGORIES[wanted.kind]] if wanted.kind else [*CATEGORIES.values()]
 
 
-async def before(
-    connection: Conn, merchant_id: str, wanted: WalletLineFilter, *, number: int | None = None, limit: int
-) -> list[WalletLine]:
-    """The newest lines below a number, newest first. No line is counted or skipped, so it is always quick."""
-    where = _where(merchant_id, wanted)
-    if wanted.first is not None:
-        where.add("m.statement_line > {}", await _last_until(connection, merchant_id, wanted.first - _SKEW))
-    if wanted.last is not None:
-        where.add("m.statement_line <= {}", await _last_until(connection, merchant_id, wanted.last + _SKEW))
-    where.add("m.statement_line < {}", number)
-    rows = await connection.fetch(
-        f"{_LINES} WHERE {where} ORDER BY m.statement_line DESC LIMIT {limit:d}", *where.values
-    )
-    return [_line(row) for row in rows]
-
-
-async def _last_until(connection: Conn, merchant_id: str, moment: datetime) -> int:
+async def last_until(connection: Conn, merchant_id: str, moment: datetime) -> int:
     """The last line up to a time, by the clocks of the writers. Lines have no gaps: it is a binary search."""
     number = await connection.fetchval(
         """
@@ -168,7 +152,7 @@ async def _ends(connection: Conn, merchant_id: str, wanted: WalletLineFilter) ->
     return min(each.first for each in spans) - 1, max(each.last for each in spans)
 
 
-async def _last(connection: Conn, merchant_id: str) -> int:
+async def last_line(connection: Conn, merchant_id: str) -> int:
     return int(await connection.fetchval("SELECT statement_lines FROM wallets WHERE merchant_id = $1", merchant_id))
 
 

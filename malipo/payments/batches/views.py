@@ -1,6 +1,6 @@
 """The JSON of a batch and of its items, as the contract defines it; and their CSV. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from malipo import clock
@@ -65,9 +65,9 @@ def item(line: BatchLine) -> View:
     return shown
 
 
-def csv_of(lines: Iterable[BatchLine], *, is_first: bool) -> str:
+def csv_of(lines: Iterable[BatchLine], *, is_first: bool, phone: Callable[[str], str] = str) -> str:
     """What was sent and what became of it, in the order of the items; with the names of the columns before it."""
-    rows = [_row(line.item, line.payout) for line in lines]
+    rows = [_row(line.item, line.payout, phone) for line in lines]
     return csv_lines([COLUMNS, *rows] if is_first else rows)
 
 
@@ -131,7 +131,7 @@ def _input(of: BatchItem) -> View:
     return shown
 
 
-def _row(of: BatchItem, payout: Transaction | None) -> tuple[str | int, ...]:
+def _row(of: BatchItem, payout: Transaction | None, phone: Callable[[str], str]) -> tuple[str | int, ...]:
     became: tuple[str, ...] = ("", "", "", "", "", "")
     if payout is not None:
         became = (
@@ -145,7 +145,7 @@ def _row(of: BatchItem, payout: Transaction | None) -> tuple[str | int, ...]:
     return (
         of.amount,
         of.channel,
-        of.phone,
+        phone(of.phone),
         of.name,
         of.description,
         of.order_reference or "",

@@ -66,6 +66,7 @@ POST  /dashboard/batches/{batch}/cancel                               s o
 POST  /dashboard/batches/{batch}/again                                s o
 GET   /dashboard/wallet                                             v s o
 GET   /dashboard/wallet.csv                                         v s o
+GET   /dashboard/wallet.xlsx                                        v s o
 GET   /dashboard/wallet/print                                       v s o
 GET   /dashboard/collect                                              s o
 POST  /dashboard/collect                                              s o

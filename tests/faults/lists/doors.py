@@ -246,6 +246,14 @@ FAULTS = (
         ("test_csv_export.py",),
     ),
     Fault(
+        "whatever stands in a phone's cell is a formula",
+        "_cell",
+        "if isinstance(value, PhoneCell) and phone.is_valid(value):",
+        "if isinstance(value, PhoneCell):",
+        "A text that got into a phone's place runs a program on the merchant's computer.",
+        ("test_csv_export.py",),
+    ),
+    Fault(
         "a secret of one endpoint can be read as another's",
         "Encryption.encrypt",
         "self._cipher.encrypt(nonce, secret.encode(), owner.encode())",

@@ -9,6 +9,30 @@ _CHECK = ("journeys/money/test_ledger_check.py",)
 
 FAULTS = (
     Fault(
+        "a line that was written late is in no month",
+        "_last_before",
+        "return near if number is None else int(number)",
+        "return near",
+        "The books of two months do not have all that moved.",
+        ("ledger/test_period_statement.py",),
+    ),
+    Fault(
+        "a payout that was not paid is turnover",
+        "PeriodLine.set_aside",
+        "return self.net if self.group in _ONLY_SET_ASIDE else 0",
+        "return 0",
+        "An accountant counts money, and its fee, that never moved.",
+        ("ledger/test_period_statement.py",),
+    ),
+    Fault(
+        "a statement goes on where a line is lacking",
+        "PeriodSums.add",
+        'assert line.balance == self.closing + line.net, "a statement never leaves out a line"',
+        "pass",
+        "A file says another closing balance than the wallet has.",
+        ("ledger/test_period_statement.py",),
+    ),
+    Fault(
         "a move takes nothing from its source",
         "Move.change_of",
         "return -self.amount if account is self.source else 0",

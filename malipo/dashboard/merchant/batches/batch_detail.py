@@ -28,6 +28,7 @@ from malipo.payments.batches.batch import Batch, BatchItem, BatchLine, BatchStat
 from malipo.payments.batches.pay_again import find_attempt, find_failed
 from malipo.payments.batches.store import payouts
 from malipo.payments.transaction import Status
+from malipo.table_files.csv_export import PhoneCell
 
 PER_PAGE = 50
 _ENDED_BADLY = (Status.FAILED, Status.CANCELLED)
@@ -148,7 +149,7 @@ async def download(request: MerchantRequest) -> Response:
 async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
     is_first = True
     async for piece in pieces:
-        yield views.csv_of(piece, is_first=is_first)
+        yield views.csv_of(piece, is_first=is_first, phone=PhoneCell)
         is_first = False
 
 

@@ -204,7 +204,7 @@ async def test_a_refund_is_called_one_wherever_it_is_shown(
     rows = list(csv.DictReader(io.StringIO((await surfer.get("/dashboard/transactions.csv?type=REFUND")).text)))
     assert [(row["type"], row["refundOf"]) for row in rows] == [("DISBURSEMENT", collection.id)]
     statement = (await surfer.get("/dashboard/wallet")).words
-    assert (statement.count("Set aside for a refund"), statement.count("Set aside for a payout")) == (1, 1)
+    assert (statement.count("Refunded to a customer"), statement.count("Set aside for a payout")) == (1, 1)
 
     refunded = (await surfer.get(path_of(collection))).words
     assert "Completed Partly refunded" in refunded
