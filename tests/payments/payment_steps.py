@@ -1,5 +1,6 @@
 """Payments and answers about them, step by step: malipo's use cases on a real database, without a network."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -117,6 +118,14 @@ class PaymentSteps:
         sent = await self.send(type_, amount)
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
         return (await self.hear(sent, verdict, AnswerSource.SEND)).transaction
+
+    async def ended_many(self, type_: Type, status: Status, amounts: Sequence[int]) -> list[Transaction]:
+        """Payments as their network ended them, asked for and answered together: in a few commits."""
+        opened = await asyncio.gather(*(self.open(type_, amount) for amount in amounts))
+        sent = {each.id: each for each in (await self.claim()).to_send}
+        verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
+        heard = await asyncio.gather(*(self.hear(sent[each.id], verdict, AnswerSource.SEND) for each in opened))
+        return [each.transaction for each in heard]
 
     async def contradicted(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
         """A payment whose network contradicts itself: first by a reply or callback, then by a query."""

@@ -128,13 +128,14 @@ async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: Desk) -> None:
 
 
 async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: Desk) -> None:
-    payments = [await failed(desk, 3_300) for _ in range(305)]
+    fail_many = desk.statements.steps.ended_many
+    payments = await fail_many(COLLECTION, Status.FAILED, [3_300] * 305)
     before = await desk.wallet()
     file_id, matched = await desk.take(*payments)
     assert (matched.held, [each.amount for each in await desk.waiting()]) == (305, [1_006_500])
     await desk.approve(file_id)
     assert await desk.wallet() == before + 1_006_500
-    more = [await failed(desk, 3_200) for _ in range(305)]
+    more = await fail_many(COLLECTION, Status.FAILED, [3_200] * 305)
     await desk.bring(desk.statements.write(*(line_of(each) for each in [*payments, *more]), name="more.csv"), NEEMA)
     assert (await desk.statements.match()).held == 0
     assert await desk.wallet() == before + 1_006_500 + 976_000, "and below the amount it is counted once"
