@@ -5,8 +5,9 @@ The first columns of the CSV are those of the API's statement, by the same names
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO
+from typing import IO, NamedTuple
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
@@ -15,6 +16,7 @@ from malipo import clock
 from malipo.channel import Channel
 from malipo.clock import ZONE
 from malipo.dashboard.file_names import attachment
+from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.statement_days import StatementDays, days_in
 from malipo.dashboard.merchant.statement_words import group_sentence, line_sentence
@@ -48,7 +50,6 @@ OPENING, CLOSING = "OPENING_BALANCE", "CLOSING_BALANCE"
 _CHUNK = 64 * 1024
 _LONGEST_WAIT = 60.0  # seconds, for the workbook before
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-_BELOW_A_PIECE = 1001  # a piece of lines, and the closing balance
 
 
 async def send_csv(request: MerchantRequest) -> Response:
@@ -127,7 +128,8 @@ async def send_xlsx(request: MerchantRequest) -> Response:
     file: IO[bytes] = TemporaryFile()  # noqa: SIM115  # Nobody else finds it, and it is gone when nobody has it open.
     async with request.parts.workbook_turns.taken(seconds=_LONGEST_WAIT):
         with TemporaryDirectory(prefix="malipo-") as folder:
-            book = await asyncio.to_thread(_StatementBook, request, days, period, file, folder)
+            head = StatementHead(request.business, request.merchant_id, days, request.parts.clock())
+            book = await asyncio.to_thread(StatementBook, request.words, head, period.opening, file, folder)
             async for lines in _pieces(request, period):
                 if await request.http.is_disconnected():
                     raise ClientDisconnect
@@ -144,22 +146,36 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
             yield chunk
 
 
-class _StatementBook:
+class StatementHead(NamedTuple):
+    business: str
+    merchant_id: str
+    days: StatementDays
+    made_at: datetime
+
+
+class StatementBook:
     """The lines, oldest first, from one balance to the other; and on a sheet before them the sums by group."""
 
     def __init__(
-        self, request: MerchantRequest, days: StatementDays, period: Period, file: IO[bytes], folder: str
+        self,
+        words: Translator,
+        head: StatementHead,
+        opening: int,
+        file: IO[bytes],
+        folder: str,
+        *,
+        most_rows: int = MOST_ROWS,
     ) -> None:
-        self._request = request
-        self._words = request.words
-        self._days = days
-        self._sums = PeriodSums(period.opening)
+        self._words = words
+        self._head = head
+        self._sums = PeriodSums(opening)
+        self._most_rows = most_rows
         self._book = Workbook(file, folder)
         self._summary = self._book.sheet(self._words("Summary"), (52, 10, 18, 16, 18, 18))
         self._sheet = self._next_sheet(1)
 
     def add(self, lines: list[PeriodLine]) -> None:
-        if self._sheet.row_count + _BELOW_A_PIECE > MOST_ROWS:
+        if self._sheet.row_count + len(lines) + 1 > self._most_rows:  # with the balance at the end
             self._sheet = self._next_sheet(self._sheet_number + 1)
         self._sums.add(lines)
         for line in lines:
@@ -226,13 +242,13 @@ class _StatementBook:
         ]
 
     def _summarise(self) -> None:
-        words, sheet, sums = self._words, self._summary, self._sums
-        now = self._request.parts.clock().astimezone(ZONE)
+        words, sheet, sums, head = self._words, self._summary, self._sums, self._head
+        made_at = head.made_at.astimezone(ZONE)
         sheet.add([words("Statement of the wallet")], RowStyle.TITLE)
-        sheet.add([f"{words('Business')}: {self._request.business}"])
-        sheet.add([f"{words('Account')}: {self._request.merchant_id}"])
-        sheet.add([f"{words('Days')}: {self._days.first or '…'} – {self._days.last or now.date()}"])
-        sheet.add([f"{words('Made')}: {now:%Y-%m-%d %H:%M:%S}"])
+        sheet.add([f"{words('Business')}: {head.business}"])
+        sheet.add([f"{words('Account')}: {head.merchant_id}"])
+        sheet.add([f"{words('Days')}: {head.days.first or '…'} – {head.days.last or made_at.date()}"])
+        sheet.add([f"{words('Made')}: {made_at:%Y-%m-%d %H:%M:%S}"])
         sheet.add([words("All amounts are whole Tanzanian shillings (TZS), all times are of Dar es Salaam.")])
         sheet.add([words("Net = gross − fee + set aside. Balance at the end = balance at the beginning + net.")])
         sheet.add()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -17,9 +18,15 @@ from msgspec.structs import replace
 from malipo import clock
 from malipo.app.assemble import Service, assemble
 from malipo.clock import ZONE
+from malipo.dashboard.language import Translator
+from malipo.dashboard.merchant.statement_days import days_in
+from malipo.dashboard.merchant.statement_file import StatementBook, StatementHead
 from malipo.db import Database
+from malipo.http.accept_language import Language
 from malipo.ledger.bookings import BookingKind, book
+from malipo.ledger.period_statement import PeriodLine
 from malipo.ledger.statement import COLUMNS as API_COLUMNS
+from malipo.ledger.statement import WalletLineKind
 from malipo.networks.connector import Verdict
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
@@ -253,3 +260,24 @@ async def test_what_is_set_aside_is_called_so_until_its_payout_ends(books: Books
     seen = (await books.surfer.get(PATH)).words
     assert f"Set aside for a payout that did not happen {failed.reference}" in seen
     assert f"Back from a payout that did not happen {failed.reference}" in seen
+
+
+def test_what_a_sheet_has_no_room_for_goes_on_in_the_next(tmp_path: Path) -> None:
+    """With the header and both balances, none has a row too many."""
+    at = clock.now()
+    lines = [PeriodLine(n, WalletLineKind.TOP_UP, 10, 10 * n, f"bok_{n}", f"BANK-{n}", at, None) for n in range(1, 8)]
+    head = StatementHead("Duka", "mer_1", days_in({}), at)
+    file = io.BytesIO()
+    book = StatementBook(Translator(Language.ENGLISH), head, 0, file, str(tmp_path), most_rows=5)
+    for first in range(0, 7, 2):
+        book.add(lines[first : first + 2])
+    book.close()
+    written = openpyxl.load_workbook(file)
+    rows = {name: [row[2] for row in written[name].iter_rows(values_only=True)] for name in written.sheetnames[1:]}
+    assert rows == {
+        "Statement": ["Reference", None, "BANK-1", "BANK-2"],
+        "Statement 2": ["Reference", "BANK-3", "BANK-4"],
+        "Statement 3": ["Reference", "BANK-5", "BANK-6", "BANK-7", None],
+    }
+    assert [row[12] for row in written["Statement 3"].iter_rows(values_only=True)][-1] == 70
+    assert list(tmp_path.iterdir()) == []
