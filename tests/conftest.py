@@ -95,6 +95,7 @@ def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     else:
         shutil.copytree(_cluster_in(base), folder, symlinks=True, dirs_exist_ok=True)
     with server(folder) as url:
+        times.look_at_postgres(folder / "postgres" / "data")
         asyncio.run(_prepare_copies(url))
         yield url
     # pytest keeps the folder of a run in which a test has failed. The log stays.

@@ -110,6 +110,7 @@ class _Nursery:
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._turn = threading.Lock()
+        self.pid: int | None = None  # once it was asked for something
         atexit.register(self._line.close)
 
     def bear(self, command: tuple[str, ...], env: dict[str, str], cwd: str, files: list[int]) -> Child:
@@ -117,9 +118,15 @@ class _Nursery:
         with self._turn:
             socket.send_fds(self._line, [json.dumps([command, env, cwd]).encode()], [*files, tells])
             os.close(tells)
-            pid = self._line.recv(100)
-        assert pid, "the nursery is gone"
-        return Child(int(pid), ended)
+            said = self._line.recv(100)
+        assert said, "the nursery is gone"
+        pid, self.pid = map(int, said.split())
+        return Child(pid, ended)
+
+
+def pid() -> int | None:
+    """Of the process that forks what this one asks for, if it has asked."""
+    return _nursery().pid if _nursery.cache_info().currsize else None
 
 
 _prepared: list[socket.socket] = []  # by `start_for`
@@ -218,7 +225,7 @@ def _look_after(line: socket.socket) -> tuple[list[str], str] | None:
         alive[pid] = files[3]
         for file in files[:3]:
             os.close(file)
-        line.send(b"%d" % pid)
+        line.send(b"%d %d" % (pid, os.getpid()))
 
 
 def _bury(alive: dict[int, int]) -> None:

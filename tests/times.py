@@ -1,22 +1,27 @@
 """`./test --times`: where the time of a run goes, by file and by fixture, in a table at its end.
 
 Each process of the run writes down what it has measured when it ends; the one that reports reads them all. The CPU of a
-file is that of the test's own process and of the children that ended meanwhile: not that of PostgreSQL, nor of servers
-that several files share. `whole_cpu.py` counts everything.
+file is that of the test's own process, of what it has started, of what was forked for it (`fork_server.py`), and of the
+PostgreSQL of its process: each process of a run has one. Collecting, and servers that have no parent here, are only in
+the sum of `whole_cpu.py`.
 """
 
 import json
 import os
-import resource
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import fork_server
+
 _SHOWN = 40
+_KINDS = ("tests", "started", "forked", "database")
+_postgres: list[int] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,24 +33,42 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Times(config))
 
 
+def look_at_postgres(data: Path) -> None:
+    """The server of this process's tests."""
+    _postgres[:] = [int((data / "postmaster.pid").read_text().split()[0])]
+
+
 class _Times:
     def __init__(self, config: pytest.Config) -> None:
         self._root = config.rootpath
         self._folder = self._root / ".venv" / "times"
         for path in self._files():
             path.unlink()
-        self._measured: dict[str, Counter[str]] = {"tests": Counter(), "wall": Counter(), "cpu": Counter()}
+        self._measured: dict[str, Counter[str]] = {"number": Counter(), "wall": Counter()}
         self._measured |= {"fixtures": Counter(), "fixture wall": Counter()}
+        self._measured |= {kind: Counter() for kind in _KINDS}
         self._inside = 0.0  # of the fixture that is being set up: what those that it needs took
+        self._used: dict[str, float] | None = None  # when the file began
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        file, wall, cpu = str(item.path.relative_to(self._root)), time.monotonic(), _cpu()
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+        file, wall = str(item.path.relative_to(self._root)), time.monotonic()
+        before = self._used or _used()
         result = yield
-        self._measured["tests"][file] += 1
+        self._measured["number"][file] += 1
         self._measured["wall"][file] += time.monotonic() - wall  # type: ignore[assignment]
-        self._measured["cpu"][file] += _cpu() - cpu  # type: ignore[assignment]
+        if nextitem is not None:
+            self._used = before if nextitem.path == item.path else _used()
+        assert self._used is not None
+        for kind, seconds in self._used.items():
+            self._measured[kind][file] += seconds - before[kind]  # type: ignore[assignment]
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+        if nextitem is None:
+            self._used = _used()  # Servers end now, and what they have used cannot be read any more.
+        return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
@@ -68,24 +91,56 @@ class _Times:
         for path in self._files():
             for name, counted in json.loads(path.read_text()).items():
                 whole[name].update(counted)
-        write = terminalreporter.write_line
+        cpu: Counter[str] = Counter()
+        for kind in _KINDS:
+            cpu.update(whole[kind])
         terminalreporter.section("where the time went")
-        write(f"{'wall s':>8} {'CPU s':>8} {'tests':>6}  file")
-        for file, seconds in whole["wall"].most_common(_SHOWN):
-            write(f"{seconds:8.1f} {whole['cpu'][file]:8.1f} {whole['tests'][file]:6}  {file}")
-        write(
-            f"{sum(whole['wall'].values()):8.1f} {sum(whole['cpu'].values()):8.1f} {sum(whole['tests'].values()):6}  "
-            f"in all {len(whole['wall'])} files, added up over all processes"
-        )
+        self._say_files(terminalreporter.write_line, whole, cpu)
+        write = terminalreporter.write_line
         write("")
         write(f"{'wall s':>8} {'set up':>8}  fixture")
         for name, seconds in whole["fixture wall"].most_common(_SHOWN // 2):
             write(f"{seconds:8.1f} {whole['fixtures'][name]:8}  {name}")
 
+    def _say_files(self, write: Any, whole: dict[str, Counter[str]], cpu: Counter[str]) -> None:
+        write(f"{'CPU s':>8} {''.join(f'{kind:>9}' for kind in _KINDS)} {'wall s':>8} {'number':>6}  file")
+        longest = [file for file, _ in whole["wall"].most_common(_SHOWN // 2)]
+        dearest = [file for file, _ in cpu.most_common(_SHOWN)]
+        for file in dict.fromkeys([*dearest, *longest]):
+            kinds = "".join(f"{whole[kind][file]:9.1f}" for kind in _KINDS)
+            write(f"{cpu[file]:8.1f} {kinds} {whole['wall'][file]:8.1f} {whole['number'][file]:6}  {file}")
+        kinds = "".join(f"{sum(whole[kind].values()):9.1f}" for kind in _KINDS)
+        write(
+            f"{sum(cpu.values()):8.1f} {kinds} {sum(whole['wall'].values()):8.1f} {sum(whole['number'].values()):6}  "
+            f"in all {len(whole['wall'])} files, added up over all processes"
+        )
+
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))
 
 
-def _cpu() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+def _used() -> dict[str, float]:
+    """Seconds of a processor until now."""
+    forking = fork_server.pid()
+    forked = 0.0 if forking is None else _of_tree(forking, without=())
+    own = sum(os.times()[:2])
+    return {
+        "tests": own,
+        "started": _of_tree(os.getpid(), without=() if forking is None else (forking,)) - own,
+        "forked": forked,
+        "database": sum(_of_tree(each, without=()) for each in _postgres),
+    }
+
+
+def _of_tree(pid: int, *, without: tuple[int, ...]) -> float:
+    """Of a process, of its children that have ended, and of those that run. Linux knows."""
+    if pid in without:
+        return 0.0
+    folder, ticks = Path(f"/proc/{pid}"), 0
+    with suppress(OSError):
+        ticks = sum(int(each) for each in (folder / "stat").read_text().rpartition(")")[2].split()[11:15])
+    children: list[str] = []
+    with suppress(OSError):
+        for thread in (folder / "task").iterdir():
+            children += (thread / "children").read_text().split()
+    return ticks / os.sysconf("SC_CLK_TCK") + sum(_of_tree(int(each), without=without) for each in children)
