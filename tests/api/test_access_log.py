@@ -27,3 +27,13 @@ async def test_the_line_of_a_request_has_the_id_of_its_transaction(running: Runn
     assert "transaction" not in by_request[missing.headers["X-Request-Id"]]
     assert by_request[unknown.headers["X-Request-Id"]]["route"] == "unknown"
     assert "asha@example.com" not in text
+
+
+async def test_no_answer_about_money_is_kept_on_the_way(api: Client) -> None:
+    """Not by a proxy, and not by the program: a status of before would be taken for that of now."""
+    made = await api("POST", "/v1/payments", COLLECTION)
+    read = await api("GET", f"/v1/payments/{made.body['transaction']['id']}")
+    refused = await api("GET", "/v1/payments?limit=0")
+    missing = await api("GET", "/v1/nowhere")
+    for answer in (made, read, await api("GET", "/v1/payments"), await api("GET", "/v1/wallet"), refused, missing):
+        assert answer.headers.getall("Cache-Control") == ["no-store"]

@@ -38,6 +38,14 @@ FAULTS = (
         ("dashboard/test_compressed_pages.py",),
     ),
     Fault(
+        "an answer about a payment may be kept on the way",
+        "LoggedExchange.send",
+        'any(name == b"cache-control" for name, _ in headers)',
+        "True",
+        "A proxy answers with the status of before: a shop hands out what was not paid, or asks for the money twice.",
+        ("api/test_access_log.py",),
+    ),
+    Fault(
         "a key needs no permission",
         "require",
         "if caller.permissions.isdisjoint(permissions):",
