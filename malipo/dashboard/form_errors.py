@@ -29,6 +29,10 @@ SENTENCES = {
     "out or approves, change roles, or remove or reset an owner; nor pay out or approve, if an operator of the service "
     "did it.",
     "batch_not_approvable": "It no longer awaits approval.",
+    "payout_paid_after_all": "Nothing was approved: the failed payouts that lines {lines} pay again were paid after "
+    "all, their networks report. Cancel this batch. What is still unpaid can then be paid again, without those lines.",
+    "payout_in_doubt": "Nothing was approved: the failed payouts that lines {lines} pay again may have been paid after "
+    "all, and this is being found out. Approve it later, or cancel it, and leave those lines out.",
     "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
     "text_too_long": "At most {most} characters.",
     "text_invalid": "There is a character in it that cannot be stored.",
@@ -109,7 +113,7 @@ def of_refusal(words: Translator, refusal: Refusal) -> str:
     if isinstance(refusal, WeakPassword):
         return _of_weak(words, refusal.weak)
     if refusal.code in SENTENCES:
-        return sentence(words, refusal.code)
+        return words(SENTENCES[refusal.code], **refusal.values)
     return words(refusal.message) if refusal.message else say(refusal, words)
 
 

@@ -1,7 +1,8 @@
 """A payment that has failed is tried again as a new payment, once.
 
 Its idempotency key names the payment that failed, so that two windows and two people make one. Only what is FAILED is
-tried again: what is PROCESSING may still be paid. What its network has corrected since then is not, as it was paid.
+tried again: what is PROCESSING may still be paid. What its network has corrected since then is not, as it was paid;
+nor is what was itself paid in place of such a payment.
 A refund is not either: its collection is refunded again. Nor is a line of a batch: the batch pays its failed lines
 again (`batches/pay_again.py`), and a second way would pay them twice.
 """
@@ -12,7 +13,8 @@ from typing import NamedTuple
 from malipo.db import Conn
 from malipo.payments.batches.batch import Batch, BatchStatus
 from malipo.payments.batches.store import batches
-from malipo.payments.store import corrections, idempotency_keys
+from malipo.payments.retries import Standing
+from malipo.payments.store import corrections, idempotency_keys, retries
 from malipo.payments.transaction import Status, Transaction
 
 _KEY = re.compile(r"dashboard-again-(txn_[0-9a-z]{26})-[0-9]{1,6}")
@@ -35,7 +37,10 @@ def failed_in(key: str) -> str | None:
 async def may_ask(connection: Conn, transaction: Transaction) -> bool:
     if transaction.status is not Status.FAILED or transaction.refund_of or transaction.batch_id:
         return False
-    return not await corrections.find(connection, [(transaction.merchant_id, transaction.id)])
+    key = (transaction.merchant_id, transaction.id)
+    if await corrections.find(connection, [key]):
+        return False
+    return (await retries.find(connection, [key]))[key] is not Standing.PAID
 
 
 async def find_attempt(connection: Conn, failed: Transaction) -> PaymentRetry:

@@ -14,11 +14,11 @@ from malipo.db import Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
-from malipo.payments.refunds.withhold import withhold, without_excess
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import claims
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.payments.withhold import withhold, without_excess
 from malipo.restore.store import send_counts
 from malipo.restore.store.send_counts import CountedBatch
 

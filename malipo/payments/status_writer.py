@@ -21,7 +21,7 @@ from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.status_effects import CORRECTED, EVENTS, event_of, posting_of
-from malipo.payments.store import collections_at_once, corrections, refunds, shared_commit, transactions
+from malipo.payments.store import collections_at_once, corrections, refunds, retries, shared_commit, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -93,6 +93,8 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
         await refunds.insert(tx, refunded)
     if opened:
         await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
+    if retried := [each for each in opened if each.retry_of is not None]:
+        await retries.insert(tx, retried)
 
 
 class AtOnce(NamedTuple):

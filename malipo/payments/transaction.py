@@ -148,6 +148,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     order_reference: str | None = None  # the merchant's own number for it
     refund_of: str | None = None  # of a payout: the id of the collection that it gives back
     batch_id: str | None = None  # of a payout: the batch that it is a line of
+    retry_of: str | None = None  # of a draft: the payout that has failed, and that it pays again
     network_id: str | None = None  # what its network calls it, where the query needs that
     refund_ordinal: int = 0  # of a draft that is a refund: its place among those of the collection
     refunds: Sequence[Refund] = ()  # of a collection, where they are read for the merchant

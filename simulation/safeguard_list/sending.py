@@ -1,8 +1,7 @@
 """Sending: a payment leaves once."""
 
-from malipo.payments import claim_for_sending, lapse
+from malipo.payments import claim_for_sending, lapse, withhold
 from malipo.payments.network_answer import decide
-from malipo.payments.refunds import withhold
 from malipo.payments.store import claims
 from malipo.restore.store import installation
 from malipo.worker import network_sender
@@ -96,7 +95,7 @@ SAFEGUARDS = (
     Safeguard(
         "excess-refund-not-sent",
         "A refund is not sent when the money was given back, or taken back, since it was made.",
-        (InFunction(withhold._split, "refundable.is_excess(refund, *refunded)", "False"),),
+        (InFunction(withhold._split, "refundable.is_excess(payout, *found)", "False"),),
         note="no seed reaches it",
     ),
     Safeguard(
@@ -105,8 +104,8 @@ SAFEGUARDS = (
         (
             InFunction(
                 withhold._split,
-                "refundable.is_excess(refund, *refunded)",
-                "refundable.is_excess(*(refund, *refunded)) and _is_unknown_to_network(each)",
+                "refundable.is_excess(payout, *found)",
+                "refundable.is_excess(*(payout, *found)) and _is_unknown_to_network(each)",
             ),
         ),
         note="hardly simulated with a restore, after which the merchant's repeat finds that the first refund was "

@@ -77,6 +77,8 @@ SENTENCES = {
     "recipient.looked_up": "Looked up the name behind {phone}",
     "recipients.looked_up": "Looked up the names behind {count} numbers",
     "refund.withheld": "Did not send a refund: the money was given back, or taken back, already",
+    "payout.withheld": "Did not send a payout: the failed one that it pays again was paid after all",
+    "payout.in_doubt": "Did not send a payout again: it may have been paid, and the failed one before it was",
     "refund.in_doubt": "Did not send a refund again: it may have been paid, and the money was given or taken back",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "batch.created": "Made a batch of {items} payouts, {amount} in all",

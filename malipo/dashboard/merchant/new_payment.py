@@ -321,7 +321,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
 
 def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
     parts = request.parts
-    return order_of(
+    order = order_of(
         fields,
         type_,
         request.merchant_id,
@@ -332,6 +332,9 @@ def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> P
         created_by=request.actor.name,
         payout_limits=limit_of_person(request),
     )
+    if order.draft is None or type_ is not Type.DISBURSEMENT:
+        return order
+    return replace(order, draft=replace(order.draft, retry_of=ask_again.failed_in(key)))
 
 
 def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str, str]:

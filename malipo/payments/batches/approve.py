@@ -2,9 +2,12 @@
 
 The row of the batch is locked first. So of two approvals, or of an approval and a cancellation, one comes after the
 other, and a second try after a lost connection finds what the first one did.
+
+Payouts that the batch pays again are locked next. While it waited for approval, a network may have reported that one of
+them was paid after all: then nothing of the batch is approved.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,11 +18,12 @@ from malipo.accounts.vouching import are_two
 from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Refusal
+from malipo.errors import Conflict, Details, Forbidden, Refusal
 from malipo.ledger.store import wallets as ledger
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
+from malipo.payments.batches import pay_again
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
@@ -27,6 +31,8 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.limits import batch_limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
+from malipo.payments.retries import Standing
+from malipo.payments.store import retries
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.state import IntakeClosed
 from malipo.restore.store import installation
@@ -76,6 +82,42 @@ class KeyPaidElsewhere(Conflict):
             f"Item {index + 1} was paid before the service was restored, and is not booked as yours yet. Nothing was "
             "approved; the operators of the service must look at it."
         )
+
+
+class PaidAfterAll(Conflict):
+    """A network reports of payouts that failed, and that lines pay again, that they were paid."""
+
+    code = "payout_paid_after_all"
+
+    def __init__(self, retried: Mapping[int, str]) -> None:
+        super().__init__(
+            "Payouts that this batch pays again were paid after all, their networks report. Nothing was approved: "
+            "cancel the batch, and make it anew without these lines.",
+            details=_details(retried, "was paid after all"),
+            lines=_lines(retried),
+        )
+
+
+class PaidPerhaps(Conflict):
+    """Somebody reports so, and it is not decided."""
+
+    code = "payout_in_doubt"
+
+    def __init__(self, retried: Mapping[int, str]) -> None:
+        super().__init__(
+            "Payouts that this batch pays again may have been paid after all: this is being found out. Nothing was "
+            "approved: try again later, or cancel the batch and make it anew without these lines.",
+            details=_details(retried, "may have been paid"),
+            lines=_lines(retried),
+        )
+
+
+def _details(retried: Mapping[int, str], what: str) -> Details:
+    return {f"items[{index}]": [f"It pays {id_} again, which {what}."] for index, id_ in retried.items()}
+
+
+def _lines(retried: Mapping[int, str]) -> str:
+    return ", ".join(str(index + 1) for index in sorted(retried))
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -140,6 +182,10 @@ class ApproveBatch:
         if (refusal := _wrongly_adopted(batch, lines, known)) is not None:
             return refusal
         lines = [item for item in lines if item.index not in known]
+        retried = await pay_again.find_retried(tx, batch, lines)
+        if retried and (refusal := await _why_not_again(tx, batch, retried)) is not None:
+            return refusal
+        lines = [_naming(item, retried.get(item.index, ())) for item in lines]
         now = self._clock()
         approved = replace(
             batch,
@@ -192,6 +238,7 @@ class ApproveBatch:
             order_reference=item.order_reference,
             refund_of=item.refund_of,
             batch_id=batch.id,
+            retry_of=item.retry_of,
         )
 
     @staticmethod
@@ -218,6 +265,27 @@ def _wrongly_adopted(batch: Batch, lines: Sequence[BatchItem], known: Mapping[in
             is_this = (paid.merchant_id, paid.type, paid.amount) == (batch.merchant_id, Type.DISBURSEMENT, item.amount)
             if not is_this or found.is_undone:
                 return KeyPaidElsewhere(item.index)
+    return None
+
+
+def _naming(item: BatchItem, retried: Collection[str]) -> BatchItem:
+    """The item with the payout that it pays again, where only one is meant."""
+    return replace(item, retry_of=next(iter(retried))) if len(retried) == 1 else item
+
+
+async def _why_not_again(tx: Tx, batch: Batch, retried: Mapping[int, Collection[str]]) -> Refusal | None:
+    """Why lines that pay again what has failed are not approved. A report that one was paid is seen here, or is written
+    after the commit: then the worker finds it before it sends (`payments/withhold.py`)."""
+    standings = await retries.lock(tx, {(batch.merchant_id, each) for ids_ in retried.values() for each in ids_})
+    for standing, why in ((Standing.PAID, PaidAfterAll), (Standing.IN_DOUBT, PaidPerhaps)):
+        wrong = {
+            index: id_
+            for index, ids_ in retried.items()
+            for id_ in sorted(ids_)
+            if standings[batch.merchant_id, id_] is standing
+        }
+        if wrong:
+            return why(wrong)
     return None
 
 

@@ -58,6 +58,7 @@ class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     order_reference: str | None = None
     refund_of: str | None = None
+    retry_of: str | None = None  # the payout that has failed, and that this pays again
     network_key: str = ""
     payout_id: str | None = None  # of one that was paid by a lost approval, and adopted
     name_found: str | None = None  # whom the network knows by this number, if that was looked up

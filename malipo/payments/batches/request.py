@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from malipo import ids
 from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
@@ -81,6 +83,15 @@ def batch_order_of(
     )
 
 
+def retrying(order: BatchOrder, payout_ids: Sequence[str]) -> BatchOrder:
+    """The order, whose items pay these payouts again, each the one at its place."""
+    if order.draft is None:
+        return order
+    pairs = zip(order.draft.items, payout_ids, strict=True)
+    items = [replace(item, retry_of=payout_id) for item, payout_id in pairs]
+    return replace(order, draft=replace(order.draft, items=items))
+
+
 def batch_order_of_one(order: PaymentRequest, requester: Requester, *, now: datetime) -> BatchOrder:
     """A payout that a person wants to make, and that somebody else must approve: a batch of one item."""
     draft = order.draft
@@ -96,6 +107,7 @@ def batch_order_of_one(order: PaymentRequest, requester: Requester, *, now: date
             description=draft.description,
             order_reference=draft.order_reference,
             refund_of=draft.refund_of,
+            retry_of=draft.retry_of,
         )
         batch = BatchDraft(ids.mint("bat_", now), "", [item], now)
     return BatchOrder(order.merchant_id, batch, order.problem, order.key, order.request_hash, requester)

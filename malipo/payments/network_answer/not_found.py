@@ -40,8 +40,8 @@ def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: Rec
         return query_later(replace(dispatch, attention=ReviewReason.FORGOTTEN), received, rules)
     if transaction.type is Type.COLLECTION:
         return end_as_failed(transaction, dispatch, received, rules, FailureCode.NOT_RECEIVED)
-    if dispatch.attention is ReviewReason.EXCESS_REFUND:
-        return query_later(dispatch, received, rules)
+    if dispatch.attention in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):
+        return query_later(dispatch, received, rules)  # It was decided before that it is not sent again.
     if received.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.send_count < _SENDS:
         again = replace(dispatch, next_action=NextAction.SEND, not_found_count=0, not_indexed_count=0)
         return Decision(dispatch=again, wait_seconds=0)

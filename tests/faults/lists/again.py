@@ -4,6 +4,8 @@ from tests.faults.fault import Fault
 
 _ASK = ("dashboard/merchant/new_payment/test_ask_again.py",)
 _PAY = ("dashboard/merchant/batches/test_pay_again.py",)
+_RETRIES = ("payments/test_retry_standing.py", "payments/batches/test_retried_lines.py")
+_WITHHELD = ("payments/test_withheld_retries.py",)
 
 FAULTS = (
     Fault(
@@ -33,8 +35,8 @@ FAULTS = (
     Fault(
         "what its network has paid after all is tried again",
         "may_ask",
-        "return not await corrections.find(connection, [(transaction.merchant_id, transaction.id)])",
-        "return True",
+        "if await corrections.find(connection, [key]):",
+        "if False:",
         "A payout that was paid is paid a second time.",
         _ASK,
     ),
@@ -96,7 +98,7 @@ FAULTS = (
     ),
     Fault(
         "what was cancelled in a batch is paid again",
-        "find_failed",
+        "_find_failed",
         "line.payout.status is Status.FAILED and",
         "line.payout.status is not Status.COMPLETED and",
         "Somebody has stopped a payout, and it is paid.",
@@ -104,7 +106,7 @@ FAULTS = (
     ),
     Fault(
         "a refund of a batch is paid again as a payout",
-        "find_failed",
+        "_find_failed",
         " and line.item.refund_of is None",
         "",
         "The customer gets the money back twice: the collection can still be refunded.",
@@ -113,8 +115,8 @@ FAULTS = (
     Fault(
         "what a network has paid after all is paid again with its batch",
         "find_failed",
-        "return [item for key, item in failed.items() if key not in corrected]",
-        "return list(failed.values())",
+        "if key not in corrected and ",
+        "if ",
         "A payout that was paid is paid a second time.",
         _PAY,
     ),
@@ -165,5 +167,85 @@ FAULTS = (
         'replayed(type(made.batch.status)("AWAITING_APPROVAL"))',
         "A program waits for an approval that was given.",
         ("api/batches/test_batches.py",),
+    ),
+    Fault(
+        "a retry is approved without a look at what it retries",
+        "ApproveBatch._open",
+        "if retried and (refusal := await _why_not_again(tx, batch, retried)) is not None:",
+        "if False:",
+        "A payout that was paid after all is paid a second time, hours after its network said so.",
+        (*_RETRIES, *_PAY),
+    ),
+    Fault(
+        "what a report says after the end of a failed payout does not count for its retry",
+        "RetriedPayout.standing",
+        "self.status is Status.COMPLETED if self.is_reported_paid is None else self.is_reported_paid",
+        "self.status is Status.COMPLETED",
+        "A payout that was paid after all is paid a second time.",
+        _RETRIES,
+    ),
+    Fault(
+        "a payout in doubt is paid again",
+        "RetriedPayout.standing",
+        "self.is_doubted or ",
+        "",
+        "A callback says that it was paid, and before the network is asked it is paid a second time.",
+        _RETRIES,
+    ),
+    Fault(
+        "a retry of a retry is not one of the first",
+        "_find_earlier",
+        "AND r.payout_id = e.retried",
+        "AND r.payout_id = e.retried AND false",
+        "What failed twice is paid a third time, though the first turned out paid.",
+        ("payments/batches/test_retried_lines.py", *_WITHHELD),
+    ),
+    Fault(
+        "an approval does not wait for a report that is being written",
+        "lock",
+        "await transactions.lock(tx, _all_of(chains))",
+        "pass",
+        "A payout that is reported as paid in this moment is approved a second time.",
+        ("payments/batches/test_retried_lines.py",),
+    ),
+    Fault(
+        "a line forgets what it retries",
+        "retrying",
+        "replace(item, retry_of=payout_id)",
+        "item",
+        "Nobody sees that a payout which was paid is paid a second time.",
+        (*_RETRIES, *_PAY),
+    ),
+    Fault(
+        "a single payout forgets what it retries",
+        "_order",
+        "retry_of=ask_again.failed_in(key)",
+        "retry_of=None",
+        "A payout that was paid after all is paid a second time when its network works again.",
+        _ASK,
+    ),
+    Fault(
+        "a retry of what was paid is sent",
+        "_split",
+        "(split.to_send, split.in_doubt, split.excess)[standing].append(each)",
+        "split.to_send.append(each)",
+        "A payout that was paid after all is paid a second time when its network works again.",
+        _WITHHELD,
+    ),
+    Fault(
+        "a payout that must not be sent again is sent again",
+        "decide_not_found",
+        "if dispatch.attention in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):",
+        "if dispatch.attention is ReviewReason.EXCESS_REFUND:",
+        "Each time that its network does not find it, it is taken up again, and once more when a report is withdrawn.",
+        _WITHHELD,
+    ),
+    Fault(
+        "what turned out paid is not warned of",
+        "find_paid",
+        "coalesce(c.is_paid, t.status IN ('PENDING', 'PROCESSING', 'COMPLETED'))",
+        "t.status IN ('PENDING', 'PROCESSING', 'COMPLETED')",
+        "A clerk types a failed payout once more, and nobody says that it was paid.",
+        ("payments/batches/test_retried_lines.py",),
     ),
 )

@@ -82,7 +82,7 @@ FAULTS = (
     Fault(
         "a refund that would give back too much is sent",
         "_split",
-        "(split.excess if refundable.is_excess(refund, *refunded) else split.to_send).append(each)",
+        "(split.excess if refundable.is_excess(payout, *found) else split.to_send).append(each)",
         "split.to_send.append(each)",
         "A customer gets the same money back twice.",
         ("payments/refunds/test_refund_corrections.py", "payments/refunds/test_refund_in_doubt.py"),

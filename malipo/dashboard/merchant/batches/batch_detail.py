@@ -112,7 +112,9 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
         await people.find_all(connection, batch.merchant_id),
         wallet,
         await find_open(connection, batch.merchant_id, now=now),
-        await find_failed(connection, batch.merchant_id, batch.id) if counts.get(Status.FAILED) else [],
+        [each.item for each in await find_failed(connection, batch.merchant_id, batch.id)]
+        if counts.get(Status.FAILED)
+        else [],
         (await find_attempt(connection, batch.merchant_id, batch.id)).made,
         await find_not_paying(connection, batch.merchant_id, now=now),
     )

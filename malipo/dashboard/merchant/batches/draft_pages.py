@@ -33,7 +33,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.payments.batches import pay_again, warnings
 from malipo.payments.batches.batch import BatchItem, BatchWarning, Requester
-from malipo.payments.batches.request import batch_order_of
+from malipo.payments.batches.request import batch_order_of, retrying
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, number_of, with_batch, with_columns
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine
@@ -265,7 +265,8 @@ async def submit(request: MerchantRequest) -> Response:
     seen = await _look(request)
     if seen.draft.batch_id is not None:
         return request.go(f"{PATH}/{seen.draft.batch_id}", "batch-once")
-    problem = _why_not(request, form, seen) or await _why_not_again(request, seen)
+    failed = await _find_failed(request, seen)
+    problem = _why_not_again(request, seen, failed) or _why_not(request, form, seen)
     if problem is not None:
         return await _page(request, problem=problem, name=form.text("batchName"), status=HTTPStatus.CONFLICT)
     order = batch_order_of(
@@ -276,6 +277,8 @@ async def submit(request: MerchantRequest) -> Response:
         now=request.parts.clock(),
         requester=Requester(request.person.email, request.person.email, request.actor),
     )
+    if failed is not None:
+        order = retrying(order, [failed[each.row] for each in seen.lines])
     try:
         made = await request.parts.batches.create(order)
     except IntakeClosed as closed:
@@ -309,15 +312,20 @@ def _why_not(request: MerchantRequest, form: Form, seen: DraftPreview) -> str | 
     return None
 
 
-async def _why_not_again(request: MerchantRequest, seen: DraftPreview) -> str | None:
-    """What failed is paid again only if it still counts as failed."""
+async def _find_failed(request: MerchantRequest, seen: DraftPreview) -> dict[int, str] | None:
+    """The payouts that this draft pays again, by row; None: it pays none again."""
     again = seen.draft.edits.again
     if again is None:
         return None
     failed = await request.parts.queries.read_snapshot(
         lambda connection: pay_again.find_failed(connection, request.merchant_id, again.batch_id)
     )
-    rows = {each.row for each in seen.lines} - {each.index + 1 for each in failed}
+    return {each.item.index + 1: each.payout_id for each in failed}
+
+
+def _why_not_again(request: MerchantRequest, seen: DraftPreview, failed: Mapping[int, str] | None) -> str | None:
+    """What failed is paid again only if it still counts as failed."""
+    rows = set() if failed is None else {each.row for each in seen.lines} - failed.keys()
     return request.words(_NOT_FAILED, rows=", ".join(map(str, sorted(rows)))) if rows else None
 
 

@@ -14,8 +14,8 @@ from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Conn
-from malipo.payments.batches.batch import Batch, BatchItem, NoSuchBatch
-from malipo.payments.batches.pay_again import BatchRetry, find_attempt, find_failed
+from malipo.payments.batches.batch import Batch, NoSuchBatch
+from malipo.payments.batches.pay_again import BatchRetry, FailedPayout, find_attempt, find_failed
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits, sheet_of
 from malipo.payments.batches.store import batches, drafts
 
@@ -32,7 +32,7 @@ async def pay_again(request: MerchantRequest) -> Response:
     if not _DRAFT_ID.fullmatch(draft_id):
         draft_id = new_draft_id(request)
 
-    async def find(connection: Conn) -> tuple[Batch, list[BatchItem], BatchRetry]:
+    async def find(connection: Conn) -> tuple[Batch, list[FailedPayout], BatchRetry]:
         batch = await batches.get(connection, request.merchant_id, id_in(request))
         if batch is None:
             raise NoSuchBatch
@@ -52,7 +52,7 @@ async def pay_again(request: MerchantRequest) -> Response:
         merchant_id=request.merchant_id,
         person=request.person.email,
         filename=batch.name or batch.id,
-        sheet=sheet_of(failed),
+        sheet=sheet_of([each.item for each in failed]),
         edits=Edits(again=attempt.again),
         created_at=request.parts.clock(),
     )

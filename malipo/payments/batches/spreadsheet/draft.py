@@ -4,6 +4,7 @@ The failed payouts of a batch that are to be paid again are a draft too, so that
 any other.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
@@ -16,6 +17,8 @@ from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, lines_of
 from malipo.payments.payment_request import Terms
 
+_AGAIN_KEY = re.compile(r"dashboard-again-(bat_[0-9a-z]{26})-[0-9]{1,6}")
+
 
 class Again(msgspec.Struct, frozen=True):
     """Of which batch these are the payouts that failed."""
@@ -26,6 +29,12 @@ class Again(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         return f"dashboard-again-{self.batch_id}-{self.attempt}"
+
+
+def failed_batch_in(key: str) -> str | None:
+    """The id of the batch whose failed payouts an attempt with this key pays again; None: it is no such key."""
+    found = _AGAIN_KEY.fullmatch(key)
+    return None if found is None else found[1]
 
 
 class Edits(msgspec.Struct, frozen=True):

@@ -97,6 +97,14 @@ async def find_by_key(connection: Conn, merchant_id: str, key: str) -> UsedKey |
     return None if row is None else UsedKey(row["request_hash"], batch_of(row))
 
 
+async def find_key(connection: Conn, batch: Batch) -> str | None:
+    """The idempotency key of the request that made it."""
+    key: str | None = await connection.fetchval(
+        "SELECT idempotency_key FROM batches WHERE merchant_id = $1 AND id = $2", batch.merchant_id, batch.id
+    )
+    return key
+
+
 async def find_page(
     connection: Conn, merchant_id: str, *, status: BatchStatus | None = None, page: int, limit: int
 ) -> tuple[int, list[Batch]]:

@@ -11,8 +11,8 @@ from malipo.payments.batches.batch import Batch, BatchItem
 from malipo.payments.transaction import Transaction
 
 _COLUMNS = """
-    item_index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key, payout_id,
-    name_found, name_checked_at
+    item_index, channel, amount, fee, phone, name, description, order_reference, refund_of, retry_of, network_key,
+    payout_id, name_found, name_checked_at
 """
 
 _encode = msgspec.json.Encoder().encode
@@ -30,6 +30,7 @@ def _item_of(row: Row) -> BatchItem:
         description=row["description"],
         order_reference=row["order_reference"],
         refund_of=row["refund_of"],
+        retry_of=row["retry_of"],
         network_key=row["network_key"],
         payout_id=row["payout_id"],
         name_found=row["name_found"],
@@ -41,11 +42,11 @@ async def insert(tx: Tx, batch: Batch, items: Sequence[BatchItem]) -> None:
     await tx.execute(
         f"""
         INSERT INTO batch_items (merchant_id, batch_id, {_COLUMNS})
-        SELECT $1, $2, index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key,
-               payout_id, name_found, name_checked_at
+        SELECT $1, $2, index, channel, amount, fee, phone, name, description, order_reference, refund_of, retry_of,
+               network_key, payout_id, name_found, name_checked_at
         FROM json_to_recordset($3) AS new (
             index integer, channel text, amount bigint, fee bigint, phone text, name text, description text,
-            order_reference text, refund_of text, network_key text, payout_id text, name_found text,
+            order_reference text, refund_of text, retry_of text, network_key text, payout_id text, name_found text,
             name_checked_at timestamptz)
         """,
         batch.merchant_id,

@@ -121,12 +121,15 @@ async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -
 async def find_paid(
     connection: Conn, merchant_id: str, phones: Sequence[str], *, since: datetime
 ) -> dict[tuple[str, int], str]:
-    """What was paid out, or is being paid out, to these numbers: number and amount → the id of the latest payout."""
+    """What was paid out, or is being paid out, to these numbers: number and amount → the id of the latest payout. What
+    failed and turned out paid counts, and what was paid and turned out not to be does not."""
     rows = await connection.fetch(
         """
         SELECT t.phone, t.amount, max(t.id) FROM unnest($2::text[]) AS asked (phone)
         JOIN transactions t ON t.merchant_id = $1 AND t.phone = asked.phone AND t.id >= $3
-        WHERE t.type = 'DISBURSEMENT' AND t.status IN ('PENDING', 'PROCESSING', 'COMPLETED')
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        WHERE t.type = 'DISBURSEMENT'
+          AND coalesce(c.is_paid, t.status IN ('PENDING', 'PROCESSING', 'COMPLETED'))
         GROUP BY t.phone, t.amount
         """,
         merchant_id,

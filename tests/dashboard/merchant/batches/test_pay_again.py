@@ -134,6 +134,25 @@ async def test_what_its_network_has_corrected_is_not_paid_again(office: Office, 
     assert "Asha Juma" not in (await office.clerk.get(other)).words
 
 
+async def test_what_its_network_corrects_before_the_approval_is_not_paid_again(
+    office: Office, service: Service
+) -> None:
+    page = await ended(office, service, FAILED, FAILED, PAID)
+    submitted = (await office.submit((await again(office, page)).to)).to
+    _, second, _ = await payouts(office)
+    await PaymentSteps(service, office.merchant_id).hear(second, Verdict.CONFIRMED)
+
+    refused = await office.owner.post(f"{submitted}/approve")
+
+    assert refused.status == 409
+    assert "the failed payouts that lines 2 pay again were paid after all" in refused.words
+    assert len(await payouts(office)) == 3, "nothing was opened"
+    assert (await office.clerk.post(f"{submitted}/cancel")).status == 303
+    anew = (await office.submit((await again(office, page)).to)).to
+    assert (await office.owner.post(f"{anew}/approve")).status == 303
+    assert [each.phone for each in (await payouts(office))[3:]] == ["+255754000101"]
+
+
 async def test_what_was_stopped_is_not_paid_again(office: Office, service: Service) -> None:
     page = await ended(office, service, FAILED, STOPPED, PAID)
     assert "Pay the failed one again…" in (await office.clerk.get(page)).words

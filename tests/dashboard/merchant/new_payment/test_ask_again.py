@@ -8,6 +8,8 @@ from malipo.app.assemble import assemble
 from malipo.merchants.store import approval_rules
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.networks.connector import Verdict
+from malipo.payments.batches.approve import Approval, PaidAfterAll
+from malipo.payments.batches.batch import Requester
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
@@ -142,6 +144,31 @@ async def test_what_its_network_corrects_meanwhile_is_not_paid_again(
     assert refused.to == path_of(failed)
     assert len(await payment_form.made()) == 1
     assert "again…" not in (await payment_form.surfer.get(path_of(failed))).words
+
+
+async def test_what_its_network_corrects_while_the_new_one_waits_is_not_sent(
+    payment_form: PaymentForm, steps: PaymentSteps
+) -> None:
+    failed = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    again = await payment_form.surfer.post(PAYOUT, await reviewed(payment_form, PAYOUT, failed))
+    await steps.hear(failed, Verdict.CONFIRMED)
+    assert (await steps.claim()).to_send == []
+    assert "Cancelled" in (await payment_form.surfer.get(again.to)).words
+
+
+async def test_what_its_network_corrects_while_the_new_one_waits_for_approval_is_not_approved(
+    payment_form: PaymentForm, steps: PaymentSteps
+) -> None:
+    failed = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    async with payment_form.database.begin() as tx:
+        await approval_rules.save(tx, payment_form.merchant_id, ApprovalRules(takes_two=True, above=500))
+    submitted = await payment_form.surfer.post(PAYOUT, await reviewed(payment_form, PAYOUT, failed))
+    await steps.hear(failed, Verdict.CONFIRMED)
+    juma = Requester("juma@duka.example", "juma@duka.example")
+    approval = Approval(payment_form.merchant_id, submitted.to.rpartition("/")[2], juma)
+    with pytest.raises(PaidAfterAll):
+        await steps.service.batches.approve(approval)
+    assert len(await payment_form.made()) == 1
 
 
 async def test_an_attempt_that_was_cancelled_can_be_made_again_and_one_that_fails_is_itself_tried_again(

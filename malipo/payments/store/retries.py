@@ -1,0 +1,105 @@
+"""Payouts that pay again what has failed. Only `status_writer.py` may call what writes here."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.payments.retries import RetriedPayout, Standing, worst
+from malipo.payments.store import transactions
+from malipo.payments.store.transactions import Key
+from malipo.payments.transaction import Status, Transaction
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def insert(tx: Tx, opened: Sequence[Transaction]) -> None:
+    await tx.execute(
+        """
+        INSERT INTO retries (merchant_id, payout_id, retry_of)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
+        """,
+        [each.merchant_id for each in opened],
+        [each.id for each in opened],
+        [each.retry_of for each in opened],
+    )
+
+
+async def get(connection: Conn, payout: Transaction) -> str:
+    """The id of the payout that this one, which is a retry, pays again."""
+    found: str = await connection.fetchval(
+        "SELECT retry_of FROM retries WHERE merchant_id = $1 AND payout_id = $2", payout.merchant_id, payout.id
+    )
+    return found
+
+
+async def find(connection: Conn, retried: Collection[Key]) -> dict[Key, Standing]:
+    """How each of these payouts stands, with what it retried itself."""
+    chains = await _chains(connection, retried)
+    return await _standings(connection, chains)
+
+
+async def lock(tx: Tx, retried: Collection[Key]) -> dict[Key, Standing]:
+    """The same, as it stays until the commit: a report that one of them was paid waits. Locked before wallets."""
+    chains = await _chains(tx, retried)
+    await transactions.lock(tx, _all_of(chains))
+    # In a statement of its own: in the first, all would be as it was before the lock was granted.
+    return await _standings(tx, chains)
+
+
+async def hold(tx: Tx, payouts: Collection[Key]) -> dict[Key, Standing | None]:
+    """Of those of these payouts that are retries: how that which they retry stands, as it stays until the commit. For
+    a claim, which never waits: None while another transaction holds one of the chain."""
+    earlier = await _find_earlier(tx, payouts)
+    if not earlier:
+        return {}
+    locked = await transactions.lock_free(tx, _all_of(earlier))
+    held = {key: chain for key, chain in earlier.items() if chain <= locked}
+    standings = await _standings(tx, held)
+    return {key: standings.get(key) for key in earlier}
+
+
+async def _chains(connection: Conn, retried: Collection[Key]) -> dict[Key, set[Key]]:
+    """Each of these payouts, and all that it was paid in place of."""
+    earlier = await _find_earlier(connection, retried)
+    return {key: {key} | earlier.get(key, set()) for key in retried}
+
+
+async def _find_earlier(connection: Conn, payouts: Collection[Key]) -> dict[Key, set[Key]]:
+    """What these payouts retry, and what that retried, and so on; without those that retry nothing."""
+    rows = await connection.fetch(
+        """
+        WITH RECURSIVE earlier (merchant_id, payout_id, retried) AS (
+            SELECT r.merchant_id, r.payout_id, r.retry_of FROM retries r
+            WHERE (r.merchant_id, r.payout_id) IN (SELECT k ->> 0, k ->> 1 FROM json_array_elements($1) AS k)
+            UNION
+            SELECT e.merchant_id, e.payout_id, r.retry_of FROM earlier e
+            JOIN retries r ON r.merchant_id = e.merchant_id AND r.payout_id = e.retried)
+        SELECT merchant_id, payout_id, retried FROM earlier
+        """,
+        _encode([*payouts]).decode(),
+    )
+    found: dict[Key, set[Key]] = {}
+    for merchant_id, payout_id, retried in rows:
+        found.setdefault((merchant_id, payout_id), set()).add((merchant_id, retried))
+    return found
+
+
+async def _standings(connection: Conn, chains: dict[Key, set[Key]]) -> dict[Key, Standing]:
+    rows = await connection.fetch(
+        """
+        SELECT t.merchant_id, t.id, t.status, c.is_paid,
+               coalesce(d.attention IS NOT NULL OR d.success_heard_at IS NOT NULL, false) AS is_doubted
+        FROM transactions t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+        WHERE (t.merchant_id, t.id) IN (SELECT k ->> 0, k ->> 1 FROM json_array_elements($1) AS k)
+        """,
+        _encode([*_all_of(chains)]).decode(),
+    )
+    found = {(row[0], row[1]): RetriedPayout(Status(row[2]), row[3], row[4]) for row in rows}
+    return {key: worst(found.get(each) for each in chain) for key, chain in chains.items()}
+
+
+def _all_of(chains: dict[Key, set[Key]]) -> set[Key]:
+    return set[Key]().union(*chains.values())
