@@ -59,7 +59,7 @@ async def _walk(page: Page, yesterday: Yesterday, folder: Path | None) -> None:
     await page.goto("/operator/exceptions")
     for box in await page.get_by_role("checkbox").all():
         await box.check()
-    await page.get_by_role("button", name="Go on with those chosen").click()
+    await page.get_by_role("button", name="Continue with those chosen").click()
     await _look(page, folder, "chosen", page.url)
     await _look(page, folder, "floats", "/operator/floats")
     await page.goto(f"/operator/close/{yesterday.day}")
@@ -79,7 +79,7 @@ async def _send(page: Page, file: Path) -> None:
     await page.goto("/operator/statements/new")
     await page.get_by_label("Network").select_option("MPESA")
     await page.get_by_label("File").set_input_files(file)
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Continue").click()
     await page.wait_for_url("**/upl_*")
 
 

@@ -17,7 +17,7 @@ async def test_a_form_with_mistakes_opens_on_them_and_leads_to_each(windows: Win
         await page.goto("/dashboard/collect")
         await expect(page).to_have_title(re.compile("^New collection"))
         await page.locator("#field-amount").fill("100")
-        await page.get_by_role("button", name="Go on").click()
+        await page.get_by_role("button", name="Continue").click()
 
         await expect(page).to_have_title(re.compile("^Error: New collection"))
         summary = page.locator(".mistakes")

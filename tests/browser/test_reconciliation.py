@@ -43,7 +43,7 @@ async def test_a_statement_is_imported_its_exceptions_resolved_by_two_and_the_da
 
         await baraka.goto("/operator/exceptions?state=proposed")
         await baraka.get_by_label("Choose QK55512400").check()
-        await baraka.get_by_role("button", name="Go on with those chosen").click()
+        await baraka.get_by_role("button", name="Continue with those chosen").click()
         await expect(baraka.locator("main")).to_contain_text("Float at M-Pesa")
         await expect(baraka.locator("main")).to_contain_text("1,500,000")
         assert await baraka.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -63,7 +63,7 @@ async def _import(page: Page, yesterday: Yesterday) -> None:
     await page.get_by_role("link", name="Import a statement").first.click()
     await page.get_by_label("Network").select_option("MPESA")
     await page.get_by_label("File").set_input_files(yesterday.mpesa)
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", name="The first lines, as they are read")).to_be_visible()
     await page.get_by_role("button", name="Import it").click()
     await expect(page.locator("main")).to_contain_text("The statement is imported.")

@@ -32,7 +32,7 @@ async def test_a_customer_is_refunded_in_three_clicks(
         await page.get_by_role("link", name=sw("Refund {amount}", amount="TZS 12,500")).click()
         await expect(page.locator("#field-amount")).to_have_value("12,500")
         await _check(page)
-        await page.get_by_role("button", name=sw("Go on")).click()
+        await page.get_by_role("button", name=sw("Continue")).click()
         await expect(page.locator(".meant")).to_contain_text("TZS 12,500")
         await _check(page)
         await page.get_by_role("button", name=sw("Yes, refund it")).click()

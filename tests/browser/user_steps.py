@@ -48,7 +48,7 @@ async def fill_payout(page: Page, phone: str, amount: str, network: str, name: s
     await page.get_by_label("Phone number").fill(phone)
     await page.get_by_label(network, exact=True).check()
     await page.get_by_label("Name of the recipient").fill(name)
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
 
 

@@ -148,7 +148,7 @@ async def test_a_whole_name_finds_its_transaction_however_it_is_typed(shop: Tran
 async def test_the_list_without_anything_leads_to_a_first_collection(shop: TransactionPages) -> None:
     seen = await shop.surfer.get(PATH)
     assert "No transactions yet" in seen.words
-    assert "Nothing fits" in (await shop.surfer.get(PATH + "?search=x")).words
+    assert "No matches" in (await shop.surfer.get(PATH + "?search=x")).words
 
 
 async def test_another_merchants_transactions_are_nowhere(
