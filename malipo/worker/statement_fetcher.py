@@ -1,8 +1,11 @@
 """The statement fetcher: once a day it fetches yesterday's statement from each network that has an API for it.
 
-Several workers may fetch the same statement; its lines are imported once. A failed fetch is repeated an hour later.
+A day that could not be fetched, because the network was away or no worker ran, is fetched again an hour later, for
+seven days. One that cannot be fetched does not keep the others waiting. Several workers may fetch the same statement;
+its lines are imported once.
 """
 
+from collections import deque
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -19,7 +22,14 @@ from malipo.errors import Refusal
 from malipo.networks.routing import Networks
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
-from malipo.reconciliation.imports.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
+from malipo.reconciliation.imports.fetch_statement import (
+    DAYS_TRIED,
+    FetchableAccount,
+    day_bounds,
+    fetch_file,
+    fetchable_accounts,
+    missing_days,
+)
 from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.store import statements
@@ -54,36 +64,53 @@ class StatementFetcher:
         self._clock = clock
         self._monotonic = monotonic
         self._due_at = 0.0  # by the monotonic clock; 0: now
+        self._missing: deque[tuple[FetchableAccount, date]] = deque()
+        self._is_new = False  # what was imported since the last matching
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
         await run_forever("statement_fetch", self.step, seconds=_MOST_SECONDS, loops=loops)
 
     async def step(self) -> bool:
-        """Fetch yesterday's statements that are missing, if it is time."""
+        """Fetch one missing day of one account, if it is time; after the last of them, match. Returns whether there are
+        more."""
         now = self._clock()
-        if self._monotonic() < self._due_at or now.astimezone(clocks.ZONE).time() < _NOT_BEFORE:
-            return False
-        self._due_at = self._monotonic() + _AGAIN_SECONDS
-        day = clocks.day_of(now) - timedelta(days=1)
-        done = [await self._fetch(account, day, now) for account in fetchable_accounts(self._networks)]
-        if any(done):
-            settings, clock = self._settings, self._clock
-            settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
-            limit = settings.booking_approval_amount
-            _, summary = await match_and_note(self._database, settle, approval_amount=limit, clock=clock, actor=_ACTOR)
-            log.info("statement_fetch.matched", **msgspec.to_builtins(summary))
-        return False
+        if not self._missing:
+            if self._monotonic() < self._due_at or now.astimezone(clocks.ZONE).time() < _NOT_BEFORE:
+                return False
+            self._due_at = self._monotonic() + _AGAIN_SECONDS
+            yesterday = clocks.day_of(now) - timedelta(days=1)
+            for account in fetchable_accounts(self._networks):
+                self._missing += [(account, day) for day in await self._find_missing(account, yesterday)]
+        if self._missing:
+            account, day = self._missing.popleft()  # A fetch that breaks is not the next one too.
+            self._is_new = await self._fetch(account, day, now) or self._is_new
+        if not self._missing and self._is_new:
+            await self._match()
+            self._is_new = False
+        return bool(self._missing)
+
+    async def _find_missing(self, account: FetchableAccount, yesterday: date) -> list[date]:
+        since, _ = day_bounds(yesterday - timedelta(days=DAYS_TRIED))
+        async with self._database.read() as connection:
+            fetched = await statements.find_fetched(
+                connection, account.channel, account.account, profile=account.profile.name, since=since
+            )
+        first = None if fetched.first is None else clocks.day_of(fetched.first)
+        return missing_days(yesterday, {clocks.day_of(each) for each in fetched.latest}, first=first)
+
+    async def _match(self) -> None:
+        settings, clock = self._settings, self._clock
+        settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+        limit = settings.booking_approval_amount
+        _, summary = await match_and_note(self._database, settle, approval_amount=limit, clock=clock, actor=_ACTOR)
+        log.info("statement_fetch.matched", **msgspec.to_builtins(summary))
 
     async def _fetch(self, account: FetchableAccount, day: date, now: datetime) -> bool:
         """Fetch one statement. Returns whether it was new."""
         where = {"channel": account.channel, "account": account.account, "day": str(day)}
-        async with self._database.read() as connection:
-            begins, _ = day_bounds(day)
-            if await statements.is_fetched(
-                connection, account.channel, account.account, profile=account.profile.name, begins=begins
-            ):
-                return False
+        if day not in await self._find_missing(account, day):
+            return False  # Another worker has fetched it meanwhile.
         try:
             done = await self._import(account, day, now)
         except Refusal as error:

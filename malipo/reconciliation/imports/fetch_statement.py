@@ -3,6 +3,7 @@
 The file is complete before anything is imported. A page that fails in the middle leaves nothing behind.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -63,6 +64,17 @@ def day_bounds(day: date) -> tuple[datetime, datetime]:
     """In Dar es Salaam."""
     begins = datetime.combine(day, time(), clock.ZONE)
     return begins, begins + timedelta(days=1)
+
+
+# A day that could not be fetched is asked for again as long as it is one of so many.
+DAYS_TRIED = 7
+
+
+def missing_days(yesterday: date, fetched: Collection[date], *, first: date | None) -> list[date]:
+    """The days to fetch, the oldest first: those of the last seven that were not fetched, since the first that ever
+    was. An account of which nothing was fetched yet begins with yesterday."""
+    days = [yesterday - timedelta(days=ago) for ago in range(DAYS_TRIED - 1, -1, -1)]
+    return [day for day in days if day not in fetched and (day == yesterday or (first is not None and first <= day))]
 
 
 def require_over(day: date, now: datetime) -> None:

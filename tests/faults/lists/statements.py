@@ -127,4 +127,12 @@ FAULTS = (
         "A gap is shown with other figures than the file has.",
         ("reconciliation/test_stored_problems.py",),
     ),
+    Fault(
+        "a day that was missed is never fetched",
+        "missing_days",
+        "(day == yesterday or (first is not None and first <= day))",
+        "day == yesterday",
+        "The network is away for a day: what it has paid on the day before is told by nobody, and the close is stopped.",
+        ("worker/test_statement_fetcher.py",),
+    ),
 )

@@ -1,6 +1,6 @@
 """The SQL of statements' files and profiles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -157,25 +157,33 @@ async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
 FETCHED_BY = SYSTEM_NAME  # who has imported what the worker fetched from a network
 
 
-async def is_fetched(connection: Conn, channel: Channel, account: str, *, profile: str, begins: datetime) -> bool:
-    """Whether the worker has fetched the day that begins then. An operator's file of the same layout may be
-    invented: it does not count."""
-    return bool(
-        await connection.fetchval(
-            """
-            SELECT EXISTS (
-                SELECT FROM statement_files
-                WHERE channel = $1 AND account = $2 AND profile = $3 AND begins_at = $4 AND ends_at > begins_at
-                  AND withdrawn_at IS NULL AND imported_by = $5
-            )
-            """,
-            channel,
-            account,
-            profile,
-            begins,
-            FETCHED_BY,
-        )
+class FetchedDays(NamedTuple):
+    """When the days begin that the worker has fetched of an account."""
+
+    first: datetime | None  # of all; None: none was
+    latest: Sequence[datetime]  # without files that were withdrawn
+
+
+async def find_fetched(
+    connection: Conn, channel: Channel, account: str, *, profile: str, since: datetime
+) -> FetchedDays:
+    """The first day, and those since a moment. An operator's file of the same layout may be invented: it does not
+    count."""
+    row = await connection.fetchrow(
+        """
+        SELECT min(begins_at),
+               coalesce(array_agg(begins_at) FILTER (WHERE withdrawn_at IS NULL AND begins_at >= $4), '{}')
+        FROM statement_files
+        WHERE channel = $1 AND account = $2 AND profile = $3 AND ends_at > begins_at AND imported_by = $5
+        """,
+        channel,
+        account,
+        profile,
+        since,
+        FETCHED_BY,
     )
+    assert row is not None
+    return FetchedDays(row[0], row[1])
 
 
 async def find_files(connection: Conn, *, channel: Channel | None = None, limit: int) -> list[StatementFile]:
