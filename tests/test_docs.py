@@ -292,8 +292,8 @@ def _places(page: Path) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
-def test_every_path_of_the_architecture_exists() -> None:
-    page = (ROOT / "ARCHITECTURE.md").read_text()
+def test_every_path_of_the_architecture_and_of_what_to_open_exists() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text() + (DOCS / "where.md").read_text()
     named = set(re.findall(r"`([a-z_0-9/-]+(?:\.[a-z]+|/))`", page))
     assert len(named) > 100
     assert sorted(path for path in named if not any((root / path).exists() for root in (ROOT / "malipo", ROOT))) == []
