@@ -34,8 +34,8 @@ from tests.authenticator_app import enrolled
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 from tests.dashboard.page_client import cheap_hash
 from tests.payments.payment_steps import PaymentSteps
+from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of
-from tests.reconciliation.test_resolve_exceptions import Desk
 from tests.restore.reporting_worker import note_worker
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
@@ -207,7 +207,7 @@ class Cases:
         await statements.load(statements.write(Entry(f"T{mark}", amount, clock.now()), name=f"{mark}.csv"))
         await statements.match()
         [found] = await statements.open_exceptions()
-        desk = Desk(self.database, LIMIT)
+        desk = ExceptionDesk(self.database, LIMIT)
         await desk.propose(found, Action.BOOK, {"account": "suspense"}, by=ASHA)
         if case.act is Act.UNDO_OF_TWO:
             await desk.approve(found, by=JUMA)

@@ -50,11 +50,10 @@ from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
 from tests.reconciliation.close.books import LATER, MONDAY, Books
+from tests.reconciliation.exception_desk import ExceptionDesk, a_stranger
+from tests.reconciliation.import_desk import ImportDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import Desk as ImportDesk
-from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionDesk
-from tests.reconciliation.test_resolve_exceptions import a_stranger
 from tests.restore.reporting_worker import note_worker
 
 REASON = "The network's staff told us so on the phone"

@@ -27,10 +27,10 @@ from tests.approvals.test_grid_of_operators import ASHA, COLLECTION, JUMA, PAYOU
 from tests.operators.booking_steps import hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
+from tests.reconciliation.exception_desk import a_stranger
+from tests.reconciliation.import_desk import ImportDesk
 from tests.reconciliation.statement_days import Statements, line_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import Desk as ImportDesk
-from tests.reconciliation.test_resolve_exceptions import a_stranger
 
 
 @pytest.fixture

@@ -28,10 +28,9 @@ from tests.approvals.test_grid_of_operators import ASHA, JUMA, Approve, World
 from tests.approvals.test_grid_of_operators import world as world
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
+from tests.reconciliation.exception_desk import ExceptionDesk, a_stranger
 from tests.reconciliation.statement_days import line_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionDesk
-from tests.reconciliation.test_resolve_exceptions import a_stranger
 
 [MIGRATION] = [each for each in migrations() if each.name == "one_table_of_proposals"]
 

@@ -16,8 +16,8 @@ from malipo.reconciliation.matching.exception import Action, ExceptionState, Rec
 from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
+from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements
-from tests.reconciliation.test_resolve_exceptions import Desk
 
 PHONE = "+255754000001"  # of orders, unless they say otherwise
 
@@ -27,7 +27,7 @@ class Lost:
     """A request whose payment a restore has lost, and which the network has paid."""
 
     statements: Statements
-    desk: Desk
+    desk: ExceptionDesk
     type: Type
     amount: int = 4_321
     key: str = "order-1001"

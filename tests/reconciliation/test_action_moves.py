@@ -27,8 +27,8 @@ from malipo.reconciliation.matching.exception import (
 )
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.statement_days import Entry, Statements, line_of, reversal_of, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
@@ -215,7 +215,11 @@ def test_an_undo_moves_back_what_was_booked_and_corrects_what_was_adopted() -> N
 
 
 async def decided(
-    statements: Statements, desk: Desk, found: ReconciliationException, action: Action, terms: Mapping[str, str]
+    statements: Statements,
+    desk: ExceptionDesk,
+    found: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
 ) -> None:
     """Decide it, and require that the ledger changed as it was shown before."""
     async with statements.database.snapshot() as connection:
@@ -250,7 +254,9 @@ async def decided(
         assert then == await tx.fetchval("SELECT sum(owed)::bigint FROM wallets"), "the close finds it from the moves"
 
 
-async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(statements: Statements, desk: Desk) -> None:
+async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     await statements.steps.charge_fees()
     soko = await make_merchant(statements.database, wallet=200, name="Soko")
     async with statements.database.begin() as tx:
@@ -302,7 +308,7 @@ async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(state
 
 
 async def test_what_is_shown_of_adopting_a_line_that_was_taken_back_is_what_the_ledger_then_has(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The wallet has all of a payout, some of it, or nothing."""
     await make_merchant(statements.database, wallet=700, name="Soko")
@@ -321,7 +327,7 @@ async def test_what_is_shown_of_adopting_a_line_that_was_taken_back_is_what_the_
 
 
 async def test_what_is_shown_of_a_line_with_cents_is_what_the_ledger_then_has(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The cents of the second line make a shilling, which is booked as rounding, and booked back with the line."""
     paid, differs = await statements.completed(), await statements.completed()

@@ -11,9 +11,9 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.matching.exception import Action
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import a_report, steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Statements, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
@@ -21,12 +21,12 @@ SOURCES = (AnswerSource.CALLBACK, AnswerSource.QUERY)
 
 
 @pytest.fixture(params=list(Type))
-def lost(statements: Statements, desk: Desk, request: pytest.FixtureRequest) -> Lost:
+def lost(statements: Statements, desk: ExceptionDesk, request: pytest.FixtureRequest) -> Lost:
     return Lost(statements, desk, request.param)
 
 
 @pytest.fixture
-def lost_payout(statements: Statements, desk: Desk) -> Lost:
+def lost_payout(statements: Statements, desk: ExceptionDesk) -> Lost:
     return Lost(statements, desk, Type.DISBURSEMENT)
 
 

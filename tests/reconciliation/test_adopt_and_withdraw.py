@@ -7,16 +7,16 @@ from malipo.errors import Conflict
 from malipo.payments.transaction import Type
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import WORKER, Entry, Statements, reversal_of, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 from tests.reconciliation.test_withdraw_statement import withdraw
 
 __all__ = ["desk", "statements", "steps"]
 
 
 @pytest.fixture(params=list(Type))
-def lost(statements: Statements, desk: Desk, request: pytest.FixtureRequest) -> Lost:
+def lost(statements: Statements, desk: ExceptionDesk, request: pytest.FixtureRequest) -> Lost:
     return Lost(statements, desk, request.param)
 
 

@@ -22,15 +22,15 @@ from tests.journeys.full_stack import until
 from tests.payments.batches.batch_steps import JUMA, BatchSteps
 from tests.payments.payment_steps import steps
 from tests.payments.refunds.refund_steps import RefundSteps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Entry, Statements, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
 
 async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_was_adopted(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
     batch = await batches.make(3)
@@ -82,7 +82,7 @@ async def _until_wait(statements: Statements, number: int) -> None:
 
 @pytest.mark.parametrize("in_one_try", [False, True])
 async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(
-    statements: Statements, desk: Desk, *, in_one_try: bool
+    statements: Statements, desk: ExceptionDesk, *, in_one_try: bool
 ) -> None:
     """Both wait for the wallet: the approval has looked for adopted lines before, and the adoption is first. The first
     try succeeds: while it is tried once more, the next line could be adopted."""
@@ -109,7 +109,7 @@ async def test_a_batch_is_approved_while_operators_adopt_one_of_its_lines(
 
 
 async def test_an_adoption_that_comes_after_the_approval_of_its_batch_is_refused_with_a_sentence(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """Both wait for the wallet: the adoption has looked for payments before, and the approval is first."""
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
@@ -137,7 +137,7 @@ async def test_an_adoption_that_comes_after_the_approval_of_its_batch_is_refused
     await statements.check_ledger()
 
 
-async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: Statements, desk: Desk) -> None:
+async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: Statements, desk: ExceptionDesk) -> None:
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
     batch = await batches.make(1)
     async with statements.database.read() as connection:
@@ -153,7 +153,7 @@ async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: S
 
 
 async def test_a_line_of_a_batch_is_adopted_only_for_its_merchant_and_amount(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
     await batches.make(1)
@@ -174,7 +174,7 @@ async def test_a_line_of_a_batch_is_adopted_only_for_its_merchant_and_amount(
 
 @pytest.mark.parametrize("is_named", [False, True], ids=["found by its key", "named by operators"])
 async def test_a_lost_refund_is_adopted_as_one_and_the_rest_can_be_refunded(
-    statements: Statements, desk: Desk, is_named: bool
+    statements: Statements, desk: ExceptionDesk, is_named: bool
 ) -> None:
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
     collection = await refunds.collected(5_000)
@@ -202,7 +202,7 @@ async def test_a_lost_refund_is_adopted_as_one_and_the_rest_can_be_refunded(
 
 
 async def test_a_lost_refund_with_its_idempotency_key_is_answered_when_it_is_repeated(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
     collection = await refunds.collected(5_000)
@@ -222,7 +222,7 @@ async def test_a_lost_refund_with_its_idempotency_key_is_answered_when_it_is_rep
 
 @pytest.mark.parametrize(("has_key", "is_known"), [(True, False), (False, True), (False, False)])
 async def test_the_lost_refund_of_a_collection_that_was_adopted_is_not_sent_again(
-    statements: Statements, desk: Desk, has_key: bool, is_known: bool
+    statements: Statements, desk: ExceptionDesk, has_key: bool, is_known: bool
 ) -> None:
     """Both are lost and paid. With the collection's network key, from its line or from the merchant's Idempotency-Key,
     the repeated refund has the key that was paid. Without it nobody can know, and the refund waits for operators."""
@@ -245,7 +245,7 @@ async def test_the_lost_refund_of_a_collection_that_was_adopted_is_not_sent_agai
 
 
 async def test_the_line_of_a_lost_refund_is_recognized_when_its_collection_was_adopted_later(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
     lost = Lost(statements, desk, Type.COLLECTION)
@@ -274,7 +274,7 @@ async def test_the_line_of_a_lost_refund_is_recognized_when_its_collection_was_a
 )
 @pytest.mark.parametrize("is_named", [True, False])
 async def test_only_of_a_collection_that_was_paid_a_lost_payout_is_a_refund(
-    statements: Statements, desk: Desk, status: Status, amount: int, named: str, unnamed: str, is_named: bool
+    statements: Statements, desk: ExceptionDesk, status: Status, amount: int, named: str, unnamed: str, is_named: bool
 ) -> None:
     """Seed 17: the network took the collection back, and the merchant gave it back too. The book was not clean."""
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
@@ -298,7 +298,7 @@ async def test_only_of_a_collection_that_was_paid_a_lost_payout_is_a_refund(
 
 
 async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_has_the_key_that_was_paid(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """Both were lost, and both are paid. The network is asked about the first: under a third key it would pay again."""
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
@@ -318,7 +318,7 @@ async def test_an_earlier_refund_that_is_repeated_when_a_later_one_was_adopted_h
 
 @pytest.mark.parametrize("shows_key", [True, False])
 async def test_the_line_of_a_lost_refund_is_not_matched_with_one_of_another_amount_that_has_its_key(
-    statements: Statements, desk: Desk, shows_key: bool
+    statements: Statements, desk: ExceptionDesk, shows_key: bool
 ) -> None:
     """Seed 320461: a part was refunded and lost, and the refund of all of it has the key of the part. It was told as
     paid, and what the amounts differ by was booked to suspense: the customer lacked it."""
@@ -355,7 +355,7 @@ async def test_the_line_of_a_lost_refund_is_not_booked_by_its_words_while_anothe
 
 
 async def test_a_lost_refund_whose_key_another_one_was_given_meanwhile_is_not_adopted(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
     collection = await refunds.collected(5_000)
@@ -373,7 +373,7 @@ async def test_a_lost_refund_whose_key_another_one_was_given_meanwhile_is_not_ad
 
 
 async def test_an_item_whose_line_is_adopted_again_after_the_approval_shows_that_payment(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """While nobody knows whose the line is, the batch is not approved; then its item follows the adoption."""
     batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
@@ -406,7 +406,7 @@ async def test_an_item_whose_line_is_adopted_again_after_the_approval_shows_that
 
 @pytest.mark.parametrize("then", ["adopted", "booked"])
 async def test_while_an_adopted_refund_is_undone_nothing_of_its_collection_is_refunded(
-    statements: Statements, desk: Desk, then: str
+    statements: Statements, desk: ExceptionDesk, then: str
 ) -> None:
     """The next refund would have another network key, and be paid beside the lost one."""
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)

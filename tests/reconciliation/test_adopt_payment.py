@@ -17,9 +17,9 @@ from malipo.reconciliation.matching.exception import Action, ExceptionState
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, reversal_of, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
@@ -27,12 +27,12 @@ OTHER_PHONE = "+255754000009"
 
 
 @pytest.fixture(params=list(Type))
-def lost(statements: Statements, desk: Desk, request: pytest.FixtureRequest) -> Lost:
+def lost(statements: Statements, desk: ExceptionDesk, request: pytest.FixtureRequest) -> Lost:
     return Lost(statements, desk, request.param)
 
 
 @pytest.fixture
-def lost_payout(statements: Statements, desk: Desk) -> Lost:
+def lost_payout(statements: Statements, desk: ExceptionDesk) -> Lost:
     return Lost(statements, desk, Type.DISBURSEMENT)
 
 
@@ -93,7 +93,7 @@ async def test_an_adoption_is_refused_if_a_payment_has_the_receipt(lost: Lost) -
 
 
 @pytest.mark.parametrize("biller", ["", "MLP", "BR1K"])
-async def test_the_key_is_found_behind_a_billers_code(statements: Statements, desk: Desk, biller: str) -> None:
+async def test_the_key_is_found_behind_a_billers_code(statements: Statements, desk: ExceptionDesk, biller: str) -> None:
     """Tigo Pesa has it before the key. A repeat is not credited again, and a payout is not sent again."""
     statements.channel = Channel.TIGO_PESA
     for type_ in Type:
@@ -301,7 +301,7 @@ async def test_a_channel_that_operators_mistook_pays_nobody_twice(lost: Lost) ->
     assert await lost.payments() == 1
 
 
-async def test_after_an_adoption_absence_is_looked_at_again(statements: Statements, desk: Desk) -> None:
+async def test_after_an_adoption_absence_is_looked_at_again(statements: Statements, desk: ExceptionDesk) -> None:
     """A line of that amount might have been the payment's: now it is another's."""
     absent = await statements.completed(Type.DISBURSEMENT)
     await statements.take(Entry("QK1", -absent.amount, clock.now(), key="", phone=OTHER_PHONE))
@@ -321,7 +321,9 @@ async def test_a_payment_like_the_line_is_matched_and_not_adopted(lost: Lost) ->
         await lost.propose(found, phone=PHONE)
 
 
-async def test_a_reversal_and_a_second_line_of_a_payment_cannot_be_adopted(statements: Statements, desk: Desk) -> None:
+async def test_a_reversal_and_a_second_line_of_a_payment_cannot_be_adopted(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     payment = await statements.completed()
     now = clock.now()
     await statements.take(

@@ -17,9 +17,9 @@ from malipo.reconciliation.matching.exception import Action
 from malipo.words.say import say
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.lost_requests import Lost
 from tests.reconciliation.statement_days import ASHA, OPENING, Entry, Statements, fee_of, line_of, statements
-from tests.reconciliation.test_resolve_exceptions import Desk
 
 __all__ = ["statements", "steps"]
 
@@ -105,7 +105,7 @@ async def test_a_line_with_cents_is_no_payment_and_operators_book_all_of_it(stat
         ("unknown_line", -1),
         ("unknown_line", 7),
     ]
-    desk = Desk(statements.database)
+    desk = ExceptionDesk(statements.database)
     found = {each.receipt: each for each in await statements.open_exceptions()}
     with pytest.raises(Invalid, match="adopt_cents"):
         await desk.propose(found["I1"], Action.ADOPT, {"merchant": payment.merchant_id, "phone": payment.phone})
@@ -152,7 +152,7 @@ async def test_the_check_counts_no_line_of_a_lost_payment_as_a_fee_whatever_oper
     statements: Statements,
 ) -> None:
     """A restore has lost a payout whose line has the words of a fee. The charges beside it are booked without it."""
-    lost = Lost(statements, Desk(statements.database), Type.DISBURSEMENT)
+    lost = Lost(statements, ExceptionDesk(statements.database), Type.DISBURSEMENT)
     now, key = clock.now(), await lost.network_key()
     line = Entry("QK1", -lost.amount, now, "Monthly fee, given back", key=key, phone="255754000001")
     await statements.take(line, Entry("F1", Decimal("-59.40"), now, "Transaction fee"))

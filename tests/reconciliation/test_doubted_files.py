@@ -10,14 +10,14 @@ from malipo.errors import Forbidden
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.import_desk import MILLIONS, ImportDesk, fee, fees
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, Desk, fee, fees
-from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_one_operators_files import bring_as_another, later
 
 
-async def doubted(desk: Desk, amount: int) -> str:
+async def doubted(desk: ImportDesk, amount: int) -> str:
     """asha's file with a fee, which two have approved if it is large. The worker fetches another line of it as one of
     another account."""
     shared = Entry("QSHARED123", -5000, clock.now() - timedelta(hours=1), "Sent to 255754000666")
@@ -29,7 +29,7 @@ async def doubted(desk: Desk, amount: int) -> str:
     return file.id
 
 
-async def agree(desk: Desk, file_id: str, by: Actor) -> bool:
+async def agree(desk: ImportDesk, file_id: str, by: Actor) -> bool:
     """Whether it is withdrawn then."""
     async with desk.database.begin() as tx:
         done = await WithdrawStatements(1_000_000).approve(tx, file_id, actor=by, now=clock.now())
@@ -37,7 +37,7 @@ async def agree(desk: Desk, file_id: str, by: Actor) -> bool:
 
 
 @pytest.mark.parametrize("amount", [100_000, MILLIONS])
-async def test_who_imported_the_file_does_not_withdraw_it_with_malipo_alone(desk: Desk, amount: int) -> None:
+async def test_who_imported_the_file_does_not_withdraw_it_with_malipo_alone(desk: ImportDesk, amount: int) -> None:
     before = await fees(desk)
     file_id = await doubted(desk, amount)
     booked = await fees(desk)
@@ -47,7 +47,7 @@ async def test_who_imported_the_file_does_not_withdraw_it_with_malipo_alone(desk
     assert await fees(desk) == booked
 
 
-async def test_below_the_amount_an_operator_without_a_part_in_it_agrees_and_that_counts(desk: Desk) -> None:
+async def test_below_the_amount_an_operator_without_a_part_in_it_agrees_and_that_counts(desk: ImportDesk) -> None:
     before = await fees(desk)
     file_id = await doubted(desk, 100_000)
     assert await agree(desk, file_id, by=JUMA)
@@ -58,7 +58,7 @@ async def test_below_the_amount_an_operator_without_a_part_in_it_agrees_and_that
     await desk.statements.check_ledger()
 
 
-async def test_above_the_amount_two_operators_agree(desk: Desk) -> None:
+async def test_above_the_amount_two_operators_agree(desk: ImportDesk) -> None:
     """The first of them is who proposes it from then on. The importer may be the second, as of any withdrawal."""
     before = await fees(desk)
     file_id = await doubted(desk, MILLIONS)
@@ -72,7 +72,7 @@ async def test_above_the_amount_two_operators_agree(desk: Desk) -> None:
     await desk.statements.check_ledger()
 
 
-async def test_an_operator_whom_the_importer_has_reset_does_not_agree_with_malipo(desk: Desk) -> None:
+async def test_an_operator_whom_the_importer_has_reset_does_not_agree_with_malipo(desk: ImportDesk) -> None:
     await hire(desk.database, "asha", "juma")
     file_id = await doubted(desk, 100_000)
     await give_password(desk.database, "juma", by=ASHA)

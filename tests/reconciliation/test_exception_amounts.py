@@ -7,8 +7,8 @@ from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.reconciliation.matching.store import exceptions
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of, statements
-from tests.reconciliation.test_resolve_exceptions import Desk
 
 __all__ = ["statements", "steps"]
 
@@ -17,7 +17,7 @@ async def test_a_limit_counts_the_line_that_becomes_a_payments_and_only_what_the
     statements: Statements,
 ) -> None:
     """By hand: the float has followed the payment with 2,000,000, the line says 2,001,000: 1,000 is to be booked."""
-    desk = Desk(statements.database, 4_002_500)
+    desk = ExceptionDesk(statements.database, 4_002_500)
     payment = await statements.completed(amount=2_000_000)
     await statements.take(line_of(payment, amount=2_001_000))
     [found] = await statements.open_exceptions()
@@ -41,7 +41,7 @@ async def test_a_limit_counts_the_line_that_becomes_a_payments_and_only_what_the
 async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it_is_decided(
     statements: Statements,
 ) -> None:
-    desk = Desk(statements.database, 100_000)
+    desk = ExceptionDesk(statements.database, 100_000)
     payment = await statements.steps.processing(Type.COLLECTION, 900_000)
     await statements.take(line_of(payment, amount=950_000))
     [found] = await statements.open_exceptions()

@@ -1,95 +1,35 @@
 """What a statement's file alone would credit or contradict, above the amount, waits for a second operator."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from malipo import clock
 from malipo.approvals.decide import NothingProposed
-from malipo.audit_log.actor import Actor
 from malipo.cli.statements import matching_result
 from malipo.errors import Conflict, Forbidden
-from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
-from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import Action
-from malipo.reconciliation.matching.import_approval import WaitingList, code_of
-from malipo.reconciliation.matching.match_statements import MatchingResult
+from malipo.reconciliation.matching.import_approval import code_of
 from malipo.reconciliation.matching.matching_summary import summary_of
-from malipo.reconciliation.matching.report_evidence import approve_import
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
-from tests.journeys import database_facts
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
-from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, Statements, line_of, reversal_of
+from tests.reconciliation.import_desk import MILLIONS, WHY, ImportDesk, failed, fee, fees
+from tests.reconciliation.import_desk import desk as desk
+from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
-MILLIONS = 8_000_000
-WHY = "The network's portal has no such line"
 
 
-class Desk:
-    """Operators who bring files, and decide about them."""
-
-    def __init__(self, statements: Statements) -> None:
-        self.statements = statements
-        self.database = statements.database
-
-    async def bring(self, path: Path, by: Actor = ASHA) -> ImportResult:
-        async with self.database.begin() as tx:
-            return await import_statement(
-                tx,
-                path,
-                channel=self.statements.channel,
-                account="",
-                profile=built_in()["generic"],
-                accepts_problems=False,
-                is_new_account=True,
-                actor=by,
-                now=clock.now(),
-            )
-
-    async def take(
-        self, *payments: Transaction, by: Actor = ASHA, amount: int = 1_000_000
-    ) -> tuple[str, MatchingResult]:
-        done = await self.bring(self.statements.write(*(line_of(each) for each in payments)), by)
-        return done.file.id, await self.statements.match(amount)
-
-    async def waiting(self) -> list[WaitingList]:
-        async with self.database.read() as connection:
-            return await import_approval.find_open(connection)
-
-    async def approve(self, file_id: str, by: Actor = JUMA, **how: Any) -> None:
-        async with self.database.begin() as tx:
-            await approve_import(tx, self.statements.settle(), file_id, actor=by, now=clock.now(), **how)
-
-    async def reject(self, file_id: str, by: Actor = JUMA) -> None:
-        async with self.database.begin() as tx:
-            await import_approval.reject(tx, file_id, actor=by, now=clock.now())
-
-    async def wallet(self) -> int:
-        return (await database_facts.wallet(self.database, self.statements.steps.merchant_id))[0]
-
-
-@pytest.fixture
-def desk(statements: Statements) -> Desk:
-    return Desk(statements)
-
-
-async def failed(desk: Desk, amount: int = MILLIONS) -> Transaction:
-    return await desk.statements.steps.ended(COLLECTION, Status.FAILED, amount)
-
-
-async def test_an_invented_line_does_not_credit_a_declined_payment(desk: Desk) -> None:
+async def test_an_invented_line_does_not_credit_a_declined_payment(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     file_id, matched = await desk.take(payment)
     assert (matched.held, matched.contradicted, await desk.wallet()) == (1, 0, before)
@@ -110,7 +50,7 @@ async def test_an_invented_line_does_not_credit_a_declined_payment(desk: Desk) -
     await desk.statements.check_ledger()
 
 
-async def test_small_ones_are_counted_for_their_operator_over_all_files(desk: Desk) -> None:
+async def test_small_ones_are_counted_for_their_operator_over_all_files(desk: ImportDesk) -> None:
     before = await desk.wallet()
     for number in range(4):
         await desk.take(await failed(desk, 300_000 + number))
@@ -118,7 +58,7 @@ async def test_small_ones_are_counted_for_their_operator_over_all_files(desk: De
     assert [each.amount for each in await desk.waiting()] == [300_003]
 
 
-async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: Desk) -> None:
+async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: ImportDesk) -> None:
     payments = [await failed(desk, 400_000), await failed(desk, 400_001), await failed(desk, 400_002)]
     done = await desk.statements.completed(COLLECTION, 5_000_000)
     _, matched = await desk.take(*payments, done)
@@ -127,7 +67,7 @@ async def test_the_list_of_a_file_waits_as_one_with_its_sum(desk: Desk) -> None:
     assert {each.reference for each in held.lines} == {each.reference for each in payments}
 
 
-async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: Desk) -> None:
+async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: ImportDesk) -> None:
     fail_many = desk.statements.steps.ended_many
     payments = await fail_many(COLLECTION, Status.FAILED, [3_300] * 305)
     before = await desk.wallet()
@@ -142,7 +82,7 @@ async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: 
     await desk.statements.check_ledger()
 
 
-async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(desk: Desk) -> None:
+async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(desk: ImportDesk) -> None:
     payment = await desk.statements.steps.processing(COLLECTION, MILLIONS)
     await desk.statements.steps.wait(payment, seconds=0)
     before = await desk.wallet()
@@ -161,7 +101,7 @@ async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(d
     await desk.statements.check_ledger()
 
 
-async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: Desk) -> None:
+async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: ImportDesk) -> None:
     payment = await desk.statements.steps.processing(COLLECTION, MILLIONS)
     await desk.statements.steps.wait(payment, seconds=0)
     file_id, _ = await desk.take(payment)
@@ -171,13 +111,13 @@ async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: 
     assert await desk.statements.open_exceptions() == [], "without another matching"
 
 
-async def test_what_the_worker_fetches_waits_for_nobody(desk: Desk) -> None:
+async def test_what_the_worker_fetches_waits_for_nobody(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     _, matched = await desk.take(payment, by=WORKER)
     assert (matched.held, await desk.wallet()) == (0, before + MILLIONS)
 
 
-async def test_a_key_that_an_operator_adds_to_a_fetched_line_waits(desk: Desk) -> None:
+async def test_a_key_that_an_operator_adds_to_a_fetched_line_waits(desk: ImportDesk) -> None:
     """The network's line names no payment. Whoever names one says more than the network does."""
     payment, before = await failed(desk), await desk.wallet()
     await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), WORKER)
@@ -187,7 +127,7 @@ async def test_a_key_that_an_operator_adds_to_a_fetched_line_waits(desk: Desk) -
     assert (await desk.wallet(), [each.proposal.requested_by for each in await desk.waiting()]) == (before, [ASHA.name])
 
 
-async def test_a_key_that_the_fetched_line_does_not_have_goes_on_waiting(desk: Desk) -> None:
+async def test_a_key_that_the_fetched_line_does_not_have_goes_on_waiting(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await desk.bring(desk.statements.write(line_of(payment, "QK1"), name="named.csv"))
     await desk.statements.match()
@@ -196,7 +136,7 @@ async def test_a_key_that_the_fetched_line_does_not_have_goes_on_waiting(desk: D
     assert (await desk.wallet(), len(await desk.waiting())) == (before, 1)
 
 
-async def test_who_adds_a_key_to_the_line_of_another_operator_does_not_approve_it(desk: Desk) -> None:
+async def test_who_adds_a_key_to_the_line_of_another_operator_does_not_approve_it(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), JUMA)
     await desk.statements.match()
@@ -211,7 +151,7 @@ async def test_who_adds_a_key_to_the_line_of_another_operator_does_not_approve_i
     await desk.statements.check_ledger()
 
 
-async def test_a_line_that_the_worker_fetches_later_waits_no_longer(desk: Desk) -> None:
+async def test_a_line_that_the_worker_fetches_later_waits_no_longer(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await desk.take(payment)
     await desk.bring(desk.statements.write(line_of(payment), ends=clock.now() + timedelta(days=3)), WORKER)
@@ -220,7 +160,7 @@ async def test_a_line_that_the_worker_fetches_later_waits_no_longer(desk: Desk) 
 
 
 @pytest.mark.parametrize("type_", Type)
-async def test_a_reversal_that_contradicts_waits_too(desk: Desk, type_: Type) -> None:
+async def test_a_reversal_that_contradicts_waits_too(desk: ImportDesk, type_: Type) -> None:
     amount = 900_000 if type_ is PAYOUT else MILLIONS
     also = await failed(desk, 900_000)
     payment = await desk.statements.completed(type_, amount)
@@ -237,7 +177,7 @@ async def test_a_reversal_that_contradicts_waits_too(desk: Desk, type_: Type) ->
     await desk.statements.check_ledger()
 
 
-async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: Desk) -> None:
+async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     file_id, _ = await desk.take(payment)
     await desk.reject(file_id)
@@ -257,7 +197,7 @@ async def test_a_rejected_list_does_nothing_and_its_lines_are_exceptions(desk: D
 
 
 @pytest.mark.parametrize("is_rejected", [True, False])
-async def test_an_invented_line_keeps_no_payment_from_the_networks_own(desk: Desk, is_rejected: bool) -> None:
+async def test_an_invented_line_keeps_no_payment_from_the_networks_own(desk: ImportDesk, is_rejected: bool) -> None:
     """It waits, or was rejected. The network reports itself that it was paid, with another receipt."""
     payment, before = await failed(desk), await desk.wallet()
     file = (await desk.bring(desk.statements.write(line_of(payment, "INVENTED1")))).file
@@ -275,7 +215,7 @@ async def test_an_invented_line_keeps_no_payment_from_the_networks_own(desk: Des
     await desk.statements.check_ledger()
 
 
-async def test_two_operators_match_what_was_rejected_and_the_networks_own_statement_does(desk: Desk) -> None:
+async def test_two_operators_match_what_was_rejected_and_the_networks_own_statement_does(desk: ImportDesk) -> None:
     first, second, before = await failed(desk), await failed(desk), await desk.wallet()
     file = (await desk.bring(desk.statements.write(line_of(first, "Q1"), line_of(second, "Q2")))).file
     await desk.statements.match()
@@ -297,7 +237,7 @@ async def test_two_operators_match_what_was_rejected_and_the_networks_own_statem
     await desk.statements.check_ledger()
 
 
-async def test_a_withdrawn_file_takes_its_list_away(desk: Desk) -> None:
+async def test_a_withdrawn_file_takes_its_list_away(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     file_id, _ = await desk.take(payment)
     withdraw = WithdrawStatements(1_000_000)
@@ -312,7 +252,7 @@ async def test_a_withdrawn_file_takes_its_list_away(desk: Desk) -> None:
     assert len(await desk.waiting()) == 1, "and imported again, it waits again"
 
 
-async def test_a_list_that_another_file_inherits_waits_as_that_files(desk: Desk) -> None:
+async def test_a_list_that_another_file_inherits_waits_as_that_files(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     file_id, _ = await desk.take(payment)
     longer = desk.statements.write(line_of(payment), ends=clock.now() + timedelta(days=3))
@@ -328,7 +268,7 @@ async def test_a_list_that_another_file_inherits_waits_as_that_files(desk: Desk)
     assert await desk.wallet() == before
 
 
-async def test_nobody_approves_another_list_than_the_one_they_saw(desk: Desk) -> None:
+async def test_nobody_approves_another_list_than_the_one_they_saw(desk: ImportDesk) -> None:
     first, second = await failed(desk), await failed(desk, 9_000_000)
     file_id, _ = await desk.take(first, second)
     [held] = await desk.waiting()
@@ -342,7 +282,7 @@ async def test_nobody_approves_another_list_than_the_one_they_saw(desk: Desk) ->
     await desk.approve(file_id, seen=code_of(held))
 
 
-async def test_an_operator_who_was_reset_yesterday_approves_nothing(desk: Desk) -> None:
+async def test_an_operator_who_was_reset_yesterday_approves_nothing(desk: ImportDesk) -> None:
     await hire(desk.database, "asha", "juma", "neema")
     await give_password(desk.database, "juma", by=ASHA)
     file_id, _ = await desk.take(await failed(desk))
@@ -353,7 +293,7 @@ async def test_an_operator_who_was_reset_yesterday_approves_nothing(desk: Desk) 
     await desk.approve(file_id, by=NEEMA)
 
 
-async def test_the_only_operator_says_so(desk: Desk) -> None:
+async def test_the_only_operator_says_so(desk: ImportDesk) -> None:
     await hire(desk.database, "asha")
     payment, before = await failed(desk), await desk.wallet()
     file_id, _ = await desk.take(payment)
@@ -361,16 +301,7 @@ async def test_the_only_operator_says_so(desk: Desk) -> None:
     assert await desk.wallet() == before + MILLIONS
 
 
-async def fees(desk: Desk) -> int:
-    """What was charged by networks, by the ledger."""
-    return (await desk.statements.steps.balances()).get("network_fees", 0)
-
-
-def fee(amount: int, receipt: str = "F1", details: str = "Transaction fee") -> Entry:
-    return Entry(receipt, -amount, clock.now() - timedelta(hours=1), details)
-
-
-async def test_an_invented_fee_is_booked_by_two_operators_and_once(desk: Desk) -> None:
+async def test_an_invented_fee_is_booked_by_two_operators_and_once(desk: ImportDesk) -> None:
     before = await fees(desk)
     file = (await desk.bring(desk.statements.write(fee(MILLIONS)))).file
     for _ in range(2):
@@ -391,7 +322,7 @@ async def test_an_invented_fee_is_booked_by_two_operators_and_once(desk: Desk) -
     await desk.statements.check_ledger()
 
 
-async def test_fees_and_sweeps_of_several_files_count_together_for_their_operator(desk: Desk) -> None:
+async def test_fees_and_sweeps_of_several_files_count_together_for_their_operator(desk: ImportDesk) -> None:
     for number, (amount, held) in enumerate([(600_000, 0), (400_000, 0), (1, 1)]):
         await desk.bring(desk.statements.write(fee(amount, f"F{number}")))
         assert (await desk.statements.match()).held == held
@@ -399,14 +330,14 @@ async def test_fees_and_sweeps_of_several_files_count_together_for_their_operato
     assert (await desk.statements.match()).held == 0, "another operator has an amount of their own"
 
 
-async def test_fees_that_the_worker_fetched_wait_for_nobody(desk: Desk) -> None:
+async def test_fees_that_the_worker_fetched_wait_for_nobody(desk: ImportDesk) -> None:
     before = await fees(desk)
     await desk.bring(desk.statements.write(fee(MILLIONS)), by=WORKER)
     assert (await desk.statements.match()).held == 0
     assert abs(await fees(desk) - before) == MILLIONS
 
 
-async def test_fees_that_wait_are_booked_when_the_worker_fetches_them_too(desk: Desk) -> None:
+async def test_fees_that_wait_are_booked_when_the_worker_fetches_them_too(desk: ImportDesk) -> None:
     before = await fees(desk)
     entry = fee(MILLIONS)
     await desk.bring(desk.statements.write(entry))
@@ -417,7 +348,7 @@ async def test_fees_that_wait_are_booked_when_the_worker_fetches_them_too(desk: 
     await desk.statements.check_ledger()
 
 
-async def test_rejected_fees_are_exceptions_and_never_book_themselves(desk: Desk) -> None:
+async def test_rejected_fees_are_exceptions_and_never_book_themselves(desk: ImportDesk) -> None:
     before = await fees(desk)
     file = (await desk.bring(desk.statements.write(fee(MILLIONS), fee(5, "F2")))).file
     await desk.statements.match()
@@ -428,7 +359,7 @@ async def test_rejected_fees_are_exceptions_and_never_book_themselves(desk: Desk
     await desk.statements.check_ledger()
 
 
-async def test_the_summary_says_what_waits_payments_or_fees(desk: Desk) -> None:
+async def test_the_summary_says_what_waits_payments_or_fees(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000), fee(5, "F2")))
     done = await desk.statements.match()
@@ -438,7 +369,7 @@ async def test_the_summary_says_what_waits_payments_or_fees(desk: Desk) -> None:
     assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in told
 
 
-async def test_payments_and_fees_of_a_file_are_one_list(desk: Desk) -> None:
+async def test_payments_and_fees_of_a_file_are_one_list(desk: ImportDesk) -> None:
     payment, before, charged = await failed(desk), await desk.wallet(), await fees(desk)
     file = (await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000)))).file
     await desk.statements.match()
@@ -449,7 +380,7 @@ async def test_payments_and_fees_of_a_file_are_one_list(desk: Desk) -> None:
     await desk.statements.check_ledger()
 
 
-async def test_a_withdrawn_file_takes_its_waiting_fees_with_it(desk: Desk) -> None:
+async def test_a_withdrawn_file_takes_its_waiting_fees_with_it(desk: ImportDesk) -> None:
     file = (await desk.bring(desk.statements.write(fee(MILLIONS)))).file
     await desk.statements.match()
     withdraw = WithdrawStatements(1_000_000)

@@ -25,18 +25,18 @@ from malipo.reconciliation.statements.choose_profile import find_profile, save_i
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.exception_desk import ExceptionDesk
+from tests.reconciliation.import_desk import MILLIONS, WHY, ImportDesk, failed, fee, fees
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
 from tests.reconciliation.test_book_lines import book_transfer
-from tests.reconciliation.test_import_approval import MILLIONS, WHY, Desk, failed, fee, fees
-from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_layout_authors import carry, layout
-from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
 
 SOME = 300_000  # an operator may move it alone
 
 
-async def bring(desk: Desk, by: Actor, *entries: Entry, amount: int = 1_000_000, **how: Any) -> str:
+async def bring(desk: ImportDesk, by: Actor, *entries: Entry, amount: int = 1_000_000, **how: Any) -> str:
     """Import a file without balances, as those are that the worker fetches, and match it. Its id."""
     ends = clock.now() + timedelta(days=3 + desk.statements.files)
     given: dict[str, Any] = {"has_balances": False, "ends": ends} | how
@@ -45,7 +45,7 @@ async def bring(desk: Desk, by: Actor, *entries: Entry, amount: int = 1_000_000,
     return file.id
 
 
-async def withdraw(desk: Desk, file_id: str) -> None:
+async def withdraw(desk: ImportDesk, file_id: str) -> None:
     acts = WithdrawStatements(1_000_000)
     async with desk.database.begin() as tx:
         await acts.propose_withdrawal(tx, file_id, reason=WHY, actor=JUMA, now=clock.now())
@@ -54,19 +54,19 @@ async def withdraw(desk: Desk, file_id: str) -> None:
     await desk.statements.match()
 
 
-async def moved_alone(desk: Desk, by: Actor = ASHA) -> int:
+async def moved_alone(desk: ImportDesk, by: Actor = ASHA) -> int:
     async with desk.database.read() as connection:
         return await approvals.sum_moved_alone(connection, by.name, since=clock.now() - COUNTED)
 
 
-async def unpaid(desk: Desk, type_: Type, status: Status, amount: int) -> Transaction:
+async def unpaid(desk: ImportDesk, type_: Type, status: Status, amount: int) -> Transaction:
     """A payment that counts as not paid."""
     if status is Status.PROCESSING:
         return await desk.statements.steps.processing(type_, amount)
     return await desk.statements.steps.ended(type_, status, amount)
 
 
-async def matched(desk: Desk) -> list[tuple[str, str]]:
+async def matched(desk: ImportDesk) -> list[tuple[str, str]]:
     return [(receipt, role) for receipt, _, role in await desk.statements.matches()]
 
 
@@ -79,7 +79,7 @@ async def matched(desk: Desk) -> list[tuple[str, str]]:
     ],
 )
 async def test_an_invented_reversal_does_not_silence_the_networks_own_line(
-    desk: Desk, type_: Type, status: Status
+    desk: ImportDesk, type_: Type, status: Status
 ) -> None:
     """It is there before the network's own line, which has the receipt that it names."""
     payment = await unpaid(desk, type_, status, 900_000)
@@ -101,7 +101,9 @@ async def test_an_invented_reversal_does_not_silence_the_networks_own_line(
 
 
 @pytest.mark.parametrize("is_reversal_first", [True, False])
-async def test_one_operators_reversal_does_not_empty_the_list_of_another(desk: Desk, is_reversal_first: bool) -> None:
+async def test_one_operators_reversal_does_not_empty_the_list_of_another(
+    desk: ImportDesk, is_reversal_first: bool
+) -> None:
     line = line_of(await failed(desk), "QREAL12345")
     files = [(ASHA, reversal_of(line)), (JUMA, line)]
     for by, entry in files if is_reversal_first else files[::-1]:
@@ -112,7 +114,7 @@ async def test_one_operators_reversal_does_not_empty_the_list_of_another(desk: D
 
 
 @pytest.mark.parametrize("way", ["withdrawn", "no reversal", "another reversal"])
-async def test_a_reversal_that_one_operator_may_bring_alone_counts_until_it_is_gone(desk: Desk, way: str) -> None:
+async def test_a_reversal_that_one_operator_may_bring_alone_counts_until_it_is_gone(desk: ImportDesk, way: str) -> None:
     payment = await failed(desk, SOME)
     line = line_of(payment, "QREAL12345")
     invented = reversal_of(line, receipt="INVENTED1")
@@ -139,7 +141,9 @@ async def test_a_reversal_that_one_operator_may_bring_alone_counts_until_it_is_g
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
-async def test_a_line_and_its_reversal_in_one_file_count_once_and_wait_as_one(desk: Desk, is_approved: bool) -> None:
+async def test_a_line_and_its_reversal_in_one_file_count_once_and_wait_as_one(
+    desk: ImportDesk, is_approved: bool
+) -> None:
     payment = await failed(desk)
     line = line_of(payment, "QREAL12345")
     file_id = await bring(desk, ASHA, line, reversal_of(line))
@@ -159,9 +163,9 @@ async def test_a_line_and_its_reversal_in_one_file_count_once_and_wait_as_one(de
     await desk.statements.check_ledger()
 
 
-async def test_who_brings_a_reversal_does_not_approve_that_its_line_is_matched(desk: Desk) -> None:
+async def test_who_brings_a_reversal_does_not_approve_that_its_line_is_matched(desk: ImportDesk) -> None:
     """Whoever decides is shown that nothing moves. Once the reversal is gone, the line is told."""
-    exceptions, payment = ExceptionsDesk(desk.database), await failed(desk)
+    exceptions, payment = ExceptionDesk(desk.database), await failed(desk)
     line = line_of(payment, "QREAL12345", key="", phone="")
     file_id = await bring(desk, ASHA, reversal_of(line))
     await bring(desk, WORKER, line)
@@ -179,7 +183,7 @@ async def test_who_brings_a_reversal_does_not_approve_that_its_line_is_matched(d
 
 @pytest.mark.parametrize("is_named_first", [True, False])
 async def test_the_networks_reversal_of_a_line_does_not_take_back_the_payment_that_a_copy_names(
-    desk: Desk, is_named_first: bool
+    desk: ImportDesk, is_named_first: bool
 ) -> None:
     """The network has paid a stranger, and has taken that back. Asha's copy of the first line names a payout of ours."""
     payment = await desk.statements.completed(Type.DISBURSEMENT, 900_000)
@@ -206,7 +210,7 @@ REVERSALS = ["with the line", "beside the worker's line"]
 @pytest.mark.parametrize("is_named_first", [True, False])
 @pytest.mark.parametrize("way", REVERSALS)
 async def test_who_names_the_payment_of_a_line_does_not_approve_that_another_operators_file_takes_it_back(
-    desk: Desk, way: str, is_named_first: bool
+    desk: ImportDesk, way: str, is_named_first: bool
 ) -> None:
     """The network has paid a stranger, and has taken that back: Juma's honest file says so. Asha's copy of the first
     line names a payout of ours."""
@@ -232,7 +236,7 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_that_another_ope
     await desk.statements.check_ledger()
 
 
-async def test_a_reversal_counts_for_who_brings_it_and_for_who_names_the_payment_of_its_line(desk: Desk) -> None:
+async def test_a_reversal_counts_for_who_brings_it_and_for_who_names_the_payment_of_its_line(desk: ImportDesk) -> None:
     """For each, what they have told. The copy is withdrawn, and imported again: by then the payment counts as not paid,
     and her line says that it was, which counts too."""
     payment = await desk.statements.completed(Type.DISBURSEMENT, SOME)
@@ -253,7 +257,7 @@ async def test_a_reversal_counts_for_who_brings_it_and_for_who_names_the_payment
     await desk.statements.check_ledger()
 
 
-async def test_what_both_have_told_above_the_amount_of_one_waits(desk: Desk) -> None:
+async def test_what_both_have_told_above_the_amount_of_one_waits(desk: ImportDesk) -> None:
     """Asha has moved what she may. Juma has not, and does not lend her his amount."""
     payment = await desk.statements.completed(Type.DISBURSEMENT, SOME)
     await bring(desk, ASHA, line_of(await failed(desk, 900_000), "QREAL12345"))
@@ -265,7 +269,9 @@ async def test_what_both_have_told_above_the_amount_of_one_waits(desk: Desk) -> 
 
 
 @pytest.mark.parametrize("way", ["the network's receipt", "both have the line", "the worker's key"])
-async def test_who_imported_a_line_that_needs_no_word_of_theirs_approves_its_reversal(desk: Desk, way: str) -> None:
+async def test_who_imported_a_line_that_needs_no_word_of_theirs_approves_its_reversal(
+    desk: ImportDesk, way: str
+) -> None:
     """Two honest operators: one imports each day."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment) if way == "the network's receipt" else line_of(payment, "QREAL12345")
@@ -281,7 +287,7 @@ async def test_who_imported_a_line_that_needs_no_word_of_theirs_approves_its_rev
 
 
 async def test_who_typed_the_receipt_of_a_line_does_not_approve_that_another_operators_file_takes_it_back(
-    desk: Desk,
+    desk: ImportDesk,
 ) -> None:
     payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
     finding = OperatorFinding(
@@ -300,7 +306,7 @@ async def test_who_typed_the_receipt_of_a_line_does_not_approve_that_another_ope
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
 async def test_a_copy_that_names_a_payout_of_the_amount_of_a_booked_fee_unbooks_what_one_may_move(
-    desk: Desk, status: Status
+    desk: ImportDesk, status: Status
 ) -> None:
     payment = await (
         desk.statements.completed(Type.DISBURSEMENT, SOME)
@@ -318,7 +324,9 @@ async def test_a_copy_that_names_a_payout_of_the_amount_of_a_booked_fee_unbooks_
     await desk.statements.check_ledger()
 
 
-async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_completed_payment(desk: Desk) -> None:
+async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_completed_payment(
+    desk: ImportDesk,
+) -> None:
     """Its reversal reaches the payment then."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     await bring(desk, ASHA, line_of(payment, "INVENTED1"))
@@ -331,7 +339,7 @@ async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_com
     await desk.statements.check_ledger()
 
 
-async def test_the_networks_own_line_takes_the_place_of_one_that_has_credited_its_payment(desk: Desk) -> None:
+async def test_the_networks_own_line_takes_the_place_of_one_that_has_credited_its_payment(desk: ImportDesk) -> None:
     payment = await failed(desk, SOME)
     file_id = await bring(desk, ASHA, line_of(payment, "INVENTED1"))
     wallet = await desk.wallet()
@@ -344,7 +352,9 @@ async def test_the_networks_own_line_takes_the_place_of_one_that_has_credited_it
     await desk.statements.check_ledger()
 
 
-async def test_the_networks_own_key_of_a_line_stands_before_the_completed_payment_that_a_copy_names(desk: Desk) -> None:
+async def test_the_networks_own_key_of_a_line_stands_before_the_completed_payment_that_a_copy_names(
+    desk: ImportDesk,
+) -> None:
     named = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt="ANOTHER123")
     right, before = await failed(desk), await desk.wallet()
     line = line_of(right, "QREAL12345")
@@ -356,7 +366,7 @@ async def test_the_networks_own_key_of_a_line_stands_before_the_completed_paymen
     await desk.statements.check_ledger()
 
 
-async def complete(desk: Desk, payment: Transaction, *, by: Actor = ASHA) -> None:
+async def complete(desk: ImportDesk, payment: Transaction, *, by: Actor = ASHA) -> None:
     """One operator alone says that an open payment was paid."""
     finding = OperatorFinding(ResolvedOutcome.COMPLETED, "The customer showed the message of it")
     async with desk.database.begin() as tx:
@@ -366,7 +376,7 @@ async def complete(desk: Desk, payment: Transaction, *, by: Actor = ASHA) -> Non
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
 async def test_who_completed_a_payment_alone_does_not_make_a_strangers_line_the_payments(
-    desk: Desk, is_fetched_first: bool
+    desk: ImportDesk, is_fetched_first: bool
 ) -> None:
     """The network's file does not say whose the line is. Asha's complete copy names the payment that she has called
     paid: together that is more than she may move alone."""
@@ -396,7 +406,7 @@ async def test_who_completed_a_payment_alone_does_not_make_a_strangers_line_the_
 
 @pytest.mark.parametrize("is_agreed_by", ["a second operator", "the network's own key"])
 async def test_a_line_that_one_operator_makes_the_payments_is_its_line_once_it_is_agreed(
-    desk: Desk, is_agreed_by: str
+    desk: ImportDesk, is_agreed_by: str
 ) -> None:
     payment = await desk.statements.steps.processing(Type.COLLECTION, 900_000)
     await complete(desk, payment)
@@ -417,7 +427,7 @@ async def test_a_line_that_one_operator_makes_the_payments_is_its_line_once_it_i
 
 @pytest.mark.parametrize(("by", "counted"), [(ASHA, 2 * SOME), (JUMA, 0)])
 async def test_a_line_that_an_operator_makes_the_payments_counts_for_who_has_completed_it_alone(
-    desk: Desk, by: Actor, counted: int
+    desk: ImportDesk, by: Actor, counted: int
 ) -> None:
     """Within the amount it counts, and waits for nobody. Of a payment that another has completed two say it."""
     payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
@@ -436,7 +446,9 @@ async def test_a_line_that_an_operator_makes_the_payments_counts_for_who_has_com
     await desk.statements.check_ledger()
 
 
-async def test_a_line_that_waits_is_not_let_go_because_the_same_operator_calls_its_payment_paid(desk: Desk) -> None:
+async def test_a_line_that_waits_is_not_let_go_because_the_same_operator_calls_its_payment_paid(
+    desk: ImportDesk,
+) -> None:
     """Asha has moved what she may when she names the payment. A day later she completes it."""
     payment = await desk.statements.steps.processing(Type.COLLECTION, SOME)
     line = line_of(payment, "STRANGER77", key="", phone="255754000999")
@@ -448,7 +460,7 @@ async def test_a_line_that_waits_is_not_let_go_because_the_same_operator_calls_i
     assert [each.amount for each in await desk.waiting()] == [SOME]
 
 
-async def test_an_operators_copy_that_names_what_the_network_has_confirmed_counts_for_nobody(desk: Desk) -> None:
+async def test_an_operators_copy_that_names_what_the_network_has_confirmed_counts_for_nobody(desk: ImportDesk) -> None:
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment, "QREAL12345", key="")
     await bring(desk, WORKER, line)
@@ -458,7 +470,9 @@ async def test_an_operators_copy_that_names_what_the_network_has_confirmed_count
 
 
 @pytest.mark.parametrize("is_invented_first", [True, False])
-async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(desk: Desk, is_invented_first: bool) -> None:
+async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(
+    desk: ImportDesk, is_invented_first: bool
+) -> None:
     absent = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     other = await desk.statements.completed(Type.COLLECTION, 1000)
     if is_invented_first:
@@ -476,7 +490,7 @@ async def test_an_invented_line_does_not_hide_that_a_payment_is_absent(desk: Des
 @pytest.mark.parametrize("is_invented_first", [True, False])
 @pytest.mark.parametrize("words", ["Bank transfer", "Bank transfer NMB-1"])
 async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_transfer(
-    desk: Desk, words: str, is_invented_first: bool
+    desk: ImportDesk, words: str, is_invented_first: bool
 ) -> None:
     """Also again, after its file was withdrawn."""
     await book_transfer(desk.statements, -500_000)
@@ -500,7 +514,7 @@ async def test_the_networks_own_line_takes_the_place_of_an_invented_one_of_a_tra
     await desk.statements.check_ledger()
 
 
-async def test_a_line_of_a_transfer_that_the_worker_fetches_too_keeps_its_place(desk: Desk) -> None:
+async def test_a_line_of_a_transfer_that_the_worker_fetches_too_keeps_its_place(desk: ImportDesk) -> None:
     await book_transfer(desk.statements, -500_000)
     line = Entry("BREAL12345", -500_000, clock.now() + timedelta(seconds=30), "Bank transfer")
     await bring(desk, ASHA, line)
@@ -515,7 +529,7 @@ NO_PLACE = ["its amount", "its key, and another amount", "its key on the network
 @pytest.mark.parametrize("what", NO_PLACE)
 @pytest.mark.parametrize("is_invented_first", [True, False])
 async def test_an_invented_line_without_a_place_does_not_hide_that_a_payment_is_absent(
-    desk: Desk, what: str, is_invented_first: bool
+    desk: ImportDesk, what: str, is_invented_first: bool
 ) -> None:
     absent = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     other = await desk.statements.completed(Type.COLLECTION, 1000)
@@ -533,7 +547,7 @@ async def test_an_invented_line_without_a_place_does_not_hide_that_a_payment_is_
 
 
 @pytest.mark.parametrize("what", NO_PLACE[:2])
-async def test_a_line_of_the_networks_own_without_a_place_may_be_the_payment(desk: Desk, what: str) -> None:
+async def test_a_line_of_the_networks_own_without_a_place_may_be_the_payment(desk: ImportDesk, what: str) -> None:
     """Also if an operator has brought it first."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     other = await desk.statements.completed(Type.COLLECTION, 1000)
@@ -546,7 +560,7 @@ async def test_a_line_of_the_networks_own_without_a_place_may_be_the_payment(des
     assert "ours_only" not in dict(await desk.statements.kinds())
 
 
-async def bring_of(desk: Desk, by: Actor, account: str, *entries: Entry, has_balances: bool = False) -> str:
+async def bring_of(desk: ImportDesk, by: Actor, account: str, *entries: Entry, has_balances: bool = False) -> str:
     """Import a file of an account, and match it. Its id."""
     ends = clock.now() + timedelta(days=3 + desk.statements.files)
     path = desk.statements.write(*entries, has_balances=has_balances, ends=ends)
@@ -557,7 +571,7 @@ async def bring_of(desk: Desk, by: Actor, account: str, *entries: Entry, has_bal
 
 @pytest.mark.parametrize("is_invented_first", [True, False])
 async def test_an_account_that_one_operator_makes_up_does_not_hide_that_a_payment_is_absent(
-    desk: Desk, is_invented_first: bool
+    desk: ImportDesk, is_invented_first: bool
 ) -> None:
     await desk.statements.completed(Type.COLLECTION, MILLIONS)
     other = await desk.statements.completed(Type.COLLECTION, 1000)
@@ -573,7 +587,7 @@ async def test_an_account_that_one_operator_makes_up_does_not_hide_that_a_paymen
 
 
 @pytest.mark.parametrize("why", ["the worker's", "complete", "approved"])
-async def test_a_payment_may_be_in_another_account_that_is_there(desk: Desk, why: str) -> None:
+async def test_a_payment_may_be_in_another_account_that_is_there(desk: ImportDesk, why: str) -> None:
     """Its complete statement has not come yet."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     other = await desk.statements.completed(Type.COLLECTION, 1000)
@@ -596,7 +610,7 @@ async def test_a_payment_may_be_in_another_account_that_is_there(desk: Desk, why
 
 
 async def test_what_only_a_file_without_balances_of_a_new_account_has_is_absent_until_one_is_complete(
-    desk: Desk,
+    desk: ImportDesk,
 ) -> None:
     """Nothing ends by that. An honest second account is known by its first file with balances."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
@@ -608,7 +622,7 @@ async def test_what_only_a_file_without_balances_of_a_new_account_has_is_absent_
     assert await desk.statements.kinds() == []
 
 
-async def test_naming_an_aggregator_and_taking_it_back_hides_no_absent_payment(desk: Desk) -> None:
+async def test_naming_an_aggregator_and_taking_it_back_hides_no_absent_payment(desk: ImportDesk) -> None:
     async with desk.database.begin() as tx:
         await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
     await desk.statements.completed(Type.COLLECTION, MILLIONS)
@@ -635,7 +649,7 @@ async def test_naming_an_aggregator_and_taking_it_back_hides_no_absent_payment(d
     assert await desk.statements.kinds() == [("ours_only", MILLIONS)]
 
 
-async def test_whose_files_they_are_is_not_changed_while_statements_are_matched(desk: Desk) -> None:
+async def test_whose_files_they_are_is_not_changed_while_statements_are_matched(desk: ImportDesk) -> None:
     """The matching would note that it has looked for absent payments, and has looked for others."""
     async with desk.database.begin() as tx:
         await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
@@ -645,14 +659,14 @@ async def test_whose_files_they_are_is_not_changed_while_statements_are_matched(
             await carry(desk, "till", "clickpesa", by=ASHA)
 
 
-async def test_who_books_the_rest_of_a_line_makes_all_of_it_the_payments(desk: Desk) -> None:
+async def test_who_books_the_rest_of_a_line_makes_all_of_it_the_payments(desk: ImportDesk) -> None:
     """The money of a customer whom nobody knows. Asha's copy names a payment of a hundred shillings less."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS - 100)
     strange = Entry("QSTRANGE77", MILLIONS, an_hour_ago(), "Payment", phone="255754000999")
     await bring(desk, WORKER, strange)
     await bring(desk, ASHA, replace(strange, key=payment.network_key))
     [found] = await desk.statements.open_exceptions()
-    exceptions = ExceptionsDesk(desk.database)
+    exceptions = ExceptionDesk(desk.database)
     done = await exceptions.propose(found, Action.BOOK, {"account": "suspense"}, by=ASHA)
     assert (found.kind, done.state) == ("amount_differs", ExceptionState.PROPOSED)
 

@@ -24,15 +24,15 @@ from malipo.reconciliation.statements.statement_file import LayoutAuthor, Layout
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.import_desk import MILLIONS, ImportDesk, failed, fee
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, Desk, failed, fee
-from tests.reconciliation.test_import_approval import desk as desk
 
 COLUMNS = ["receipt", "time", "amount", "details", "reference", "phone", "status"]
 
 
-def honest(desk: Desk, *payments: Transaction, status: str = "Failed", receipt: str = "QHONEST") -> Path:
+def honest(desk: ImportDesk, *payments: Transaction, status: str = "Failed", receipt: str = "QHONEST") -> Path:
     """What the network has: these payments, which did not take place."""
     path = desk.statements.folder / f"honest-{desk.statements.files}.csv"
     desk.statements.files += 1
@@ -50,7 +50,7 @@ def _moment(at: datetime) -> str:
     return f"{at.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"
 
 
-async def say(desk: Desk, *moved: str, by: Actor, not_moved: tuple[str, ...] = (), name: str = "generic") -> None:
+async def say(desk: ImportDesk, *moved: str, by: Actor, not_moved: tuple[str, ...] = (), name: str = "generic") -> None:
     async with desk.database.begin() as tx:
         await save_status_words(tx, name, moved=moved, not_moved=not_moved, actor=by, now=clock.now())
 
@@ -59,20 +59,20 @@ def layout(name: str, **words: tuple[str, ...]) -> StatementProfile:
     return replace(built_in()["generic"], name=name, **words)
 
 
-async def save(desk: Desk, name: str, *, by: Actor) -> None:
+async def save(desk: ImportDesk, name: str, *, by: Actor) -> None:
     """A layout of this operator's own, by which failed rows have moved money."""
     profile = layout(name, completed=("Failed",), failed=("Completed",))
     async with desk.database.begin() as tx:
         await save_if_new(tx, profile, actor=by, now=clock.now())
 
 
-async def carry(desk: Desk, name: str, carrier: str, *, by: Actor) -> None:
+async def carry(desk: ImportDesk, name: str, carrier: str, *, by: Actor) -> None:
     async with desk.database.begin() as tx:
         await set_carrier(tx, name, carrier, actor=by, now=clock.now())
 
 
 async def bring(
-    desk: Desk, path: Path, *, by: Actor, profile: str = "generic", channel: Channel | None = None
+    desk: ImportDesk, path: Path, *, by: Actor, profile: str = "generic", channel: Channel | None = None
 ) -> ImportResult:
     """With the layout as it is saved, as the page and the command have it."""
     async with desk.database.begin() as tx:
@@ -91,12 +91,12 @@ async def bring(
     return done
 
 
-async def waits(desk: Desk) -> WaitingList:
+async def waits(desk: ImportDesk) -> WaitingList:
     [held] = await desk.waiting()
     return held
 
 
-async def test_who_says_that_failed_means_moved_does_not_approve_what_is_read_so(desk: Desk) -> None:
+async def test_who_says_that_failed_means_moved_does_not_approve_what_is_read_so(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA)
@@ -112,7 +112,7 @@ async def test_who_says_that_failed_means_moved_does_not_approve_what_is_read_so
     assert await desk.wallet() == before + MILLIONS, "two others agree with it"
 
 
-async def test_nor_as_who_imports_it(desk: Desk) -> None:
+async def test_nor_as_who_imports_it(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await say(desk, "Failed", by=JUMA)
     done = await bring(desk, honest(desk, payment), by=ASHA)
@@ -120,7 +120,7 @@ async def test_nor_as_who_imports_it(desk: Desk) -> None:
         await desk.approve(done.file.id, by=JUMA)
 
 
-async def test_who_saved_the_layout_does_not_approve_either(desk: Desk) -> None:
+async def test_who_saved_the_layout_does_not_approve_either(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await save(desk, "till", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA, profile="till")
@@ -133,7 +133,7 @@ async def test_who_saved_the_layout_does_not_approve_either(desk: Desk) -> None:
         await desk.approve(done.file.id, by=ASHA)
 
 
-async def test_a_word_that_is_in_no_row_of_the_file_makes_nobody_its_author(desk: Desk) -> None:
+async def test_a_word_that_is_in_no_row_of_the_file_makes_nobody_its_author(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await say(desk, "Sorted", by=ASHA)
     done = await bring(desk, honest(desk, payment, status="Completed"), by=JUMA)
@@ -141,7 +141,7 @@ async def test_a_word_that_is_in_no_row_of_the_file_makes_nobody_its_author(desk
     await desk.approve(done.file.id, by=ASHA)
 
 
-async def test_who_says_a_word_last_answers_for_it_and_nobody_for_what_malipo_says_itself(desk: Desk) -> None:
+async def test_who_says_a_word_last_answers_for_it_and_nobody_for_what_malipo_says_itself(desk: ImportDesk) -> None:
     await say(desk, "Failed", "Sorted", by=ASHA)
     await say(desk, "sorted", by=NEEMA, not_moved=("Failed",))
     async with desk.database.read() as connection:
@@ -149,7 +149,7 @@ async def test_who_says_a_word_last_answers_for_it_and_nobody_for_what_malipo_sa
     assert profile.said_by.words == {"sorted": NEEMA.name}
 
 
-async def test_who_passes_rows_over_is_an_author_too(desk: Desk) -> None:
+async def test_who_passes_rows_over_is_an_author_too(desk: ImportDesk) -> None:
     """The row that takes a payment back is passed over, so that the payment counts as paid."""
     payment = await failed(desk)
     await say(desk, by=ASHA, not_moved=("Taken back",))
@@ -161,7 +161,9 @@ async def test_who_passes_rows_over_is_an_author_too(desk: Desk) -> None:
         await desk.approve(done.file.id, by=ASHA)
 
 
-async def test_who_names_the_aggregator_after_the_import_does_not_approve_what_is_matched_by_it(desk: Desk) -> None:
+async def test_who_names_the_aggregator_after_the_import_does_not_approve_what_is_matched_by_it(
+    desk: ImportDesk,
+) -> None:
     """Of an aggregator's account, lines are matched with payments of all channels: also of files that are there."""
     payment = await failed(desk)
     await save(desk, "till", by=NEEMA)
@@ -176,7 +178,7 @@ async def test_who_names_the_aggregator_after_the_import_does_not_approve_what_i
         await desk.approve(done.file.id, by=ASHA)
 
 
-async def test_the_list_that_was_seen_is_another_once_somebody_names_an_aggregator(desk: Desk) -> None:
+async def test_the_list_that_was_seen_is_another_once_somebody_names_an_aggregator(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await save(desk, "till", by=NEEMA)
     done = await bring(desk, honest(desk, payment), by=JUMA, profile="till")
@@ -186,7 +188,7 @@ async def test_the_list_that_was_seen_is_another_once_somebody_names_an_aggregat
         await desk.approve(done.file.id, by=Actor("operator rehema", "till"), seen=seen)
 
 
-async def test_what_is_read_by_ones_word_counts_for_one_whoever_imports_it(desk: Desk) -> None:
+async def test_what_is_read_by_ones_word_counts_for_one_whoever_imports_it(desk: ImportDesk) -> None:
     before = await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     for number, by in enumerate((JUMA, NEEMA, JUMA)):
@@ -202,7 +204,7 @@ async def test_what_is_read_by_ones_word_counts_for_one_whoever_imports_it(desk:
     assert moved == [800_000, 400_000, 400_000]
 
 
-async def test_fees_that_are_read_so_wait_for_another_too(desk: Desk) -> None:
+async def test_fees_that_are_read_so_wait_for_another_too(desk: ImportDesk) -> None:
     await save(desk, "till", by=ASHA)
     done = await bring(desk, desk.statements.write(fee(MILLIONS)), by=JUMA, profile="till")
     held = await waits(desk)
@@ -212,7 +214,7 @@ async def test_fees_that_are_read_so_wait_for_another_too(desk: Desk) -> None:
     await desk.approve(done.file.id, by=NEEMA)
 
 
-async def test_a_word_of_an_operator_who_was_reset_yesterday_moves_nothing(desk: Desk) -> None:
+async def test_a_word_of_an_operator_who_was_reset_yesterday_moves_nothing(desk: ImportDesk) -> None:
     await hire(desk.database, "asha", "juma", "neema")
     await give_password(desk.database, "asha", by=JUMA)
     before = await desk.wallet()
@@ -222,7 +224,7 @@ async def test_a_word_of_an_operator_who_was_reset_yesterday_moves_nothing(desk:
     assert (await waits(desk)).amount == 500
 
 
-async def test_what_the_worker_fetches_is_read_by_malipos_own_layout(desk: Desk) -> None:
+async def test_what_the_worker_fetches_is_read_by_malipos_own_layout(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     done = await desk.bring(honest(desk, payment), by=WORKER)
@@ -230,7 +232,7 @@ async def test_what_the_worker_fetches_is_read_by_malipos_own_layout(desk: Desk)
     assert (done.file.authors, done.file.line_count, await desk.wallet()) == ((), 0, before)
 
 
-async def test_who_approves_is_shown_who_said_how_the_file_is_read(desk: Desk) -> None:
+async def test_who_approves_is_shown_who_said_how_the_file_is_read(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await save(desk, "till", by=NEEMA)
     await say(desk, "Sorted", by=ASHA, name="till")
@@ -256,7 +258,7 @@ async def test_who_approves_is_shown_who_said_how_the_file_is_read(desk: Desk) -
     ],
 )
 async def test_no_word_means_both_and_one_word_means_that_money_moved(
-    desk: Desk, name: str, moved: tuple[str, ...], not_moved: tuple[str, ...], why: str
+    desk: ImportDesk, name: str, moved: tuple[str, ...], not_moved: tuple[str, ...], why: str
 ) -> None:
     """Otherwise failed rows would count, and nobody would have said so."""
     async with desk.database.begin() as tx:
@@ -265,7 +267,7 @@ async def test_no_word_means_both_and_one_word_means_that_money_moved(
         await say(desk, *moved, by=ASHA, not_moved=not_moved, name=name)
 
 
-async def test_a_word_with_spaces_is_the_word_without_them(desk: Desk) -> None:
+async def test_a_word_with_spaces_is_the_word_without_them(desk: ImportDesk) -> None:
     async with desk.database.begin() as tx:
         await save_if_new(tx, layout("till"), actor=NEEMA, now=clock.now())
     await say(desk, " Failed", by=ASHA, name="till")

@@ -8,8 +8,8 @@ from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.matching.exception import Action, ReconciliationException
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.statement_days import Entry, Statements, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
@@ -27,7 +27,7 @@ async def _paid_with_first_of_two(
 
 
 async def test_a_line_is_not_matched_with_a_payment_whose_receipt_is_on_another(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     payout, other = await _paid_with_first_of_two(statements)
     with pytest.raises(Conflict, match="match_receipt_elsewhere"):
@@ -35,7 +35,7 @@ async def test_a_line_is_not_matched_with_a_payment_whose_receipt_is_on_another(
 
 
 async def test_a_line_is_adopted_beside_a_payment_whose_receipt_is_on_another(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     payout, other = await _paid_with_first_of_two(statements)
     await desk.propose(other, Action.ADOPT, {"merchant": payout.merchant_id, "phone": payout.phone})
@@ -46,7 +46,7 @@ async def test_a_line_is_adopted_beside_a_payment_whose_receipt_is_on_another(
 
 
 async def test_a_line_is_not_matched_with_a_paid_payment_while_another_has_its_receipt(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The other would be left without a line, and the line of the paid one would be adopted: debited once too often."""
     others = await statements.steps.ended(Type.DISBURSEMENT, Status.COMPLETED, 500)
@@ -64,7 +64,7 @@ async def test_a_line_is_not_matched_with_a_paid_payment_while_another_has_its_r
 
 
 async def test_a_match_that_waits_is_refused_when_another_payment_has_got_the_receipt(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     payouts = [await statements.steps.processing(Type.DISBURSEMENT, 500) for _ in range(2)]
     await statements.take(Entry("QK1", -500, clock.now(), phone=payouts[0].phone))
@@ -76,7 +76,9 @@ async def test_a_match_that_waits_is_refused_when_another_payment_has_got_the_re
         await desk.approve(line)
 
 
-async def test_a_receipt_that_operators_typed_blocks_no_match_for_ever(statements: Statements, desk: Desk) -> None:
+async def test_a_receipt_that_operators_typed_blocks_no_match_for_ever(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     """The line has the key of one payment, and another, which was not paid after all, has its receipt."""
     right = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 900)
     wrong = (

@@ -14,16 +14,16 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.import_desk import MILLIONS, ImportDesk, failed
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, Desk, failed
-from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_invented_lines import SOME, bring, moved_alone, withdraw
 
 RECEIPT = "QREAL12345"
 
 
-async def complete(desk: Desk, payment: Transaction, receipt: str | None = None, *, by: Actor = ASHA) -> None:
+async def complete(desk: ImportDesk, payment: Transaction, receipt: str | None = None, *, by: Actor = ASHA) -> None:
     """One operator alone says that an open payment was paid, and may type its receipt."""
     finding = OperatorFinding(
         ResolvedOutcome.COMPLETED, "The customer showed the message of it", provider_reference=receipt
@@ -35,7 +35,7 @@ async def complete(desk: Desk, payment: Transaction, receipt: str | None = None,
     assert done.is_done
 
 
-async def matched(desk: Desk) -> dict[tuple[str, str], str]:
+async def matched(desk: ImportDesk) -> dict[tuple[str, str], str]:
     """The payments of lines, by receipt and role."""
     return {(receipt, role): payment for receipt, payment, role in await desk.statements.matches()}
 
@@ -43,7 +43,7 @@ async def matched(desk: Desk) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("amount", [1000, SOME])
 @pytest.mark.parametrize("is_typed_first", [True, False])
 async def test_a_typed_receipt_does_not_keep_the_networks_line_from_the_payment_that_it_names(
-    desk: Desk, amount: int, is_typed_first: bool
+    desk: ImportDesk, amount: int, is_typed_first: bool
 ) -> None:
     right, before = await failed(desk, SOME), await desk.wallet()
     other = await desk.statements.steps.processing(Type.COLLECTION, amount)
@@ -58,7 +58,7 @@ async def test_a_typed_receipt_does_not_keep_the_networks_line_from_the_payment_
     await desk.statements.check_ledger()
 
 
-async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typed_one(desk: Desk) -> None:
+async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typed_one(desk: ImportDesk) -> None:
     """Asha's line names an open payment, and completes it. The network's copy of that line names another."""
     right, before = await failed(desk, SOME), await desk.wallet()
     other = await desk.statements.steps.processing(Type.COLLECTION, SOME)
@@ -71,7 +71,7 @@ async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typ
     await desk.statements.check_ledger()
 
 
-async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_line(desk: Desk) -> None:
+async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_line(desk: ImportDesk) -> None:
     """The network contradicts itself: operators decide."""
     right = await failed(desk, SOME)
     await desk.statements.completed(Type.COLLECTION, SOME, receipt=RECEIPT)
@@ -81,7 +81,7 @@ async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_l
 
 @pytest.mark.parametrize(("amount", "kinds"), [(SOME, [("twice", SOME)]), (1000, [])])
 async def test_a_typed_receipt_of_the_same_amount_doubts_the_key_that_only_an_operators_file_has(
-    desk: Desk, amount: int, kinds: list[tuple[str, int]]
+    desk: ImportDesk, amount: int, kinds: list[tuple[str, int]]
 ) -> None:
     """Two operators say two things, and the network nothing."""
     right = await failed(desk, SOME)
@@ -93,7 +93,7 @@ async def test_a_typed_receipt_of_the_same_amount_doubts_the_key_that_only_an_op
 @pytest.mark.parametrize("amount", [1000, MILLIONS])
 @pytest.mark.parametrize("is_fetched_first", [True, False])
 async def test_a_key_that_only_a_copy_adds_does_not_keep_the_networks_line_from_the_payment_with_its_receipt(
-    desk: Desk, amount: int, is_fetched_first: bool
+    desk: ImportDesk, amount: int, is_fetched_first: bool
 ) -> None:
     """The network's file has no keys. It has paid a payment, and takes it back."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
@@ -107,7 +107,7 @@ async def test_a_key_that_only_a_copy_adds_does_not_keep_the_networks_line_from_
     await desk.statements.check_ledger()
 
 
-async def test_the_copy_is_withdrawn_and_imported_again(desk: Desk) -> None:
+async def test_the_copy_is_withdrawn_and_imported_again(desk: ImportDesk) -> None:
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
     other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment, key="")
@@ -123,7 +123,7 @@ async def test_the_copy_is_withdrawn_and_imported_again(desk: Desk) -> None:
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
 async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_another_payment(
-    desk: Desk, is_fetched_first: bool
+    desk: ImportDesk, is_fetched_first: bool
 ) -> None:
     payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
     other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
@@ -141,7 +141,7 @@ async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_
     await desk.statements.check_ledger()
 
 
-async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_invented_line(desk: Desk) -> None:
+async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_invented_line(desk: ImportDesk) -> None:
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
     other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment, key="")
@@ -150,7 +150,7 @@ async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_invented_lin
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
 
 
-async def test_nor_after_what_the_copy_adds_was_rejected(desk: Desk) -> None:
+async def test_nor_after_what_the_copy_adds_was_rejected(desk: ImportDesk) -> None:
     payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
     other, before = await failed(desk), await desk.wallet()
     line = line_of(payment, RECEIPT, key="")
@@ -163,7 +163,9 @@ async def test_nor_after_what_the_copy_adds_was_rejected(desk: Desk) -> None:
     await desk.statements.check_ledger()
 
 
-async def test_a_key_that_was_rejected_does_not_name_the_payment_again_when_the_worker_has_the_line(desk: Desk) -> None:
+async def test_a_key_that_was_rejected_does_not_name_the_payment_again_when_the_worker_has_the_line(
+    desk: ImportDesk,
+) -> None:
     other, before = await failed(desk), await desk.wallet()
     line = line_of(other, RECEIPT, key="")
     await desk.reject(await bring(desk, ASHA, replace(line, key=other.network_key)))
@@ -171,7 +173,7 @@ async def test_a_key_that_was_rejected_does_not_name_the_payment_again_when_the_
     assert (await matched(desk), await desk.waiting(), await desk.wallet()) == ({}, [], before)
 
 
-async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_otherwise(desk: Desk) -> None:
+async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_otherwise(desk: ImportDesk) -> None:
     """Juma's honest file has the keys that the network's own lacks: what it does counts for Juma."""
     payment, before = await failed(desk, SOME), await desk.wallet()
     line = line_of(payment, RECEIPT, key="")
@@ -183,7 +185,7 @@ async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_other
 
 @pytest.mark.parametrize(("paid", "amount"), [(MILLIONS, 1_000), (SOME, SOME)])
 async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payment_with_the_networks_receipt(
-    desk: Desk, paid: int, amount: int
+    desk: ImportDesk, paid: int, amount: int
 ) -> None:
     """Whatever the amount of the payment that it was typed for. Its reversal reaches the payment, too."""
     right = await desk.statements.completed(Type.COLLECTION, paid, receipt=RECEIPT)
@@ -197,7 +199,7 @@ async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payme
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.PROCESSING])
 async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
-    desk: Desk, status: Status
+    desk: ImportDesk, status: Status
 ) -> None:
     """That one has the receipt from the line, and the network has told it to the right one."""
     payment = await desk.statements.steps.send(Type.COLLECTION, SOME)
@@ -212,7 +214,9 @@ async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
 
 
-async def test_an_invented_line_does_not_keep_its_place_by_any_key_that_a_copy_adds_to_the_networks(desk: Desk) -> None:
+async def test_an_invented_line_does_not_keep_its_place_by_any_key_that_a_copy_adds_to_the_networks(
+    desk: ImportDesk,
+) -> None:
     """One file has both: the invented line, a little earlier, and a copy of the network's with a key that is nobody's."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
     line = line_of(payment, key="", phone="")
@@ -226,7 +230,9 @@ async def test_an_invented_line_does_not_keep_its_place_by_any_key_that_a_copy_a
     assert at["moved_at"] == line.at.replace(microsecond=0)
 
 
-async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_another_payment(desk: Desk) -> None:
+async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_another_payment(
+    desk: ImportDesk,
+) -> None:
     """The line became that one's. It goes to the payment of which it is, and its reversal too."""
     payment = await desk.statements.steps.send(Type.COLLECTION, SOME)
     other = await desk.statements.steps.processing(Type.COLLECTION, SOME)

@@ -29,12 +29,12 @@ from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
 from tests.payments.refunds.refund_steps import RefundSteps
+from tests.reconciliation.exception_desk import ExceptionDesk
+from tests.reconciliation.import_desk import MILLIONS, WHY, ImportDesk, failed, fee, fees
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, Statements, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, WHY, Desk, failed, fee, fees
-from tests.reconciliation.test_import_approval import desk as desk
-from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
 
 
 def later(days: int = 3) -> datetime:
@@ -42,7 +42,7 @@ def later(days: int = 3) -> datetime:
     return clock.now() + timedelta(days=days)
 
 
-async def withdraw(desk: Desk, file_id: str) -> None:
+async def withdraw(desk: ImportDesk, file_id: str) -> None:
     acts = WithdrawStatements(1_000_000)
     async with desk.database.begin() as tx:
         await acts.propose_withdrawal(tx, file_id, reason=WHY, actor=ASHA, now=clock.now())
@@ -51,7 +51,9 @@ async def withdraw(desk: Desk, file_id: str) -> None:
 
 
 @pytest.mark.parametrize("is_line_first", [True, False])
-async def test_a_receipt_that_one_operator_names_does_not_credit_a_payment(desk: Desk, is_line_first: bool) -> None:
+async def test_a_receipt_that_one_operator_names_does_not_credit_a_payment(
+    desk: ImportDesk, is_line_first: bool
+) -> None:
     """Nine millions came in that are nobody's yet: that line is matched by two operators. Asha calls an open collection
     of the same amount failed, which she may alone, and names the line's receipt."""
     before, amount = await desk.wallet(), 9_000_000
@@ -78,7 +80,7 @@ async def test_a_receipt_that_one_operator_names_does_not_credit_a_payment(desk:
 
 
 @pytest.mark.parametrize("details", ["Transaction fee", "Payment"])
-async def test_a_file_that_inherits_before_it_is_matched_stops_no_matching(desk: Desk, details: str) -> None:
+async def test_a_file_that_inherits_before_it_is_matched_stops_no_matching(desk: ImportDesk, details: str) -> None:
     """The worker has imported the same line, and died before it matched it. Then the operators' file is withdrawn."""
     entry = fee(500, details=details)
     file = (await desk.bring(desk.statements.write(entry))).file
@@ -90,7 +92,7 @@ async def test_a_file_that_inherits_before_it_is_matched_stops_no_matching(desk:
 
 
 @pytest.mark.parametrize("words", ["Transaction fee", "Sweep between accounts"])
-async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk: Desk, words: str) -> None:
+async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk: ImportDesk, words: str) -> None:
     """Only the operator's file calls it a fee; the network's has the line, and says that it went to a customer."""
     before, at = await fees(desk), clock.now() - timedelta(hours=1)
     await desk.bring(desk.statements.write(Entry("X1", -MILLIONS, at, words), name="asha.csv"), ASHA)
@@ -102,7 +104,7 @@ async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk:
     assert len(await desk.waiting()) == 1
 
 
-async def test_cents_count(desk: Desk) -> None:
+async def test_cents_count(desk: ImportDesk) -> None:
     at, before = clock.now() - timedelta(hours=1), await fees(desk)
     await desk.bring(
         desk.statements.write(*(Entry(f"C{n}", Decimal("-1.49"), at, "Transaction fee") for n in range(9)))
@@ -113,7 +115,7 @@ async def test_cents_count(desk: Desk) -> None:
 
 async def test_the_number_of_an_adopted_payout_is_the_one_that_was_seen(statements: Statements) -> None:
     """The operator who proposed it imports the line again with another number: the merchant's repeat would be sent."""
-    desk, imports = ExceptionsDesk(statements.database), Desk(statements)
+    desk, imports = ExceptionDesk(statements.database), ImportDesk(statements)
     lost = Lost(statements, desk, Type.DISBURSEMENT)
     found = await lost.on_statement(key="", phone=PHONE.removeprefix("+"))
     await lost.propose(found)
@@ -137,7 +139,7 @@ WORDS = {"fee": "Transaction fee", "sweep": "Sweep between accounts", "money": "
     [("fee", "money", 0), ("sweep", "money", 0), ("fee", "sweep", 1), ("sweep", "fee", 1), ("fee", "fee", 1)],
 )
 async def test_a_line_that_is_inherited_is_what_its_heir_calls_it(
-    desk: Desk, withdrawn: str, heirs: str, waits: int
+    desk: ImportDesk, withdrawn: str, heirs: str, waits: int
 ) -> None:
     """Asha calls it a fee, Juma's file does not. With hers withdrawn, nobody does: it is no fee that Juma answers for,
     and that she may approve."""
@@ -161,7 +163,7 @@ async def test_a_line_that_is_inherited_is_what_its_heir_calls_it(
 @pytest.mark.parametrize("is_hers_first", [True, False])
 @pytest.mark.parametrize("what", ["key", "reversal"])
 async def test_a_line_that_is_inherited_is_matched_by_nothing_that_only_a_withdrawn_file_said(
-    desk: Desk, is_hers_first: bool, what: str
+    desk: ImportDesk, is_hers_first: bool, what: str
 ) -> None:
     """Asha names the payment, or calls it a reversal; Juma's file only has the line. With hers withdrawn, it is not
     Juma who answers for that, so that she may approve it."""
@@ -198,7 +200,7 @@ async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_fi
 ) -> None:
     """It is booked by two at any amount. Asha's file has it as the reversal of a receipt that there is not, or as
     anything."""
-    desk, imports, at = ExceptionsDesk(statements.database), Desk(statements), clock.now() - timedelta(hours=1)
+    desk, imports, at = ExceptionDesk(statements.database), ImportDesk(statements), clock.now() - timedelta(hours=1)
     told = statements.write(Entry("X1", -900_000, at, "Sent to 255754000666"))
     linked = "NOPE" if "NOPE" in details else ""
     named = statements.write(Entry("X1", -900_000, at, details, linked=linked), ends=later())
@@ -210,7 +212,7 @@ async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_fi
     assert done.state is ExceptionState.PROPOSED
 
 
-async def test_who_says_that_a_line_is_a_reversal_does_not_approve_it(desk: Desk) -> None:
+async def test_who_says_that_a_line_is_a_reversal_does_not_approve_it(desk: ImportDesk) -> None:
     """Juma's file has the line with the same receipt beside it, but does not call it a reversal."""
     line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
     plain = reversal_of(line, details="Payment to a customer")
@@ -225,7 +227,7 @@ async def test_who_says_that_a_line_is_a_reversal_does_not_approve_it(desk: Desk
     await desk.approve(held.proposal.subject, by=JUMA)
 
 
-async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_the_network(desk: Desk) -> None:
+async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_the_network(desk: ImportDesk) -> None:
     line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
     plain = reversal_of(line, details="Payment to a customer")
     await desk.bring(desk.statements.write(line, plain), WORKER)
@@ -238,7 +240,7 @@ async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_
 
 @pytest.mark.parametrize("is_fetched_a_reversal", [True, False])
 async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it(
-    desk: Desk, is_fetched_a_reversal: bool
+    desk: ImportDesk, is_fetched_a_reversal: bool
 ) -> None:
     """Neither file alone says of what it is a reversal: one has the word, the other the receipt."""
     line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
@@ -252,7 +254,7 @@ async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it
     await desk.statements.check_ledger()
 
 
-async def bring_as_another(desk: Desk, path: Path) -> ImportResult:
+async def bring_as_another(desk: ImportDesk, path: Path) -> ImportResult:
     """Asha imports it as the statement of an account that there is not."""
     async with desk.database.begin() as tx:
         return await import_statement(
@@ -270,7 +272,7 @@ async def bring_as_another(desk: Desk, path: Path) -> ImportResult:
 
 @pytest.mark.parametrize("is_same_file", [True, False])
 async def test_an_operators_file_of_another_account_does_not_keep_the_networks_own_out(
-    desk: Desk, is_same_file: bool
+    desk: ImportDesk, is_same_file: bool
 ) -> None:
     at = clock.now() - timedelta(hours=1)
     lines = [Entry(f"X{n}", -900_000, at, "Sent to 255754000666") for n in range(3)]
@@ -299,7 +301,7 @@ async def test_an_operators_file_of_another_account_does_not_keep_the_networks_o
 
 @pytest.mark.parametrize("words", [None, "Transaction fee"])
 async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_the_worker_fetches_them(
-    desk: Desk, words: str | None
+    desk: ImportDesk, words: str | None
 ) -> None:
     before, charged = await desk.wallet(), await fees(desk)
     entry = line_of(await failed(desk)) if words is None else fee(MILLIONS, details=words)
@@ -317,7 +319,7 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
     await desk.statements.check_ledger()
 
 
-async def test_who_approves_is_shown_which_way_a_sweep_went(desk: Desk) -> None:
+async def test_who_approves_is_shown_which_way_a_sweep_went(desk: ImportDesk) -> None:
     at = clock.now() - timedelta(hours=1)
     told: list[str] = []
     for number, amount in enumerate([MILLIONS, -MILLIONS]):
@@ -335,7 +337,7 @@ INVENTED = "ABCDEFGHJKMNPQR1"  # looks like a key of ours
 
 @pytest.mark.parametrize("by", [WORKER, ASHA])
 @pytest.mark.parametrize("words", ["fee", "sweep"])
-async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: Desk, words: str, by: Actor) -> None:
+async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: ImportDesk, words: str, by: Actor) -> None:
     """The network's own file was booked, or one that two have approved."""
     line = Entry("X1", -MILLIONS, clock.now() - timedelta(hours=1), WORDS[words])
     file = (await desk.bring(desk.statements.write(line), by)).file
@@ -360,13 +362,13 @@ async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection
 ) -> None:
     """With another key, the repeat of its lost refund would be sent, and paid twice."""
     refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
-    lost = Lost(statements, ExceptionsDesk(statements.database), Type.COLLECTION)
+    lost = Lost(statements, ExceptionDesk(statements.database), Type.COLLECTION)
     found = await lost.on_statement(key="")
     await lost.adopt(found, phone=PHONE)
     assert found.moved_at is not None
     key = INVENTED if by is ASHA else await lost.network_key()
     copy = Entry("QK1", lost.amount, found.moved_at, phone=PHONE, key=key)
-    await Desk(statements).bring(statements.write(copy, ends=later()), by)
+    await ImportDesk(statements).bring(statements.write(copy, ends=later()), by)
     await statements.match()
     async with statements.database.read() as connection:
         id_, taken = await connection.fetchrow("SELECT id, network_key FROM transactions")  # type: ignore[misc]
@@ -376,7 +378,7 @@ async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection
     assert dispatch.attention == (None if by is WORKER else ReviewReason.RESEMBLES_ADOPTED)
 
 
-async def say_not_paid(desk: Desk, payment: Transaction) -> None:
+async def say_not_paid(desk: ImportDesk, payment: Transaction) -> None:
     """Its network does, and two operators."""
     await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
     finding = OperatorFinding(ResolvedOutcome.FAILED, "The network has taken it back, they say")
@@ -388,10 +390,10 @@ async def say_not_paid(desk: Desk, payment: Transaction) -> None:
 
 @pytest.mark.parametrize("is_fetched", [False, True])
 async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_itself(
-    desk: Desk, is_fetched: bool
+    desk: ImportDesk, is_fetched: bool
 ) -> None:
     """It has a shilling more than the payment, and that is all that Asha books. Later it was not paid after all."""
-    statements, exceptions = desk.statements, ExceptionsDesk(desk.database)
+    statements, exceptions = desk.statements, ExceptionDesk(desk.database)
     payment = await failed(desk, 900_000)
     await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     line = line_of(payment, "X1", amount=900_001)
@@ -417,8 +419,8 @@ async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_its
     await statements.check_ledger()
 
 
-async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: Desk) -> None:
-    statements, exceptions = desk.statements, ExceptionsDesk(desk.database)
+async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: ImportDesk) -> None:
+    statements, exceptions = desk.statements, ExceptionDesk(desk.database)
     payment = await failed(desk)
     await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     await desk.bring(statements.write(line_of(payment, "X1", amount=2 * MILLIONS)), ASHA)
@@ -433,7 +435,9 @@ async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: Des
 
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
-async def test_the_networks_own_key_stands_before_that_of_an_operators_copy(desk: Desk, is_fetched_first: bool) -> None:
+async def test_the_networks_own_key_stands_before_that_of_an_operators_copy(
+    desk: ImportDesk, is_fetched_first: bool
+) -> None:
     payment, before = await failed(desk), await desk.wallet()
     copy = desk.statements.write(line_of(payment, "REAL0001", key=INVENTED))
     own = desk.statements.write(line_of(payment, "REAL0001"), ends=later())
@@ -444,7 +448,7 @@ async def test_the_networks_own_key_stands_before_that_of_an_operators_copy(desk
     await desk.statements.check_ledger()
 
 
-async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operators_copy_names(desk: Desk) -> None:
+async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operators_copy_names(desk: ImportDesk) -> None:
     """Asha's copy names another payment of the same amount, and waits. The network's line names the right one."""
     right, wrong, before = await failed(desk), await failed(desk), await desk.wallet()
     await desk.bring(desk.statements.write(line_of(right, "REAL0001", key=wrong.network_key)), ASHA)
@@ -458,7 +462,7 @@ async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operato
 
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
-async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: Desk, is_fetched_first: bool) -> None:
+async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: ImportDesk, is_fetched_first: bool) -> None:
     at = clock.now() - timedelta(hours=1)
     own = Entry("REAL0001", -9_000_000, at, "Sent to customer", phone="255754***001")
     copy = replace(own, details="Sent to customer of Duka la Juma, wages of November", phone="+255754000009")
@@ -470,7 +474,7 @@ async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: Desk
     assert (found.phone, found.details) == (own.phone, own.details)
 
 
-async def test_an_operators_copy_says_what_the_network_does_not(desk: Desk) -> None:
+async def test_an_operators_copy_says_what_the_network_does_not(desk: ImportDesk) -> None:
     at = clock.now() - timedelta(hours=1)
     own = Entry("REAL0001", -9_000_000, at, "Sent to customer")
     await desk.bring(desk.statements.write(own), WORKER)
@@ -482,7 +486,7 @@ async def test_an_operators_copy_says_what_the_network_does_not(desk: Desk) -> N
 
 @pytest.mark.parametrize("amount", [MILLIONS, 600_000])
 async def test_an_operators_copy_that_names_a_declined_collection_of_the_amount_of_a_sweep_credits_nothing(
-    desk: Desk, amount: int
+    desk: ImportDesk, amount: int
 ) -> None:
     """The network's own file calls it a sweep, and it is booked. Asha's copy names exactly a payment that we have. What
     she may move alone is taken out of its booking; to credit it is more than that."""
@@ -510,7 +514,7 @@ async def test_an_operators_copy_that_names_a_declined_collection_of_the_amount_
 
 @pytest.mark.parametrize(("words", "left"), [("fee", []), ("sweep", [("twice", -900_000)])])
 async def test_an_operators_copy_that_names_a_paid_payout_of_the_amount_of_a_fee_gives_nobody_anything(
-    desk: Desk, words: str, left: list[tuple[str, int]]
+    desk: ImportDesk, words: str, left: list[tuple[str, int]]
 ) -> None:
     """The payout has no line yet. Asha's copy makes the fee its line, until the network's own has come: then the fee is
     booked again. A sweep with the key of a payment is an exception: it may have been paid twice. No wallet has changed,

@@ -14,10 +14,10 @@ from malipo.reconciliation.matching.exception import Action, ExceptionKind
 from malipo.reconciliation.matching.possible_payment import may_be_payment
 from malipo.reconciliation.matching.store import matching
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import WORKER, Entry, Statements, statements
 from tests.reconciliation.test_book_lines import book_transfer
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 from tests.reconciliation.test_withdraw_statement import withdraw
 
 __all__ = ["desk", "statements", "steps"]
@@ -53,7 +53,7 @@ def test_a_line_may_be_a_payments_if_it_names_a_key_or_brings_in_a_customers_mon
     ("type_", "words"), [(OUT, "Monthly fee, given back"), (IN, "Sweep of the yard"), (OUT, "Sweep of the yard")]
 )
 async def test_a_lost_payment_is_not_booked_as_a_fee_or_sweep(
-    statements: Statements, desk: Desk, type_: Type, words: str
+    statements: Statements, desk: ExceptionDesk, type_: Type, words: str
 ) -> None:
     """The line has our key. Its merchant repeats, and the network says that it was paid: once in the float."""
     lost = Lost(statements, desk, type_)
@@ -78,7 +78,7 @@ async def test_a_lost_payment_is_not_booked_as_a_fee_or_sweep(
 )
 @pytest.mark.parametrize("type_", [IN, OUT])
 async def test_a_lost_payment_is_adopted_whatever_its_words(
-    statements: Statements, desk: Desk, words: str, type_: Type
+    statements: Statements, desk: ExceptionDesk, words: str, type_: Type
 ) -> None:
     lost = Lost(statements, desk, type_)
     signed = lost.amount if type_ is IN else -lost.amount
@@ -90,7 +90,7 @@ async def test_a_lost_payment_is_adopted_whatever_its_words(
 
 
 async def test_the_charge_for_a_lost_payment_is_booked_although_it_has_the_key(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The payment's own line has the receipt of the charge, so the charge is no payment."""
     lost = Lost(statements, desk, OUT)
@@ -117,7 +117,7 @@ async def test_a_sweep_that_names_a_customer_is_not_booked_and_one_that_names_no
     assert await statements.kinds() == [("theirs_only", 700)]
 
 
-async def test_a_line_like_an_open_payout_waits_for_an_operator(statements: Statements, desk: Desk) -> None:
+async def test_a_line_like_an_open_payout_waits_for_an_operator(statements: Statements, desk: ExceptionDesk) -> None:
     """Its network confirms it without a receipt, and the line has no key: nothing tells later that it is the payout."""
     payout = await statements.steps.processing(OUT, 900)
     done = await statements.take(Entry("QK1", -900, clock.now(), "Monthly fee, given back", phone=payout.phone))
@@ -154,7 +154,7 @@ async def test_a_booked_line_whose_receipt_is_learned_later_is_taken_out_of_its_
 
 
 async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_its_booking(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The payment is lost, so it is an exception then, and can be adopted."""
     lost = Lost(statements, desk, OUT)
@@ -207,7 +207,7 @@ async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_that_told_it
 
 
 async def test_a_booked_line_whose_lost_request_is_repeated_a_week_later_is_its_payment(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     lost = Lost(statements, desk, OUT)
     ago = clock.now() - timedelta(days=8)
@@ -222,7 +222,7 @@ async def test_a_booked_line_whose_lost_request_is_repeated_a_week_later_is_its_
 
 @pytest.mark.parametrize("learned", ["receipt", "key"])
 async def test_a_booked_line_is_found_again_also_if_the_run_that_would_have_found_it_died(
-    statements: Statements, desk: Desk, learned: str
+    statements: Statements, desk: ExceptionDesk, learned: str
 ) -> None:
     """A run puts the new files into the queue in one commit, and looks at lines in the next."""
     lost, now = Lost(statements, desk, OUT), clock.now()
@@ -267,7 +267,7 @@ async def test_a_charge_as_large_as_its_payment_stays_booked_when_the_payments_l
 
 
 async def test_a_line_of_the_bank_that_may_be_a_payment_is_no_transfer_by_its_amount_alone(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     lost = Lost(statements, desk, IN)
     booking = await book_transfer(statements, lost.amount)

@@ -12,10 +12,10 @@ from malipo.payments.store import asked_first
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.batches.batch_steps import BatchSteps, batches
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Statements, line_of, statements
 from tests.reconciliation.test_adopt_batches_and_refunds import _until_wait
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["batches", "desk", "statements", "steps"]
 
@@ -41,7 +41,7 @@ async def to_send(statements: Statements, type_: Type) -> list[str]:
 
 @pytest.mark.parametrize("why", ["released", "week over"])
 async def test_a_payout_whose_key_is_on_a_line_is_not_sent_and_ends_when_the_line_is_matched(
-    statements: Statements, desk: Desk, why: str
+    statements: Statements, desk: ExceptionDesk, why: str
 ) -> None:
     """Tigo Pesa pays a key twice, and has no query."""
     statements.channel = Channel.TIGO_PESA
@@ -61,7 +61,7 @@ async def test_a_payout_whose_key_is_on_a_line_is_not_sent_and_ends_when_the_lin
     await lost.check()
 
 
-async def test_a_release_leaves_out_what_a_line_shows_as_paid(statements: Statements, desk: Desk) -> None:
+async def test_a_release_leaves_out_what_a_line_shows_as_paid(statements: Statements, desk: ExceptionDesk) -> None:
     """The line was imported after the repeat had begun to wait, and is not matched yet."""
     statements.channel = Channel.TIGO_PESA
     lost = Lost(statements, desk, Type.DISBURSEMENT)
@@ -73,7 +73,7 @@ async def test_a_release_leaves_out_what_a_line_shows_as_paid(statements: Statem
     assert await to_send(statements, Type.DISBURSEMENT) == []
 
 
-async def test_a_collection_whose_key_is_on_a_line_prompts_nobody(statements: Statements, desk: Desk) -> None:
+async def test_a_collection_whose_key_is_on_a_line_prompts_nobody(statements: Statements, desk: ExceptionDesk) -> None:
     """HaloPesa has no query: without the line the customer would be asked to pay again."""
     statements.channel = Channel.HALOPESA
     lost = Lost(statements, desk, Type.COLLECTION)
@@ -85,7 +85,7 @@ async def test_a_collection_whose_key_is_on_a_line_prompts_nobody(statements: St
     assert await statements.status(repeated) is Status.COMPLETED
 
 
-async def test_a_payout_with_another_key_is_sent(statements: Statements, desk: Desk) -> None:
+async def test_a_payout_with_another_key_is_sent(statements: Statements, desk: ExceptionDesk) -> None:
     statements.channel = Channel.TIGO_PESA
     lost = Lost(statements, desk, Type.DISBURSEMENT)
     await lost.on_statement()
@@ -112,7 +112,7 @@ async def test_a_batch_from_before_the_restore_is_asked_about_also_after_a_relea
 # A line without a key, adopted without the merchant's Idempotency-Key.
 
 
-async def adopted_collection(statements: Statements, desk: Desk) -> Lost:
+async def adopted_collection(statements: Statements, desk: ExceptionDesk) -> Lost:
     lost = Lost(statements, desk, Type.COLLECTION)
     await lost.adopt(await lost.on_statement(key="", phone=MASKED), phone=PHONE)
     return lost
@@ -121,7 +121,7 @@ async def adopted_collection(statements: Statements, desk: Desk) -> Lost:
 @pytest.mark.parametrize("receipt", ["QK1", None])
 @pytest.mark.parametrize("source", [AnswerSource.QUERY, AnswerSource.CALLBACK])
 async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credited_once(
-    statements: Statements, desk: Desk, receipt: str | None, source: AnswerSource
+    statements: Statements, desk: ExceptionDesk, receipt: str | None, source: AnswerSource
 ) -> None:
     """The network has one payment, with the receipt on the line, and knows it by the key of the repeat."""
     lost = await adopted_collection(statements, desk)
@@ -145,7 +145,7 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
 
 
 async def test_operators_do_not_complete_the_repeat_of_an_adopted_collection(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     """HaloPesa refuses the repeat as a duplicate, and nobody hears more. On the statement operators find its line."""
     lost = await adopted_collection(statements, desk)
@@ -159,7 +159,9 @@ async def test_operators_do_not_complete_the_repeat_of_an_adopted_collection(
     assert await statements.status(repeated) is Status.PROCESSING
 
 
-async def test_a_collection_with_another_receipt_is_another_payment(statements: Statements, desk: Desk) -> None:
+async def test_a_collection_with_another_receipt_is_another_payment(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     lost = await adopted_collection(statements, desk)
     credited = await lost.held()
     another = (await lost.repeat(key="order-1002")).transaction
@@ -168,7 +170,7 @@ async def test_a_collection_with_another_receipt_is_another_payment(statements: 
     assert await lost.held() == credited + lost.amount
 
 
-async def test_a_customer_who_paid_twice_has_two_lines(statements: Statements, desk: Desk) -> None:
+async def test_a_customer_who_paid_twice_has_two_lines(statements: Statements, desk: ExceptionDesk) -> None:
     lost = await adopted_collection(statements, desk)
     credited = await lost.held()
     repeated = (await lost.repeat()).transaction
@@ -181,7 +183,7 @@ async def test_a_customer_who_paid_twice_has_two_lines(statements: Statements, d
 
 
 async def test_a_repeat_that_comes_while_the_adoption_waits_for_the_wallet_is_seen(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     lost = Lost(statements, desk, Type.COLLECTION)
     found = await lost.on_statement(key="", phone=MASKED)
@@ -195,7 +197,9 @@ async def test_a_repeat_that_comes_while_the_adoption_waits_for_the_wallet_is_se
         await adopting
 
 
-async def test_a_payout_like_an_adopted_one_waits_until_its_repeat_has_come(statements: Statements, desk: Desk) -> None:
+async def test_a_payout_like_an_adopted_one_waits_until_its_repeat_has_come(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     """A merchant's queue may send the lost request again after months."""
     lost = Lost(statements, desk, Type.DISBURSEMENT)
     await lost.adopt(await lost.on_statement(key="", phone=MASKED), phone=PHONE)
@@ -209,7 +213,7 @@ async def test_a_payout_like_an_adopted_one_waits_until_its_repeat_has_come(stat
 
 @pytest.mark.parametrize(("days", "waits"), [(29, True), (31, False)])
 async def test_operators_who_send_one_after_a_month_end_the_waiting(
-    statements: Statements, desk: Desk, days: int, waits: bool
+    statements: Statements, desk: ExceptionDesk, days: int, waits: bool
 ) -> None:
     """A salary is the same every month. The first after so long is looked at, the next is not."""
     lost = Lost(statements, desk, Type.DISBURSEMENT)
@@ -224,7 +228,7 @@ async def test_operators_who_send_one_after_a_month_end_the_waiting(
 
 @pytest.mark.parametrize("is_adopted_first", [True, False])
 async def test_a_repeat_without_an_idempotency_key_waits_whichever_comes_first(
-    statements: Statements, desk: Desk, is_adopted_first: bool
+    statements: Statements, desk: ExceptionDesk, is_adopted_first: bool
 ) -> None:
     """The line has the random key that the lost payout was sent with. Of the repeat nothing was sent yet."""
     lost = Lost(statements, desk, Type.DISBURSEMENT)
@@ -241,7 +245,7 @@ async def test_a_repeat_without_an_idempotency_key_waits_whichever_comes_first(
 
 @pytest.mark.parametrize("written", ["{}", "MLP-{}", "{} ", "12345{}", "Ref {}"])
 async def test_matching_and_adopting_find_the_key_in_the_same_place(
-    statements: Statements, desk: Desk, written: str
+    statements: Statements, desk: ExceptionDesk, written: str
 ) -> None:
     lost = Lost(statements, desk, Type.COLLECTION)
     await lost.adopt(await lost.on_statement(key=written.format(await lost.network_key())))

@@ -1,6 +1,5 @@
 """Operators resolve exceptions: who may, what it does, and how it is undone."""
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,8 +8,6 @@ import pytest
 from malipo import clock
 from malipo.accounts.store.credential_resets import insert as insert_reset
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
-from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Refusal
 from malipo.operators.store import insert_operator
 from malipo.payments.cases import resolve
@@ -19,65 +16,24 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.find_effect import find_facts
-from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
-from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, NOBODY, make_merchant
+from tests.conftest import NOBODY, make_merchant
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import REASON, ExceptionDesk, a_stranger
+from tests.reconciliation.exception_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, line_of, reversal_of, statements
 
 __all__ = ["statements", "steps"]
 
-REASON = "The network's staff told us so on the phone"
 DAY = timedelta(days=1)
-
-
-class Desk:
-    """The operators, at a database."""
-
-    def __init__(self, database: Database, approval_amount: int = 1_000_000) -> None:
-        self.database = database
-        settings = Settings(**NO_LIMITS, booking_approval_amount=approval_amount)
-        self.resolve = ResolveExceptions.of(settings, clock.now)
-
-    async def propose(
-        self, found: ReconciliationException, action: Action, terms: Mapping[str, str] = {}, *, by: Actor = ASHA
-    ) -> ReconciliationException:
-        async with self.database.begin() as tx:
-            return await self.resolve.propose(tx, found.id, action, terms, reason=REASON, actor=by, now=clock.now())
-
-    async def approve(self, found: ReconciliationException, *, by: Actor = JUMA) -> ReconciliationException:
-        async with self.database.begin() as tx:
-            return await self.resolve.approve(tx, found.id, actor=by, now=clock.now())
-
-    async def reject(self, found: ReconciliationException, *, by: Actor = JUMA) -> ReconciliationException:
-        async with self.database.begin() as tx:
-            return await self.resolve.reject(tx, found.id, actor=by, now=clock.now())
-
-    async def undo(self, found: ReconciliationException, *, by: Actor = ASHA) -> ReconciliationException:
-        async with self.database.begin() as tx:
-            return await self.resolve.undo(tx, found.id, reason=REASON, actor=by, now=clock.now())
-
-
-@pytest.fixture
-def desk(statements: Statements) -> Desk:
-    return Desk(statements.database)
-
-
-async def a_stranger(statements: Statements, amount: int = 4_321, **changes: str) -> ReconciliationException:
-    """A line that no payment of ours fits."""
-    await statements.take(Entry("T1", amount, clock.now(), "Payment", **changes))
-    [found] = await statements.open_exceptions()
-    assert (found.kind, found.amount) == ("theirs_only", amount)
-    return found
 
 
 @pytest.mark.parametrize("account", ["suspense", "network_fees", "bank", "losses"])
 async def test_a_line_is_booked_by_one_operator_and_booked_back_by_one(
-    statements: Statements, desk: Desk, account: str
+    statements: Statements, desk: ExceptionDesk, account: str
 ) -> None:
     found = await a_stranger(statements)
     before = (await statements.steps.balances()).get(account, 0)
@@ -99,7 +55,7 @@ async def test_a_line_is_booked_by_one_operator_and_booked_back_by_one(
 
 @pytest.mark.parametrize(("amount", "limit"), [(4_321, 4_320), (-500, 1_000_000)], ids=["above the limit", "a payout"])
 async def test_it_takes_two_above_a_limit_and_for_a_payout(statements: Statements, amount: int, limit: int) -> None:
-    desk = Desk(statements.database, limit)
+    desk = ExceptionDesk(statements.database, limit)
     found = await a_stranger(statements, amount)
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     assert await statements.float_change() == 0
@@ -117,7 +73,7 @@ async def test_it_takes_two_above_a_limit_and_for_a_payout(statements: Statement
 
 
 async def test_many_small_ones_of_one_operator_are_a_large_one(statements: Statements) -> None:
-    desk = Desk(statements.database, 150)
+    desk = ExceptionDesk(statements.database, 150)
     now = clock.now()
     await statements.take(Entry("T1", 100, now), Entry("T2", 100, now))
     first, second = await statements.open_exceptions()
@@ -126,7 +82,7 @@ async def test_many_small_ones_of_one_operator_are_a_large_one(statements: State
 
 
 async def test_a_proposal_that_is_rejected_can_be_made_again_and_all_of_it_is_kept(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     found = await a_stranger(statements, -500)
     await desk.propose(found, Action.BOOK, {"account": "losses"})
@@ -143,7 +99,7 @@ async def test_a_proposal_that_is_rejected_can_be_made_again_and_all_of_it_is_ke
 
 
 async def test_an_operator_whose_password_another_has_set_counts_for_no_decision_of_two(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     found = await a_stranger(statements, -500)
     await desk.propose(found, Action.BOOK, {"account": "losses"})
@@ -154,7 +110,9 @@ async def test_an_operator_whose_password_another_has_set_counts_for_no_decision
         await desk.approve(found)
 
 
-async def test_an_open_payment_is_matched_by_two_operators_and_ends(statements: Statements, desk: Desk) -> None:
+async def test_an_open_payment_is_matched_by_two_operators_and_ends(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     payment = await statements.steps.processing(Type.COLLECTION)
     await statements.take(line_of(payment, "QK1", key="", phone="255754***001"))
     [found] = await statements.open_exceptions()
@@ -176,7 +134,7 @@ async def test_an_open_payment_is_matched_by_two_operators_and_ends(statements: 
 
 @pytest.mark.parametrize("type_", list(Type))
 async def test_a_line_that_the_network_has_taken_back_moves_nothing_when_it_is_matched(
-    statements: Statements, desk: Desk, type_: Type
+    statements: Statements, desk: ExceptionDesk, type_: Type
 ) -> None:
     """A payment that FAILED is not told that it was paid: the merchant could spend it before the next matching."""
     payment = await statements.steps.ended(type_, Status.FAILED)
@@ -201,7 +159,7 @@ async def test_a_line_that_the_network_has_taken_back_moves_nothing_when_it_is_m
     await statements.check_ledger()
 
 
-async def test_what_amounts_differ_by_is_booked_to_suspense(statements: Statements, desk: Desk) -> None:
+async def test_what_amounts_differ_by_is_booked_to_suspense(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.completed()
     await statements.take(line_of(payment, amount=1_500))
     [found] = await statements.open_exceptions()
@@ -218,7 +176,7 @@ async def test_what_amounts_differ_by_is_booked_to_suspense(statements: Statemen
 
 @pytest.mark.parametrize("wallet", [1_000_000, 200, 0])
 async def test_a_lost_payout_is_adopted_and_what_the_wallet_cannot_bear_is_owed(
-    statements: Statements, desk: Desk, wallet: int
+    statements: Statements, desk: ExceptionDesk, wallet: int
 ) -> None:
     merchant = await make_merchant(statements.database, wallet=wallet, name="Soko")
     found = await a_stranger(statements, -500, key="0A1B2C3D4E5F6G7H")
@@ -249,7 +207,7 @@ async def test_a_lost_payout_is_adopted_and_what_the_wallet_cannot_bear_is_owed(
     await statements.check_ledger()
 
 
-async def test_a_lost_collection_is_adopted_and_credited(statements: Statements, desk: Desk) -> None:
+async def test_a_lost_collection_is_adopted_and_credited(statements: Statements, desk: ExceptionDesk) -> None:
     merchant = await make_merchant(statements.database, name="Soko")
     found = await a_stranger(statements)
     await desk.propose(found, Action.ADOPT, {"merchant": merchant.id, "phone": "+255754000009"})
@@ -263,7 +221,7 @@ async def test_a_lost_collection_is_adopted_and_credited(statements: Statements,
     await statements.check_ledger()
 
 
-async def test_an_absent_payout_is_resolved_as_failed_by_two(statements: Statements, desk: Desk) -> None:
+async def test_an_absent_payout_is_resolved_as_failed_by_two(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.completed(Type.DISBURSEMENT)
     await statements.take()
     [found] = await statements.open_exceptions()
@@ -280,7 +238,7 @@ async def test_an_absent_payout_is_resolved_as_failed_by_two(statements: Stateme
 
 
 async def test_an_approval_about_an_exception_agrees_with_nothing_else_that_is_proposed_about_its_payment(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     await statements.take(line_of(payment))
@@ -298,7 +256,7 @@ async def test_an_approval_about_an_exception_agrees_with_nothing_else_that_is_p
         assert (await resolve.approve(tx, payment.reference, actor=JUMA, now=clock.now())).outcome == "failed"
 
 
-async def test_nor_with_the_same_words_that_mean_something_more(statements: Statements, desk: Desk) -> None:
+async def test_nor_with_the_same_words_that_mean_something_more(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     await statements.take(line_of(payment))
     [found] = await statements.open_exceptions()
@@ -312,7 +270,7 @@ async def test_nor_with_the_same_words_that_mean_something_more(statements: Stat
         await desk.approve(found)
 
 
-async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Statements, desk: Desk) -> None:
+async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Statements, desk: ExceptionDesk) -> None:
     """A process of the version before resolves an exception whose cause has gone, and sees no proposal."""
     found = await a_stranger(statements, -500)
     await desk.propose(found, Action.BOOK, {"account": "losses"})
@@ -329,7 +287,7 @@ async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Stat
 
 
 async def test_a_contradiction_that_operators_have_decided_is_no_exception_any_more(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     await statements.take(line_of(payment))
@@ -342,7 +300,7 @@ async def test_a_contradiction_that_operators_have_decided_is_no_exception_any_m
     await statements.check_ledger()
 
 
-async def test_a_note_resolves_only_what_misses_no_shilling(statements: Statements, desk: Desk) -> None:
+async def test_a_note_resolves_only_what_misses_no_shilling(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     await statements.take(line_of(payment), Entry("T1", 77, clock.now()))
     states = {each.kind: (await desk.propose(each, Action.NOTE)).state for each in await statements.open_exceptions()}
@@ -351,7 +309,7 @@ async def test_a_note_resolves_only_what_misses_no_shilling(statements: Statemen
     assert [kind for kind, _ in await statements.kinds()] == ["theirs_only"]
 
 
-async def test_what_does_not_fit_is_refused(statements: Statements, desk: Desk) -> None:
+async def test_what_does_not_fit_is_refused(statements: Statements, desk: ExceptionDesk) -> None:
     payout = await statements.steps.open(Type.DISBURSEMENT)
     found = await a_stranger(statements)
     for action, terms, refusal in (
@@ -374,7 +332,7 @@ async def test_what_does_not_fit_is_refused(statements: Statements, desk: Desk) 
     assert await statements.status(payout) is Status.PENDING
 
 
-async def test_a_payment_that_has_a_line_cannot_get_another(statements: Statements, desk: Desk) -> None:
+async def test_a_payment_that_has_a_line_cannot_get_another(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.completed()
     await statements.take(line_of(payment), Entry("T1", 1000, clock.now()))
     [found] = await statements.open_exceptions()
@@ -383,7 +341,7 @@ async def test_a_payment_that_has_a_line_cannot_get_another(statements: Statemen
 
 
 async def test_a_line_that_is_booked_elsewhere_no_longer_stands_for_an_absent_payment(
-    statements: Statements, desk: Desk
+    statements: Statements, desk: ExceptionDesk
 ) -> None:
     await statements.completed()
     found = await a_stranger(statements, 1000)
@@ -392,7 +350,7 @@ async def test_a_line_that_is_booked_elsewhere_no_longer_stands_for_an_absent_pa
     assert await statements.kinds() == [("ours_only", 1000)]
 
 
-async def test_what_is_proposed_ends_when_its_cause_has_gone(statements: Statements, desk: Desk) -> None:
+async def test_what_is_proposed_ends_when_its_cause_has_gone(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.completed()
     await statements.take()
     [found] = await statements.open_exceptions()
@@ -421,7 +379,7 @@ async def test_what_is_proposed_ends_when_its_cause_has_gone(statements: Stateme
 )
 @pytest.mark.parametrize("has_key", [True, False])
 async def test_a_line_that_names_no_payment_is_matched_only_if_no_other_may_be_its(
-    statements: Statements, desk: Desk, has_key: bool, is_asked: bool, other: str, first: bool, second: bool
+    statements: Statements, desk: ExceptionDesk, has_key: bool, is_asked: bool, other: str, first: bool, second: bool
 ) -> None:
     """Seed 210111: the line of a second payout was matched with the first, which had failed, and both were debited.
     Seed 230053: the line of the first, which was paid after all, was matched with the second."""
@@ -446,7 +404,7 @@ async def test_a_line_that_names_no_payment_is_matched_only_if_no_other_may_be_i
         assert await _can_match(desk, found, alike) == second
 
 
-async def _can_match(desk: Desk, found: ReconciliationException, payment: Transaction) -> bool:
+async def _can_match(desk: ExceptionDesk, found: ReconciliationException, payment: Transaction) -> bool:
     try:
         await desk.propose(found, Action.MATCH, {"payment": payment.reference})
     except Conflict:

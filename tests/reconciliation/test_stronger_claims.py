@@ -9,10 +9,10 @@ from malipo.db import Tx
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.matching.store import matching
 from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.import_desk import ImportDesk
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, WORKER, Entry, line_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import Desk
-from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_lines_that_fit_two import complete
 
 # Rows: the claim of one payment; ≠ is one whose amount is not the line's. Columns: the claim of another payment, whose
@@ -71,7 +71,7 @@ def cells(grid: str) -> Iterator[tuple[str, str]]:
         yield from ((claim, column) for column, mark in zip(COLUMNS, line[16:].split(), strict=True) if mark == "x")
 
 
-async def bring_lines(desk: Desk) -> dict[str, int]:
+async def bring_lines(desk: ImportDesk) -> dict[str, int]:
     """A line for each grid: its id."""
     named = await desk.statements.completed(Type.COLLECTION, 1000)
 
@@ -123,7 +123,7 @@ async def note(tx: Tx, line_id: int, claim: str, payment: Transaction) -> None:
     await tx.execute("INSERT INTO candidates VALUES ($1, $2, $3, $4, $5, $6)", *given)
 
 
-async def test_every_claim_against_every_other(desk: Desk) -> None:
+async def test_every_claim_against_every_other(desk: ImportDesk) -> None:
     lines = await bring_lines(desk)
     by_network, by_people = [], []
     for number in range(2):

@@ -8,14 +8,16 @@ from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 from malipo.reconciliation.matching.exception import Action, ReconciliationException
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.lost_requests import PHONE, Lost
 from tests.reconciliation.statement_days import Entry, Statements, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
 
-async def _suggested_and_refused(statements: Statements, desk: Desk, found: ReconciliationException) -> list[str]:
+async def _suggested_and_refused(
+    statements: Statements, desk: ExceptionDesk, found: ReconciliationException
+) -> list[str]:
     async with statements.database.read() as connection:
         suggested = await suggest_payments(connection, found)
     refused = []
@@ -28,7 +30,7 @@ async def _suggested_and_refused(statements: Statements, desk: Desk, found: Reco
     return refused
 
 
-async def test_an_undone_adoption_is_not_suggested(statements: Statements, desk: Desk) -> None:
+async def test_an_undone_adoption_is_not_suggested(statements: Statements, desk: ExceptionDesk) -> None:
     lost = Lost(statements, desk, Type.COLLECTION)
     await make_merchant(statements.database, wallet=10_000, name="Soko")
     found = await lost.on_statement()
@@ -38,7 +40,9 @@ async def test_an_undone_adoption_is_not_suggested(statements: Statements, desk:
     assert await _suggested_and_refused(statements, desk, found) == []
 
 
-async def test_a_payment_whose_receipt_is_on_another_line_is_not_suggested(statements: Statements, desk: Desk) -> None:
+async def test_a_payment_whose_receipt_is_on_another_line_is_not_suggested(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     now = clock.now()
     await statements.take(Entry("QK5", -4_321, now, phone=PHONE), Entry("QK6", -4_321, now, phone=PHONE))
     lost = Lost(statements, desk, Type.DISBURSEMENT)

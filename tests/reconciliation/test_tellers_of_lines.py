@@ -19,14 +19,13 @@ from malipo.reconciliation.matching.line_tellers import FactSource, tellers_of
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
+from tests.reconciliation.exception_desk import REASON, ExceptionDesk
+from tests.reconciliation.import_desk import MILLIONS, ImportDesk, failed
+from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_import_approval import MILLIONS, Desk, failed
-from tests.reconciliation.test_import_approval import desk as desk
 from tests.reconciliation.test_invented_lines import bring as bring_lines
 from tests.reconciliation.test_layout_authors import bring, honest, say
-from tests.reconciliation.test_resolve_exceptions import REASON
-from tests.reconciliation.test_resolve_exceptions import Desk as ExceptionsDesk
 
 SUSPENSE = {"account": "suspense"}
 
@@ -35,7 +34,7 @@ def a_line(**changes: Any) -> Entry:
     return replace(Entry("QSTRANGE78", MILLIONS, clock.now() - timedelta(hours=1)), **changes)
 
 
-async def bring_both(desk: Desk, own: Entry, copy: Entry, by: Actor = ASHA) -> ReconciliationException:
+async def bring_both(desk: ImportDesk, own: Entry, copy: Entry, by: Actor = ASHA) -> ReconciliationException:
     """The worker's file, and an operator's copy of it."""
     await desk.bring(desk.statements.write(own), WORKER)
     await desk.statements.match()
@@ -43,16 +42,16 @@ async def bring_both(desk: Desk, own: Entry, copy: Entry, by: Actor = ASHA) -> R
     return await found(desk)
 
 
-async def found(desk: Desk) -> ReconciliationException:
+async def found(desk: ImportDesk) -> ReconciliationException:
     await desk.statements.match()
     [exception] = [each for each in await desk.statements.open_exceptions() if each.line_id is not None]
     return exception
 
 
-async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: Desk) -> None:
+async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
     """The network's line has no key. Asha's copy names a declined collection, and Juma proposes what he is shown."""
     payment, before = await failed(desk, MILLIONS - 100), await desk.wallet()
-    exceptions, own = ExceptionsDesk(desk.database), a_line()
+    exceptions, own = ExceptionDesk(desk.database), a_line()
     exception = await bring_both(desk, own, replace(own, key=payment.network_key))
     assert (exception.kind, exception.reference) == ("amount_differs", payment.reference)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
@@ -78,9 +77,9 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: 
     ],
 )
 async def test_only_what_the_network_does_not_tell_counts(
-    desk: Desk, own: dict[str, str], told: dict[str, str], is_refused: bool
+    desk: ImportDesk, own: dict[str, str], told: dict[str, str], is_refused: bool
 ) -> None:
-    exceptions = ExceptionsDesk(desk.database)
+    exceptions = ExceptionDesk(desk.database)
     exception = await bring_both(desk, a_line(**own), a_line(**told))
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
     if is_refused:
@@ -90,8 +89,10 @@ async def test_only_what_the_network_does_not_tell_counts(
         assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
 
 
-async def test_who_brought_a_line_that_the_network_does_not_have_proposes_and_another_approves(desk: Desk) -> None:
-    exceptions = ExceptionsDesk(desk.database)
+async def test_who_brought_a_line_that_the_network_does_not_have_proposes_and_another_approves(
+    desk: ImportDesk,
+) -> None:
+    exceptions = ExceptionDesk(desk.database)
     await desk.bring(desk.statements.write(a_line()), ASHA)
     exception = await found(desk)
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
@@ -104,8 +105,8 @@ async def test_who_brought_a_line_that_the_network_does_not_have_proposes_and_an
     assert (await exceptions.approve(exception, by=JUMA)).state is ExceptionState.RESOLVED
 
 
-async def test_nor_does_who_said_how_its_file_is_read(desk: Desk) -> None:
-    payment, exceptions = await failed(desk), ExceptionsDesk(desk.database)
+async def test_nor_does_who_said_how_its_file_is_read(desk: ImportDesk) -> None:
+    payment, exceptions = await failed(desk), ExceptionDesk(desk.database)
     await say(desk, "Failed", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA)
     await desk.reject(done.file.id, by=NEEMA)
@@ -116,20 +117,20 @@ async def test_nor_does_who_said_how_its_file_is_read(desk: Desk) -> None:
             await exceptions.approve(exception, by=by)
 
 
-async def test_nor_does_anybody_while_the_teller_may_be_another(desk: Desk) -> None:
+async def test_nor_does_anybody_while_the_teller_may_be_another(desk: ImportDesk) -> None:
     """Asha has set Neema's password, and may have brought the file as Neema."""
     await hire(desk.database, "asha", "juma", "neema")
     await give_password(desk.database, "neema", by=ASHA)
-    exceptions = ExceptionsDesk(desk.database)
+    exceptions = ExceptionDesk(desk.database)
     exception = await bring_both(desk, a_line(), a_line(phone="+255754000001"), NEEMA)
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
     with pytest.raises(Forbidden, match="operators_not_vouched_for"):
         await exceptions.approve(exception, by=ASHA)
 
 
-async def test_the_only_operator_says_so(desk: Desk) -> None:
+async def test_the_only_operator_says_so(desk: ImportDesk) -> None:
     await hire(desk.database, "asha")
-    resolve = ExceptionsDesk(desk.database).resolve
+    resolve = ExceptionDesk(desk.database).resolve
     await desk.bring(desk.statements.write(a_line()), ASHA)
     exception = await found(desk)
     async with desk.database.begin() as tx:
@@ -141,13 +142,15 @@ async def test_the_only_operator_says_so(desk: Desk) -> None:
     assert done.state is ExceptionState.RESOLVED
 
 
-async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says_of_the_payment(desk: Desk) -> None:
+async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says_of_the_payment(
+    desk: ImportDesk,
+) -> None:
     """Asha's line waits, and is an exception. Juma reads it, and proposes that the payment was paid."""
     payment, before = await failed(desk), await desk.wallet()
     await bring_lines(desk, ASHA, line_of(payment, "QSTRANGE78"))
     await desk.statements.match()
     [exception] = await desk.statements.open_exceptions()
-    exceptions = ExceptionsDesk(desk.database)
+    exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.RESOLVE, {"outcome": "completed"}, by=JUMA)
     with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
         await exceptions.approve(exception, by=ASHA)
@@ -170,23 +173,23 @@ def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
     assert [name for name, text in sources.items() if past.search(text)] == ["approve_case.py"]
 
 
-async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk: Desk) -> None:
+async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
     payment = await failed(desk)
     own = a_line(amount=payment.amount, details="")
     exception = await bring_both(desk, own, replace(own, details=f"Paid for {payment.reference}"))
-    exceptions = ExceptionsDesk(desk.database)
+    exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
     with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
         await exceptions.approve(exception, by=ASHA)
 
 
-async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk: Desk) -> None:
+async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk: ImportDesk) -> None:
     """Nothing is fetched, and there is no third one. What Juma's own file tells, he need not believe Asha."""
     payment, line = await failed(desk), a_line(receipt="QREAL12345")
     await bring_lines(desk, ASHA, line)
     await bring_lines(desk, JUMA, line, line_of(await desk.statements.completed(amount=1000)))
     exception = await found(desk)
-    exceptions = ExceptionsDesk(desk.database)
+    exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
     assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
     await desk.statements.check_ledger()

@@ -17,6 +17,7 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store import statements as files
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps
+from tests.reconciliation.import_desk import ImportDesk
 from tests.reconciliation.statement_days import (
     ASHA,
     JUMA,
@@ -28,7 +29,6 @@ from tests.reconciliation.statement_days import (
     line_of,
     statements,
 )
-from tests.reconciliation.test_import_approval import Desk
 
 __all__ = ["statements", "steps"]
 
@@ -196,7 +196,7 @@ async def test_a_payment_whose_line_has_the_words_of_a_fee_is_not_booked_as_one(
 async def test_what_an_operators_file_inherits_is_shown_as_it_will_be(
     statements: Statements, heirs: list[tuple[Actor, str, int]], moved: int, waits: int
 ) -> None:
-    desk = Desk(statements)
+    desk = ImportDesk(statements)
     hours = [DAY + timedelta(hours=number) for number in range(3)]
     entries = [Entry(f"F{number}", -amount, hours[number], "Fee") for number, (_, _, amount) in enumerate(heirs)]
     file = (await desk.bring(statements.write(*entries, begins=DAY))).file

@@ -6,13 +6,15 @@ from malipo.reconciliation.matching.exception import Action
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, a_stranger, desk
 from tests.reconciliation.statement_days import Statements, statements
-from tests.reconciliation.test_resolve_exceptions import Desk, a_stranger, desk
 
 __all__ = ["desk", "statements", "steps"]
 
 
-async def test_the_words_of_the_proposer_do_not_take_the_place_of_the_lines(statements: Statements, desk: Desk) -> None:
+async def test_the_words_of_the_proposer_do_not_take_the_place_of_the_lines(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     found = await a_stranger(statements, 9_000_000, phone="255754999999")
     said = {"account": "losses", "phone": "the bank's own number", "channel": "TIGO_PESA"}
     await desk.propose(found, Action.BOOK, said)

@@ -14,10 +14,10 @@ from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.operator.test_operator_exceptions import PATH, _fields
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import PaymentSteps
+from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.lost_requests import Lost
 from tests.reconciliation.statement_days import Entry, Statements
 from tests.reconciliation.test_adopt_batches_and_refunds import _until_wait
-from tests.reconciliation.test_resolve_exceptions import Desk
 
 
 async def test_an_adoption_that_comes_after_the_approval_of_its_batch_is_a_sentence(
@@ -31,7 +31,7 @@ async def test_an_adoption_that_comes_after_the_approval_of_its_batch_is_a_sente
         [_, paid] = await connection.fetch("SELECT * FROM batch_items ORDER BY item_index")
     await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"], phone="255750***"))
     [found] = await statements.open_exceptions()
-    await Lost(statements, Desk(statements.database), Type.DISBURSEMENT).propose(found)
+    await Lost(statements, ExceptionDesk(statements.database), Type.DISBURSEMENT).propose(found)
     page = await juma.surfer.get(f"{PATH}/{found.id}")
     async with statements.database.begin() as tx:
         await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE", merchant_id)
