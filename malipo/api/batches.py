@@ -19,8 +19,8 @@ from malipo.payments.batches import progress, views
 from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import BatchLine, BatchProgress, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.cancel import BatchCancellation
-from malipo.payments.batches.create import BatchOrder
-from malipo.payments.batches.request import batch_order_of
+from malipo.payments.batches.create import BatchRequest
+from malipo.payments.batches.request import batch_request_of
 from malipo.payments.batches.store import batches
 from malipo.validation.fields import Fields
 
@@ -33,8 +33,8 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
     parts.queries.begin_waiting()  # A long body takes its time: that is not the database's.
     key, requester, now = header_of(request, idempotency.HEADER), _requester(caller), parts.clock()
 
-    def read() -> BatchOrder:
-        return batch_order_of(
+    def read() -> BatchRequest:
+        return batch_request_of(
             fields,
             caller.merchant_id,
             key=key,

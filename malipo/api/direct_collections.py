@@ -31,7 +31,7 @@ from malipo.merchants.api_keys import COLLECTING, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.payments import idempotency
 from malipo.payments.initiate import Answer, InitiatedPayment, KeyCheckFailed, PaymentRequest
-from malipo.payments.plain_collection import plain_order_of
+from malipo.payments.plain_collection import plain_request_of
 from malipo.payments.transaction import Type
 from malipo.rate_limit.sliding_window import RateClass
 
@@ -75,7 +75,7 @@ class DirectCollections:
         if network_key is None or idempotency.problem_with(idempotency_text):
             return False
         now = self._parts.clock()
-        order = plain_order_of(
+        order = plain_request_of(
             scope[WHOLE_BODY],
             merchant_id,
             key=idempotency_text,

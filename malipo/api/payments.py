@@ -22,8 +22,8 @@ from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.listing import transaction_list
 from malipo.payments.listing.filters import filter_in
-from malipo.payments.payment_request import order_of
-from malipo.payments.refunds.refund_request import refund_order_of
+from malipo.payments.payment_request import payment_request_of
+from malipo.payments.refunds.refund_request import refund_request_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
 from malipo.validation.fields import Fields
@@ -49,7 +49,7 @@ async def disburse(parts: ApiParts, caller: Caller, request: Request) -> Respons
 async def refund(parts: ApiParts, caller: Caller, request: Request) -> Response:
     body = await optional_object_of(request)
     collection = await _get(parts, caller, request)
-    order = refund_order_of(
+    order = refund_request_of(
         Fields(body),
         collection,
         key=header_of(request, idempotency.HEADER),
@@ -63,7 +63,7 @@ async def refund(parts: ApiParts, caller: Caller, request: Request) -> Response:
 
 
 async def _initiate(parts: ApiParts, caller: Caller, request: Request, type_: Type) -> Response:
-    order = order_of(
+    order = payment_request_of(
         Fields(await object_of(request)),
         type_,
         caller.merchant_id,

@@ -43,7 +43,7 @@ class Terms:
         return f"{self.reference_prefix}-{suffix}"
 
 
-def order_of(
+def payment_request_of(
     fields: Fields,
     type_: Type,
     merchant_id: str,

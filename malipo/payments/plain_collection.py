@@ -62,7 +62,7 @@ _decode = msgspec.json.Decoder(_Plain).decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def plain_order_of(
+def plain_request_of(
     body: bytes,
     merchant_id: str,
     *,
@@ -73,7 +73,7 @@ def plain_order_of(
     created_by: str,
     is_key_checked: bool,
 ) -> PaymentRequest | None:
-    """What `order_of` makes of a request that nothing is wrong with; None where it must be read field by field.
+    """What `payment_request_of` makes of a request without mistakes; None where it must be read field by field.
 
     The idempotency key is good, and the network key is the one that is derived from it.
     """

@@ -15,8 +15,8 @@ from malipo import clock
 from malipo.api.request_body import object_in
 from malipo.errors import Invalid
 from malipo.payments.initiate import PaymentRequest
-from malipo.payments.payment_request import Terms, order_of
-from malipo.payments.plain_collection import plain_order_of
+from malipo.payments.payment_request import Terms, payment_request_of
+from malipo.payments.plain_collection import plain_request_of
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from malipo.validation.fields import Fields
@@ -86,7 +86,7 @@ def bodies(draw: some.DrawFn) -> bytes:
 def _usual(body: bytes) -> PaymentRequest | None:
     """None where the body is no JSON, or nested too deeply."""
     try:
-        return order_of(
+        return payment_request_of(
             Fields(object_in(body)), Type.COLLECTION, "mer_1", key="key-1", terms=TERMS, now=NOW, created_by="key_1"
         )
     except Invalid:
@@ -94,7 +94,7 @@ def _usual(body: bytes) -> PaymentRequest | None:
 
 
 def _quick(body: bytes) -> PaymentRequest | None:
-    return plain_order_of(
+    return plain_request_of(
         body,
         "mer_1",
         key="key-1",

@@ -41,7 +41,7 @@ from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit
-from malipo.payments.payment_request import order_of
+from malipo.payments.payment_request import payment_request_of
 from malipo.payments.store import idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Payee
@@ -321,7 +321,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
 
 def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
     parts = request.parts
-    order = order_of(
+    order = payment_request_of(
         fields,
         type_,
         request.merchant_id,

@@ -41,7 +41,7 @@ from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_keys import SCOPE
-from malipo.payments.refunds.refund_request import refund_order_of
+from malipo.payments.refunds.refund_request import refund_request_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
@@ -193,7 +193,7 @@ def _values(typed: Mapping[str, str]) -> dict[str, int | str]:
 
 def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> PaymentRequest:
     parts = request.parts
-    return refund_order_of(
+    return refund_request_of(
         fields,
         collection,
         key=key,

@@ -8,7 +8,7 @@ from malipo.db.group_commit import GroupAct, GroupCommit, GroupCommits, granted
 from malipo.payments.batches.approve import Approval, ApproveBatch
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.cancel import BatchCancellation, CancelBatch
-from malipo.payments.batches.create import BatchOrder, CreateBatch, MadeBatch
+from malipo.payments.batches.create import BatchRequest, CreateBatch, MadeBatch
 from malipo.payments.payment_request import Terms
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store.transactions import UNIQUE_KEYS
@@ -27,7 +27,7 @@ class Batches:
         self._approve = _group(commits, "approve_batch", ApproveBatch(clock=clock, terms=terms))
         self._cancel = _group(commits, "cancel_batch", CancelBatch(clock=clock))
 
-    async def create(self, order: BatchOrder) -> MadeBatch:
+    async def create(self, order: BatchRequest) -> MadeBatch:
         return granted(await self._create(order))
 
     async def approve(self, approval: Approval) -> Batch:

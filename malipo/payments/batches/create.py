@@ -33,7 +33,7 @@ class BatchDraft(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-class BatchOrder(msgspec.Struct, frozen=True):
+class BatchRequest(msgspec.Struct, frozen=True):
     """A request for a batch. If its fields are wrong there is no draft, and `problem` says why."""
 
     merchant_id: str
@@ -54,11 +54,11 @@ class CreateBatch:
         self._clock = clock
 
     async def __call__(
-        self, tx: Tx, orders: Sequence[BatchOrder], /, *, again: bool
+        self, tx: Tx, orders: Sequence[BatchRequest], /, *, again: bool
     ) -> list[MadeBatch | Refusal | IntakeClosed]:
         return [await self._make(tx, order, again=again) for order in orders]
 
-    async def _make(self, tx: Tx, order: BatchOrder, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
+    async def _make(self, tx: Tx, order: BatchRequest, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
         if standing.takes_no_payments:
             earlier = await _find_made(tx, order) if again else None
@@ -91,7 +91,7 @@ class CreateBatch:
         return MadeBatch(batch)
 
 
-async def _find_made(tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | None:
+async def _find_made(tx: Tx, order: BatchRequest) -> MadeBatch | Refusal | None:
     """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
     if order.draft is not None and (ours := await batches.get(tx, order.merchant_id, order.draft.id)) is not None:
         return MadeBatch(ours)
@@ -101,7 +101,7 @@ async def _find_made(tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | None:
 
 
 async def _completed(
-    tx: Tx, order: BatchOrder, draft: BatchDraft, standing: Installation
+    tx: Tx, order: BatchRequest, draft: BatchDraft, standing: Installation
 ) -> tuple[Batch, list[BatchItem]]:
     """The batch and its items, with fees and network keys."""
     places = {(order.merchant_id, Type.DISBURSEMENT, str(item.channel)) for item in draft.items}
@@ -131,7 +131,7 @@ async def _completed(
     return batch, lines
 
 
-def _network_keys(secret: bytes, order: BatchOrder, draft: BatchDraft) -> list[str]:
+def _network_keys(secret: bytes, order: BatchRequest, draft: BatchDraft) -> list[str]:
     """The same request gets the same keys, also if the database was restored and has lost the first one.
 
     A key belongs to what is paid to whom, and not to a place in the request: lines in another order are the same lines.

@@ -11,7 +11,7 @@ from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.batches.batch import MOST_ITEMS, BatchItem, Requester
-from malipo.payments.batches.create import BatchDraft, BatchOrder
+from malipo.payments.batches.create import BatchDraft, BatchRequest
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
@@ -54,7 +54,7 @@ def items_in(fields: Fields, terms: Terms) -> list[BatchItem]:
     return items
 
 
-def batch_order_of(
+def batch_request_of(
     fields: Fields,
     merchant_id: str,
     *,
@@ -63,7 +63,7 @@ def batch_order_of(
     now: datetime,
     requester: Requester,
     is_key_required: bool = False,
-) -> BatchOrder:
+) -> BatchRequest:
     """The order with its id. Errors are kept in it, because a used idempotency key is answered before any of them."""
     draft = BatchDraft(
         id=ids.mint("bat_", now),
@@ -73,7 +73,7 @@ def batch_order_of(
     )
     fields.currency()
     key = idempotency.key_in(fields, key, is_required=is_key_required)
-    return BatchOrder(
+    return BatchRequest(
         merchant_id=merchant_id,
         draft=draft if fields.problem is None else None,
         problem=fields.problem,
@@ -83,7 +83,7 @@ def batch_order_of(
     )
 
 
-def retrying(order: BatchOrder, payout_ids: Sequence[str]) -> BatchOrder:
+def retrying(order: BatchRequest, payout_ids: Sequence[str]) -> BatchRequest:
     """The order, whose items pay these payouts again, each the one at its place."""
     if order.draft is None:
         return order
@@ -92,7 +92,7 @@ def retrying(order: BatchOrder, payout_ids: Sequence[str]) -> BatchOrder:
     return replace(order, draft=replace(order.draft, items=items))
 
 
-def batch_order_of_one(order: PaymentRequest, requester: Requester, *, now: datetime) -> BatchOrder:
+def batch_request_of_one(order: PaymentRequest, requester: Requester, *, now: datetime) -> BatchRequest:
     """A payout that a person wants to make, and that somebody else must approve: a batch of one item."""
     draft = order.draft
     batch = None
@@ -110,7 +110,7 @@ def batch_order_of_one(order: PaymentRequest, requester: Requester, *, now: date
             retry_of=draft.retry_of,
         )
         batch = BatchDraft(ids.mint("bat_", now), "", [item], now)
-    return BatchOrder(order.merchant_id, batch, order.problem, order.key, order.request_hash, requester)
+    return BatchRequest(order.merchant_id, batch, order.problem, order.key, order.request_hash, requester)
 
 
 def _hash(name: Any, items: Any) -> bytes:

@@ -14,7 +14,7 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation.fields import Fields
 
 
-def refund_order_of(
+def refund_request_of(
     fields: Fields,
     collection: Transaction,
     *,

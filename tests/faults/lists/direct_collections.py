@@ -194,7 +194,7 @@ FAULTS = (
     ),
     Fault(
         "an amount above the limit is taken by the short way",
-        "plain_order_of",
+        "plain_request_of",
         "asked.amount > terms.max_amounts[asked.channel] or ",
         "",
         "A payment that no network carries is taken in.",
@@ -210,7 +210,7 @@ FAULTS = (
     ),
     Fault(
         "control characters come in by the short way",
-        "plain_order_of",
+        "plain_request_of",
         'if b"\\\\" in body or b"\\x7f" in body:',
         "if False:",
         "A text that no database and no network takes stops a batch of payments.",
@@ -218,7 +218,7 @@ FAULTS = (
     ),
     Fault(
         "the hash of a request by the short way forgets whom it asks",
-        "plain_order_of",
+        "plain_request_of",
         "        asked.buyerPhone,\n    )\n    draft",
         '        "",\n    )\n    draft',
         "A repeat with another number gets the first payment, and nobody is asked.",
@@ -226,7 +226,7 @@ FAULTS = (
     ),
     Fault(
         "a payment by the short way has no order reference",
-        "plain_order_of",
+        "plain_request_of",
         "order_reference=order_reference,",
         "order_reference=None,",
         "A shop cannot find its order.",

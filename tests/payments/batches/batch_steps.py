@@ -18,8 +18,8 @@ from malipo.payments.batches import progress
 from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import Batch, BatchLine, BatchProgress, Requester
 from malipo.payments.batches.cancel import BatchCancellation
-from malipo.payments.batches.create import BatchOrder, MadeBatch
-from malipo.payments.batches.request import batch_order_of
+from malipo.payments.batches.create import BatchRequest, MadeBatch
+from malipo.payments.batches.request import batch_request_of
 from malipo.payments.claim_for_sending import ClaimedPayments
 from malipo.validation.fields import Fields
 from tests.conftest import Merchant
@@ -53,8 +53,8 @@ class BatchSteps:
         key: str | None = None,
         name: str = "Wages",
         requester: Requester = ASHA,
-    ) -> BatchOrder:
-        return batch_order_of(
+    ) -> BatchRequest:
+        return batch_request_of(
             Fields({"name": name, "items": list(wanted)}),
             self.merchant_id,
             key=key,

@@ -9,7 +9,7 @@ from malipo.merchants import manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
 from malipo.merchants.store import people
-from malipo.payments.batches.request import batch_order_of_one
+from malipo.payments.batches.request import batch_request_of_one
 from malipo.payments.transaction import Type
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
@@ -79,10 +79,10 @@ async def test_a_payout_by_hand_becomes_a_batch_of_one_and_the_same_form_makes_n
     asked = order(batches.merchant_id, Type.DISBURSEMENT, 9000, key="form-1")
     assert asked.draft is not None
     asked = replace(asked, draft=replace(asked.draft, order_reference="A-1"))
-    one = batch_order_of_one(asked, ASHA, now=clock.now())
+    one = batch_request_of_one(asked, ASHA, now=clock.now())
 
     made = await batches.service.batches.create(one)
-    again = await batches.service.batches.create(batch_order_of_one(asked, ASHA, now=clock.now()))
+    again = await batches.service.batches.create(batch_request_of_one(asked, ASHA, now=clock.now()))
 
     assert (again.batch, again.is_replay) == (made.batch, True)
     assert (made.batch.item_count, made.batch.amount) == (1, 9000)

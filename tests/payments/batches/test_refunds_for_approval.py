@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from malipo.payments.batches.batch import Batch
-from malipo.payments.batches.request import batch_order_of_one
+from malipo.payments.batches.request import batch_request_of_one
 from malipo.payments.cancel import Cancellation
 from malipo.payments.refunds.refundable import AlreadyRefunded, RefundInProgress
 from malipo.payments.transaction import Status, Transaction, Type
@@ -26,7 +26,7 @@ async def collection(refund_steps: RefundSteps) -> Transaction:
 
 
 async def propose(batches: BatchSteps, refund_steps: RefundSteps, of: Transaction, amount: int) -> Batch:
-    order = batch_order_of_one(refund_steps.order(of, amount), ASHA, now=batches.service.clock())
+    order = batch_request_of_one(refund_steps.order(of, amount), ASHA, now=batches.service.clock())
     return (await batches.service.batches.create(order)).batch
 
 

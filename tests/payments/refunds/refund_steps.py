@@ -10,7 +10,7 @@ from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest
-from malipo.payments.refunds.refund_request import refund_order_of
+from malipo.payments.refunds.refund_request import refund_request_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation.fields import Fields
@@ -25,7 +25,7 @@ class RefundSteps(PaymentSteps):
         return await self.ended(Type.COLLECTION, Status.COMPLETED, amount)
 
     def order(self, collection: Transaction, amount: int | None = None, *, key: str | None = None) -> PaymentRequest:
-        return refund_order_of(
+        return refund_request_of(
             Fields({"amount": amount, "reason": "Returned"}),
             collection,
             key=key,

@@ -33,7 +33,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.payments.batches import pay_again, warnings
 from malipo.payments.batches.batch import BatchItem, BatchWarning, Requester
-from malipo.payments.batches.request import batch_order_of, retrying
+from malipo.payments.batches.request import batch_request_of, retrying
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, number_of, with_batch, with_columns
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine
@@ -269,7 +269,7 @@ async def submit(request: MerchantRequest) -> Response:
     problem = _why_not_again(request, seen, failed) or _why_not(request, form, seen)
     if problem is not None:
         return await _page(request, problem=problem, name=form.text("batchName"), status=HTTPStatus.CONFLICT)
-    order = batch_order_of(
+    order = batch_request_of(
         Fields({"name": form.text("batchName") or None, "items": [dict(each.values) for each in seen.lines]}),
         request.merchant_id,
         key=seen.draft.key,

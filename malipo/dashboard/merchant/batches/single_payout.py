@@ -10,7 +10,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
-from malipo.payments.batches.request import batch_order_of_one
+from malipo.payments.batches.request import batch_request_of_one
 from malipo.payments.batches.store import batches
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.person_limits import PersonLimit, approval_limit_of
@@ -49,7 +49,7 @@ async def submit(request: MerchantRequest, order: PaymentRequest) -> tuple[str, 
     It has the idempotency key of the form, so a form that is sent twice makes one.
     """
     made = await request.parts.batches.create(
-        batch_order_of_one(order, requester_of(request), now=request.parts.clock())
+        batch_request_of_one(order, requester_of(request), now=request.parts.clock())
     )
     return f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made"
 
