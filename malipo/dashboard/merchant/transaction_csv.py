@@ -40,7 +40,8 @@ COLUMNS = (
 async def send(request: MerchantRequest) -> Response:
     asked = transaction_list.asked_in(request.http.query_params)
     asked.fields.check()
-    pieces = keyset_pagination.stream(request.parts.queries.read_part, request.merchant_id, asked.wanted)
+    wanted = await transaction_list.meant(request, asked)
+    pieces = keyset_pagination.stream(request.parts.queries.read_part, request.merchant_id, wanted)
     first, last = (each.astimezone(ZONE).date() if each else None for each in (asked.wanted.first, asked.wanted.last))
     today = request.parts.clock().astimezone(ZONE).date()
     named = attachment("transactions", "csv", business=request.business, first=first, last=last, today=today)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
+from malipo.dashboard.merchant import typed_search
 from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
@@ -32,9 +33,6 @@ _PER_PAGE = 25
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ID = re.compile(r"txn_[0-9a-z]{26}")
 _WHOLE_REFERENCE = re.compile(r"[A-Z0-9]{1,16}-[0-9A-Z]{16}")
-_RECEIPT = re.compile(r"(?=.*[0-9])[A-Za-z0-9._/-]{4,64}")
-_BETWEEN_DIGITS = re.compile(r"[\s().-]")
-_NUMBER = re.compile(r"\+?[0-9]{2,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
     is_refund = KINDS.get(typed.get("type", ""))
     kind = {} if is_refund is None else {"type": Type.DISBURSEMENT.value}
     fields = Fields(typed | days | kind)
-    wanted = replace(filter_in(fields, search_of=_number_in), is_refund=is_refund)
+    wanted = replace(filter_in(fields, search_of=typed_search.term_of), is_refund=is_refund)
     fields.check_range(wanted.first, wanted.last)
     return TransactionListQuery(typed, wanted, fields)
 
@@ -62,8 +60,8 @@ async def show(request: MerchantRequest) -> Response:
     asked = asked_in(query)
     is_right = asked.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
-    meant = await _meant(request, asked) if is_right else TransactionFilter()
-    page = await _page(request, meant, before, after) if is_right else TransactionPage([])
+    looked_for = await meant(request, asked) if is_right else TransactionFilter()
+    page = await _page(request, looked_for, before, after) if is_right else TransactionPage([])
     refunded = await _refunded(request, page)
     today = request.parts.clock().astimezone(ZONE).date()
     return render.page(
@@ -72,12 +70,15 @@ async def show(request: MerchantRequest) -> Response:
         status=200 if is_right else 400,
         page=page,
         refunded=refunded,
-        sums=await _sums(request, meant) if is_right and asked.typed else None,
+        sums=await _sums(request, looked_for) if is_right and asked.typed else None,
         presets=[
             (name, _link(asked, **{"from": first, "to": last}), _is_chosen(asked, first, last))
             for name, first, last in presets(today)
         ],
         most_summed=f"{sums.MOST_READ:,}",
+        shows_receipt=looked_for.provider_reference is not None or looked_for.receipt_begins is not None,
+        amount=_amount_beside(asked, looked_for),
+        without_filters=_only_search(asked),
         folded=sum(name in asked.typed for name in FILTERS if name != "search"),
         typed=asked.typed,
         problems=form_errors.in_words(request.words, asked.fields),
@@ -116,31 +117,47 @@ def _is_chosen(asked: TransactionListQuery, first: str, last: str) -> bool:
     return (asked.typed.get("from"), asked.typed.get("to")) == (first, last)
 
 
-async def _sums(request: MerchantRequest, meant: TransactionFilter) -> Sums:
+async def _sums(request: MerchantRequest, looked_for: TransactionFilter) -> Sums:
     return await request.parts.queries.read_snapshot(
-        lambda connection: sums.find(connection, request.merchant_id, meant), is_search=True, may_lag=True
+        lambda connection: sums.find(connection, request.merchant_id, looked_for), is_search=True, may_lag=True
     )
 
 
-async def _meant(request: MerchantRequest, asked: TransactionListQuery) -> TransactionFilter:
-    """What is searched for is a receipt of a network or an order reference, if a payment has exactly that."""
+async def meant(request: MerchantRequest, asked: TransactionListQuery) -> TransactionFilter:
+    """With what the search means instead of its text, if that is a receipt, an order reference or an amount."""
     wanted, typed = asked.wanted, asked.typed.get("search", "")
-    if not typed or wanted != TransactionFilter(search=wanted.search):
+    if not typed or _whole_name(wanted) is not None:
         return wanted
-    exact = []
-    if _RECEIPT.fullmatch(typed):
-        exact = [TransactionFilter(provider_reference=each) for each in dict.fromkeys((typed, typed.upper()))]
-    if wanted.search != typed:
-        # It looks like a phone number. As it was typed, such as 2026-1042, it can be an order reference as well.
-        exact.append(TransactionFilter(order_reference=typed))
+    without = replace(wanted, search=None)
+    amount = typed_search.amount_in(typed)
+    if amount is not None:
+        return replace(without, amount=amount)
+
+    async def has(connection: Conn, each: TransactionFilter) -> bool:
+        if each.is_exact:
+            return bool((await by_reference.page(connection, request.merchant_id, each, offset=0, limit=1))[1])
+        return bool((await keyset_pagination.page(connection, request.merchant_id, each, limit=1)).transactions)
 
     async def find(connection: Conn) -> TransactionFilter:
-        for each in exact:
-            if (await by_reference.page(connection, request.merchant_id, each, offset=0, limit=1))[0]:
+        exactly = [_narrowed(without, each) for each in typed_search.exactly(typed)]
+        otherwise = [_narrowed(without, each) for each in typed_search.otherwise(typed)]
+        for each in (*exactly, *([wanted, *otherwise] if otherwise else [])):
+            if await has(connection, each):
                 return each
         return wanted
 
-    return await request.parts.queries.read_snapshot(find, is_search=True) if exact else wanted
+    return await request.parts.queries.read_snapshot(find, is_search=True)
+
+
+def _narrowed(without: TransactionFilter, by: TransactionFilter) -> TransactionFilter:
+    return replace(
+        without,
+        search=by.search,
+        order_reference=by.order_reference,
+        provider_reference=by.provider_reference,
+        receipt_begins=by.receipt_begins,
+        amount=by.amount,
+    )
 
 
 async def _refunded(request: MerchantRequest, page: TransactionPage) -> dict[str, int]:
@@ -173,6 +190,20 @@ def _whole_name(wanted: TransactionFilter) -> str | None:
     return reference if _WHOLE_REFERENCE.fullmatch(reference) else None
 
 
+def _amount_beside(asked: TransactionListQuery, looked_for: TransactionFilter) -> tuple[int, str] | None:
+    """A number without a separator can be an amount too: that, and the link to look for it."""
+    typed = asked.typed.get("search", "")
+    if not typed.isascii() or not typed.isdigit() or typed[0] == "0" or not 3 <= len(typed) <= 8:
+        return None
+    return None if looked_for.amount else (int(typed), _link(asked, search=f"{int(typed):,}"))
+
+
+def _only_search(asked: TransactionListQuery) -> str | None:
+    """The link to look for the same in everything, if other filters are set."""
+    typed = asked.typed.get("search")
+    return f"{PATH}?{urlencode({'search': typed})}" if typed and len(asked.typed) > 1 else None
+
+
 def _link(asked: TransactionListQuery, **key: str) -> str:
     return f"{PATH}?{urlencode(dict(asked.typed) | key)}"
 
@@ -190,11 +221,3 @@ def _local(text: str, *, is_end: bool) -> str:
         return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, ZONE).isoformat()
     except ValueError:
         return text
-
-
-def _number_in(text: str) -> str:
-    """Part of a phone number is found however it is typed: we keep it as +255…, without spaces."""
-    digits = _BETWEEN_DIGITS.sub("", text)
-    if not _NUMBER.fullmatch(digits):
-        return text.strip()
-    return re.sub(r"^0(?=[67])", "+255", digits)

@@ -13,6 +13,7 @@ from malipo.payments.transaction import Status, Type, folded
 from malipo.validation.fields import Fields
 
 _ID = re.compile(r"txn_[0-9a-hjkmnp-tv-z]{26}")
+_LAST = "z" * 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,8 @@ class TransactionFilter:
     search: str | None = None
     order_reference: str | None = None  # exactly
     provider_reference: str | None = None  # the network's receipt, exactly
+    receipt_begins: str | None = None  # … its beginning; only on pages, as is the amount
+    amount: int | None = None
     idempotency_key: str | None = None  # that it was made with
     is_refund: bool | None = None  # only by keyset pages: no rollup tells refunds from other payouts
     before: str | None = None  # an id: only what is older is on the page; the total is of all
@@ -37,7 +40,7 @@ class TransactionFilter:
     @property
     def is_exact(self) -> bool:
         """Whether it names the payments that it is about, so that an index finds them."""
-        exact = (self.order_reference, self.provider_reference, self.idempotency_key)
+        exact = (self.order_reference, self.provider_reference, self.receipt_begins, self.idempotency_key)
         return any(each is not None for each in exact)
 
     @property
@@ -101,6 +104,11 @@ def where_of(merchant_id: str, wanted: TransactionFilter) -> Conditions:
     add_span(where, wanted)
     where.add("t.order_reference = {}", wanted.order_reference)
     where.add("t.provider_reference = {}", wanted.provider_reference)
+    if wanted.receipt_begins is not None:
+        # The index is read from the beginning to what comes after all that begin so, in the order of any database.
+        where.add("t.provider_reference >= {}", wanted.receipt_begins)
+        where.add("t.provider_reference <= {}", wanted.receipt_begins + _LAST)
+        where.add("starts_with(t.provider_reference, {})", wanted.receipt_begins)
     where.add("strpos(t.search_text, {}) > 0", wanted.term)
     return where
 
@@ -110,10 +118,11 @@ def add_sort(where: Conditions, wanted: TransactionFilter) -> None:
     where.add("t.type = {}", wanted.type)
     where.add("t.channel = {}", wanted.channel)
     where.add("(t.refund_of IS NOT NULL) = {}", wanted.is_refund)
+    where.add("t.amount = {}", wanted.amount)
 
 
 def is_sorted(wanted: TransactionFilter) -> bool:
-    return any((wanted.statuses, wanted.type, wanted.channel, wanted.is_refund is not None))
+    return any((wanted.statuses, wanted.type, wanted.channel, wanted.is_refund is not None, wanted.amount is not None))
 
 
 def add_span(where: Conditions, wanted: TransactionFilter) -> None:

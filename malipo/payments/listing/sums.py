@@ -27,6 +27,10 @@ async def find(connection: Conn, merchant_id: str, wanted: TransactionFilter, *,
     term = wanted.term
     if term is not None and len(term) >= LEAST:
         rows, last = await query.sums(connection, merchant_id, wanted, term), None
+    elif wanted.is_exact:
+        # An index finds them, however old they are.
+        where, last = where_of(merchant_id, wanted), None
+        rows = await connection.fetch(f"{query.SUMS} FROM transactions t WHERE {where} GROUP BY 1, 2", *where.values)
     else:
         span = where_of(merchant_id, TransactionFilter(first=wanted.first, last=wanted.last))
         last = await connection.fetchval(

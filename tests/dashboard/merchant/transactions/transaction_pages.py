@@ -52,25 +52,27 @@ class TransactionPages:
         status: Status = Status.PENDING,
         *,
         at: datetime | None = None,
+        amount: int = 1000,
+        receipt: str = "NET-42",
         **values: Any,
     ) -> Transaction:
-        """A transaction of TZS 1,000 that has come to this status."""
+        """A transaction, of TZS 1,000 if no amount is given, that has come to this status."""
         at = at or clock.now()
-        asked = order(self.merchant.id, type_, 1000)
+        asked = order(self.merchant.id, type_, amount)
         assert asked.draft is not None
         draft = replace(asked.draft, created_at=at, id=ids.mint("txn_", at), **values)
         made = (await self.service.payments.initiate(replace(asked, draft=draft))).transaction
         for cause in WAYS[status]:
-            outcome = await change_status(self.service, self._change(made, cause))
+            outcome = await change_status(self.service, self._change(made, cause, receipt))
             assert outcome is not None
             made = outcome.transaction
         self.made.append(made)
         return made
 
-    def _change(self, made: Transaction, cause: Cause) -> StatusChange:
+    def _change(self, made: Transaction, cause: Cause, receipt: str) -> StatusChange:
         learned: dict[str, str] = {}
         if cause is Cause.CONFIRMED:
-            learned = {"provider_reference": "NET-42"}
+            learned = {"provider_reference": receipt}
         elif cause is Cause.REFUSED:
             learned = {"failure_code": "declined", "failure_reason": "The customer declined the payment."}
         return StatusChange(merchant_id=self.merchant.id, transaction_id=made.id, cause=cause, **learned)
