@@ -6,7 +6,10 @@ never a rule.
 
 from dataclasses import dataclass
 
+from malipo import phone as phones
 from malipo.networks.connector import Channel
+
+_PREFIX = len("+25575")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +29,19 @@ PROFILES: dict[Channel, ChannelProfile] = {
 def channel_of(phone: str) -> Channel | None:
     """The channel of the network that first assigned a number, if its prefix is known."""
     return next((channel for channel, profile in PROFILES.items() if phone.startswith(profile.prefixes)), None)
+
+
+def choice_for(chosen: str, phone: str, *, chosen_before: str, phone_before: str) -> str:
+    """The network that somebody has chosen for a number, or "", which is: by the number.
+
+    Another number is another network's, so a choice that was made for the number before is not kept for one that
+    begins as those of other networks do. A choice that is made anew is kept.
+    """
+    is_left = chosen == chosen_before
+    return "" if is_left and _is_of_another(phone, phone_before) else chosen
+
+
+def _is_of_another(phone: str, before: str) -> bool:
+    if not (phones.is_valid(phone) and phones.is_valid(before)):
+        return False
+    return (channel_of(phone) or phone[:_PREFIX]) != (channel_of(before) or before[:_PREFIX])

@@ -12,8 +12,10 @@ from datetime import datetime
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from malipo import phone as phones
 from malipo.accounts.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
+from malipo.dashboard.forms import Form
 from malipo.dashboard.merchant import account_holder
 from malipo.dashboard.merchant.account_holder import check_name
 from malipo.dashboard.merchant.batches import single_payout
@@ -34,7 +36,7 @@ from malipo.errors import Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
-from malipo.networks.channels import PROFILES, channel_of
+from malipo.networks.channels import PROFILES, channel_of, choice_for
 from malipo.networks.connector import Channel
 from malipo.payments import ask_again, idempotency
 from malipo.payments.fees import fee_of
@@ -52,6 +54,7 @@ from malipo.validation.typed_values import amount_of, phone_of
 _ID = re.compile(r"txn_[0-9a-z]{26}")
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
 _TYPED = ("amount", "channel", "phone", "name", "description", "orderReference")
+_CHOSEN_FOR = "chosenFor"  # the last whole number that the network was chosen for
 
 
 async def show_collection(request: MerchantRequest) -> Response:
@@ -78,7 +81,7 @@ async def _show(request: MerchantRequest, type_: Type) -> Response:
         return request.go(f"{BATCHES}/{attempt.submitted.id}", "made-again")
     typed = {
         "amount": f"{failed.amount:,}",
-        "channel": failed.channel,
+        "channel": "" if channel_of(failed.phone) is failed.channel else failed.channel,
         "phone": render.phone(failed.phone),
         "name": failed.name,
         "description": failed.description,
@@ -123,19 +126,31 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
     if idempotency.problem_with(key) is not None:
         # Without its key it could be made twice, so the form is shown again.
         step, key = "review", new_key()
+    typed |= {"channel": _choice(form, typed)}
+    typed[_CHOSEN_FOR] = typed["phone"] if phones.is_valid(phone_of(typed["phone"])) else form.text(_CHOSEN_FOR)
     if step == "change":
         return await _form(request, type_, typed, key)
-    is_by_number = not typed["channel"]
-    typed = _with_channel(typed)
-    fields = _fields(typed, type_)
+    # What was looked at on "Is this right?" is paid: that page sends the network that it has shown.
+    shown = {"channel": form.text("shown")} if step == "pay" and form.text("shown") else {}
+    fields = _fields(_with_channel(typed | shown), type_)
     order = _order(request, fields, type_, key)
     if order.draft is None:
-        return await _form(request, type_, typed, key, problems=_problems(request, fields, type_))
+        return await _form(request, type_, typed, key, problems=_problems(request, fields, type_, typed))
     if step != "pay":
-        return await _decide(request, order, order.draft, typed, is_meant=False, is_by_number=is_by_number)
+        return await _decide(request, order, order.draft, typed, is_meant=False)
     if (refused := await _why_not_again(request, key, type_)) is not None:
         return refused
     return await _decide(request, order, order.draft, typed, is_meant=True)
+
+
+def _choice(form: Form, typed: Mapping[str, str]) -> str:
+    """By the number again, if the number was changed to one of another network after the choice."""
+    return choice_for(
+        typed["channel"],
+        phone_of(typed["phone"]),
+        chosen_before=form.text("chosen"),
+        phone_before=phone_of(form.text(_CHOSEN_FOR)),
+    )
 
 
 def _with_channel(typed: dict[str, str]) -> dict[str, str]:
@@ -162,7 +177,6 @@ async def _decide(
     typed: Mapping[str, str],
     *,
     is_meant: bool,
-    is_by_number: bool = False,
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
     made, submitted, quote, limit = await request.parts.queries.read_snapshot(
@@ -177,7 +191,7 @@ async def _decide(
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(request, draft.type, typed, order.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
-        return await _confirm(request, draft, typed, order.key, quote, is_by_number=is_by_number)
+        return await _confirm(request, draft, typed, order.key, quote)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
@@ -256,6 +270,7 @@ async def _form(
         status=400 if problems else status,
         is_payout=type_ is Type.DISBURSEMENT,
         typed={name: typed.get(name, "") for name in _TYPED},
+        chosen_for=typed.get(_CHOSEN_FOR) or typed.get("phone", ""),
         key=key,
         problems=problems or {},
         made=made,
@@ -277,7 +292,6 @@ async def _confirm(
     *,
     problem: str | None = None,
     status: int = 200,
-    is_by_number: bool = False,
 ) -> Response:
     check = None
     if draft.type is Type.DISBURSEMENT:
@@ -288,12 +302,12 @@ async def _confirm(
         status=status,
         is_payout=draft.type is Type.DISBURSEMENT,
         draft=draft,
-        typed=typed,
+        typed={name: typed[name] for name in _TYPED},
         key=key,
         quote=quote,
         network=PROFILES[draft.channel].name,
         usual=_usual_network(draft),
-        is_by_number=is_by_number,
+        is_by_number=not typed["channel"],
         check=check,
         problem=problem,
     )
@@ -337,11 +351,14 @@ def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> P
     return replace(order, draft=replace(order.draft, retry_of=ask_again.failed_in(key)))
 
 
-def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str, str]:
+def _problems(request: MerchantRequest, fields: Fields, type_: Type, typed: Mapping[str, str]) -> dict[str, str]:
     """By the names that the form has for its fields."""
     party = _PARTIES[type_]
     names = {f"{party}Phone": "phone", f"{party}Name": "name"}
     problems = {names.get(name, name): said for name, said in form_errors.in_words(request.words, fields).items()}
+    if "phone" in problems and not typed["channel"]:
+        # The network is taken from the number, so only the number is wrong.
+        problems.pop("channel", None)
     if "channel" in problems:
         # A choice is not filled in, so its sentence differs.
         problems["channel"] = form_errors.sentence(request.words, "channel_invalid")

@@ -9,6 +9,22 @@ _WITHHELD = ("payments/test_withheld_retries.py",)
 
 FAULTS = (
     Fault(
+        "a network that was chosen for one number is kept for that of another",
+        "choice_for",
+        'return "" if is_left and _is_of_another(phone, phone_before) else chosen',
+        "return chosen",
+        "A payout whose number was corrected goes to the account of that number at the wrong network.",
+        ("networks/test_channel_choice.py", "payments/spreadsheet/test_network_choice.py"),
+    ),
+    Fault(
+        "what was by the number comes back as the network that was found",
+        "_confirm",
+        "typed={name: typed[name] for name in _TYPED},",
+        "typed={name: typed[name] for name in _TYPED} | {'channel': draft.channel},",
+        "The number is corrected, and the money goes to the account of that number at the wrong network.",
+        ("dashboard/merchant/new_payment/test_network_choice.py",),
+    ),
+    Fault(
         "what may still be paid is tried again",
         "may_ask",
         "transaction.status is not Status.FAILED or",

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from malipo.payments.batches.batch import BatchItem
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow, rechosen, total_of
-from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, lines_of
+from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, keep_choice, lines_of
 from malipo.payments.payment_request import Terms
 
 _AGAIN_KEY = re.compile(r"dashboard-again-(bat_[0-9a-z]{26})-[0-9]{1,6}")
@@ -89,13 +89,14 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 def mended(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> Draft:
     """With what was typed for these rows. Rows that the file does not have are passed over."""
-    rows = {each.number for each in draft.sheet.rows}
+    rows = {each.number: each for each in draft.sheet.rows}
     after = {row: dict(fields) for row, fields in draft.edits.typed.items()}
     for row, fields in typed.items():
         known = {name: text for name, text in fields.items() if name in FIELDS}
         if row in rows and known:
-            after[row] = after.get(row, {}) | known
-    out = draft.edits.left_out | (rows & set(left_out))
+            before = after.get(row, {})
+            after[row] = {**before, **keep_choice(rows[row], draft.sheet.columns, before, known)}
+    out = draft.edits.left_out | (rows.keys() & set(left_out))
     return replace(draft, edits=replace(draft.edits, typed=after, left_out=out))
 
 

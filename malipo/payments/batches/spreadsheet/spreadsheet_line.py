@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from malipo.networks.channels import channel_of
+from malipo.networks.channels import channel_of, choice_for
 from malipo.networks.connector import Channel
 from malipo.payments.batches.request import item_of
 from malipo.payments.batches.spreadsheet.cell_values import (
@@ -55,6 +55,7 @@ class Repair:
 class SpreadsheetLine:
     row: int
     typed: Typed  # what the page shows to be mended
+    chosen_channel: str  # "": none is chosen, it is taken from the number
     values: Mapping[str, object]  # as a request has them
     problems: tuple[FieldProblem, ...]
     repairs: tuple[Repair, ...]
@@ -87,6 +88,23 @@ def lines_of(sheet: PayoutSheet, edits: Mapping[int, Typed], terms: Terms) -> li
     return [_line(each, sheet.columns, edits.get(each.number, {}), terms) for each in sheet.rows]
 
 
+def keep_choice(row: SheetRow, columns: Mapping[SheetColumn, int], before: Typed, typed: Typed) -> Typed:
+    """What was typed for a line; with its network by the number again, if the number was changed to one of another
+    network and the choice was left."""
+    if "phone" not in typed or "channel" not in typed:
+        return typed
+    in_file = _texts(row, columns)
+    read = _read({**in_file, **before})
+    last = read if read.phone.quality is not Quality.WRONG else _read(in_file)
+    choice = choice_for(
+        typed["channel"],
+        str(phone_cell(typed["phone"]).value),
+        chosen_before=str(channel_cell(read.texts["channel"]) or ""),
+        phone_before=str(last.phone.value),
+    )
+    return {**typed, "channel": choice}
+
+
 def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
     in_file = _texts(row, columns)
     of_file = _read(in_file)
@@ -100,9 +118,13 @@ def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, term
     }
     channel = channel_cell(read.texts["channel"])
     problems = [*_doubts(read.phone, read.amount), *_problems(read.values, terms)]
+    if "channel" not in read.values and any(each.field == "phone" for each in problems):
+        # It would be taken from the number, so only the number is wrong.
+        problems = [each for each in problems if each.field != "channel"]
     return SpreadsheetLine(
         row=row.number,
         typed={**read.texts, **_proposed(read.phone, read.amount), "channel": str(read.values.get("channel", ""))},
+        chosen_channel="" if not clean(read.texts["channel"]) else str(read.values.get("channel", "")),
         values=read.values,
         problems=tuple(problems),
         repairs=tuple(_repairs(of_file, changed, is_by_number=is_by_number)),

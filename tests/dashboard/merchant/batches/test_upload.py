@@ -202,6 +202,18 @@ async def test_a_network_that_was_chosen_is_not_said_to_be_by_the_number(office:
     assert "By the number" not in page.words
 
 
+async def test_a_line_by_the_number_stays_so_when_it_is_changed(office: Office) -> None:
+    draft = await office.draft(b"Name,Phone,Amount\nAsha,0684000101,1000\n")
+    form = await office.clerk.get(f"{draft}?show=all&edit=2")
+    assert inputs_in(form)["channel-2"] == ""
+    assert "By the number: Airtel Money" in form.words
+    await mend_row(office, draft, 2, phone="0754000101")
+    assert (await office.submit(draft)).status == 303
+    [batch] = await office.made()
+    shown = await office.owner.get(f"/dashboard/batches/{batch.id}")
+    assert ("M-Pesa" in shown.words, "Airtel" in shown.words) == (True, False)
+
+
 async def mend_row(office: Office, draft: str, row: int, **typed: str) -> None:
     inputs = inputs_in(await office.clerk.get(f"{draft}?show=all&edit={row}"))
     await office.clerk.post(draft, inputs | {f"{name}-{row}": value for name, value in typed.items()})

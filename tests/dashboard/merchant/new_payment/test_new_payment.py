@@ -55,7 +55,7 @@ async def test_before_anything_is_made_the_page_repeats_what_will_happen(
     assert seen.status == 200
     for each in sentences:
         assert each in seen.words
-    assert hidden_in(seen) == TYPED | {"key": key}
+    assert hidden_in(seen) == TYPED | {"key": key, "shown": "MPESA"}
     assert await payment_form.made() == []
 
 

@@ -1,5 +1,6 @@
 """/dashboard/collect and /dashboard/payout: each mistake stands at its field, and doubt is said."""
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,11 +44,7 @@ from tests.journeys.concurrency import at_once
         ("review", {"channel": "CASH"}, ["Choose a network."]),
         ("review", {"name": "x" * 101}, ["At most 100 characters."]),
         ("review", {"description": "a\x00b"}, ["There is a character in it that cannot be stored."]),
-        (
-            "review",
-            {"amount": "1", "phone": "1", "channel": ""},
-            ["The least is TZS 500.", "This is not a Tanzanian mobile number.", "Choose a network."],
-        ),
+        ("review", {"amount": "1", "phone": "1"}, ["The least is TZS 500.", "This is not a Tanzanian mobile number."]),
         ("pay", {"amount": "499", "phone": ""}, ["The least is TZS 500.", "Please fill this in."]),
         ("", {"amount": "499", "phone": ""}, ["The least is TZS 500.", "Please fill this in."]),
     ],
@@ -66,6 +63,23 @@ async def test_every_mistake_stands_at_its_field_and_what_was_typed_stays(
     for name in {"phone", "amount"} - set(typed):
         assert f'value="{TYPED[name]}"' in seen.text
     assert await payment_form.made() == []
+
+
+@pytest.mark.parametrize(
+    ("phone", "channel", "wrong"),
+    [
+        ("", "", {"phone"}),
+        ("1", "", {"phone"}),
+        ("1", "MPESA", {"phone"}),
+        ("1", "CASH", {"phone", "channel"}),
+        ("0735 000 100", "", {"channel"}),  # nobody's prefix
+    ],
+)
+async def test_the_network_is_a_mistake_only_where_the_number_is_not_what_is_wrong(
+    payment_form: PaymentForm, phone: str, channel: str, wrong: set[str]
+) -> None:
+    seen = await payment_form.review(COLLECT, "dashboard-1", phone=phone, channel=channel)
+    assert set(re.findall(r'id="field-([a-zA-Z]+)-wrong"', seen.text)) == wrong
 
 
 @pytest.mark.parametrize("step", ["review", "pay"])
