@@ -68,13 +68,19 @@ class Fields:
         value = self._values.get(name)
         return default if value is None else value
 
+    def refuse_unknown(self, *known: str, of: str) -> None:
+        """Where a misspelt field would move other money than was meant. Elsewhere unknown fields are ignored."""
+        for name in self._values:
+            if name not in known:
+                self.wrong(name, "field_unknown", f"{name} is not a field of {of}: it has {', '.join(known)}.")
+
     def required(self, name: str) -> Any:
         value = self.raw(name)
         if value is None:
             self.wrong(name, "field_required", f"{name} is required.")
         return value
 
-    def amount(self, name: str, *, least: int, most: int) -> int:
+    def amount(self, name: str, *, least: int, most: int | None) -> int:
         value = self.required(name)
         if value is None:
             return 0
@@ -82,13 +88,13 @@ class Fields:
             self.wrong(name, "amount_invalid", f"{name} must be a whole number of shillings, sent as a JSON integer.")
         elif value < least:
             self.wrong(name, "amount_too_small", f"{name} must be at least {least}.", least=least)
-        elif value > most:
+        elif most is not None and value > most:
             self.wrong(name, "amount_too_large", f"{name} must be at most {most}.", most=most)
         else:
             return value
         return 0
 
-    def optional_amount(self, name: str, *, least: int, most: int) -> int | None:
+    def optional_amount(self, name: str, *, least: int, most: int | None) -> int | None:
         return None if self.raw(name) is None else self.amount(name, least=least, most=most) or None
 
     def phone(self, name: str) -> str:

@@ -13,6 +13,8 @@ from malipo.payments.refunds.refund_keys import SCOPE
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation.fields import Fields
 
+_FIELDS = ("amount", "reason", "orderReference", "currency")
+
 
 def refund_request_of(
     fields: Fields,
@@ -26,7 +28,12 @@ def refund_request_of(
     payout_limits: Limits | None = None,
     is_key_required: bool = False,
 ) -> PaymentRequest:
-    """A payout to who paid, on the same channel. How much is left, and so its network key, is decided with the lock."""
+    """A payout to who paid, on the same channel. How much is left, and so whether `amount` is too much, and its network
+    key are decided with the lock.
+
+    Without `amount` all that is left is paid back. So a request in which it is misspelt is refused.
+    """
+    fields.refuse_unknown(*_FIELDS, of="a refund")
     suffix = ids.suffix(now)
     draft = Transaction(
         merchant_id=collection.merchant_id,
@@ -36,7 +43,7 @@ def refund_request_of(
         type=Type.DISBURSEMENT,
         channel=collection.channel,
         status=Status.PENDING,
-        amount=fields.optional_amount("amount", least=MIN_PAYMENT, most=collection.amount) or 0,
+        amount=fields.optional_amount("amount", least=MIN_PAYMENT, most=None) or 0,
         fee=0,
         phone=collection.phone,
         name=collection.name,

@@ -116,6 +116,10 @@ async def test_a_key_that_is_sent_again_is_the_same_refund(api: Client, collecti
         ({"amount": 500.0}, 400, "amount_invalid", {"amount"}),
         ({"currency": "USD"}, 400, "currency_invalid", {"currency"}),
         ({"orderReference": ""}, 400, "order_reference_invalid", {"orderReference"}),
+        ({"amout": 500}, 400, "field_unknown", {"amout"}),
+        ({"amount": 500, "Reason": "Returned"}, 400, "field_unknown", {"Reason"}),
+        ({"amount": 1, "amout": 500}, 400, "validation_failed", {"amount", "amout"}),
+        ({"amount": 10**30}, 400, "amount_too_large", {"amount"}),
         (
             {"reason": 7, "amount": 1, "orderReference": 5},
             400,
@@ -133,6 +137,27 @@ async def test_what_is_wrong_is_said_all_at_once_and_nothing_changes(
     assert (set(answer.body["details"]) if fields else None) == fields
     assert "refunds" not in await shown(api, collection["id"])
     assert await wallet(api) == (1_025_000, 0)
+
+
+async def test_too_large_an_amount_is_told_what_is_left_whatever_was_collected(
+    api: Client, service: Service, merchant: Merchant, collection: dict[str, Any]
+) -> None:
+    first = (await refund(api, collection["id"], {"amount": 10_000})).body["transaction"]
+    await bring(service, merchant, first["id"], Status.COMPLETED)
+
+    for amount in (15_001, 25_000, 25_001, 90_000):
+        answer = await refund(api, collection["id"], {"amount": amount})
+        message = "amount must be at most 15000: that is what is left of this payment."
+        assert (answer.code, answer.body["details"]) == ("amount_too_large", {"amount": [message]})
+
+
+async def test_a_refund_that_was_made_is_answered_again_whatever_else_is_sent_with_it(
+    api: Client, collection: dict[str, Any]
+) -> None:
+    """As of any key that was used: programs from before the stricter rule repeat what they sent then."""
+    made = await refund(api, collection["id"], {}, headers=KEY)
+    again = await refund(api, collection["id"], {"amount": None, "amout": 500}, headers=KEY)
+    assert (again.status, again.body) == (201, made.body)
 
 
 async def test_what_contradicts_what_happened_is_a_conflict(

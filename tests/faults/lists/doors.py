@@ -200,8 +200,8 @@ FAULTS = (
     Fault(
         "the largest amount is refused",
         "Fields.amount",
-        "elif value > most:",
-        "elif value >= most:",
+        "elif most is not None and value > most:",
+        "elif most is not None and value >= most:",
         "A payment of exactly the limit is refused.",
         ("api/test_payments.py",),
     ),

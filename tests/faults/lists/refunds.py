@@ -16,6 +16,14 @@ FAULTS = (
         (*_PURE, "payments/refunds/test_refund_conservation.py"),
     ),
     Fault(
+        "a misspelt amount refunds everything",
+        "refund_order_of",
+        'fields.refuse_unknown(*_FIELDS, of="a refund")',
+        "pass",
+        "A shop that meant to give a part back gives back all of it.",
+        ("api/refunds/test_refunds.py",),
+    ),
+    Fault(
         "a refund may be more than what is left",
         "amount_of",
         "if amount > left:",
