@@ -29,8 +29,9 @@ class ApiError extends MalipoError
         public readonly ?string $requestId, // Quote it when you ask for help.
         public readonly ?int $retryAfter,
         public readonly ?string $idempotencyKey, // Send it again with the same one, and nothing is paid twice.
+        ?\Throwable $previous = null,
     ) {
-        parent::__construct($message, $status);
+        parent::__construct($message, $status, $previous);
     }
 }
 
@@ -43,7 +44,11 @@ class Conflict extends ApiError {} // 409: it contradicts what already happened.
 class IdempotencyKeyReused extends Conflict {} // The Idempotency-Key was used for another request.
 class RateLimited extends ApiError {} // 429: wait retryAfter seconds.
 class Unavailable extends ApiError {} // 408 and 5xx: not now. Send it again with the same idempotencyKey.
-class OutcomeUnknown extends Unavailable {} // It may have been done. Send it again with the same idempotencyKey.
+/**
+ * It may have been done. Send it again with the same idempotencyKey. Also when the answer to a try was lost and the next try was
+ * refused: the refusal is getPrevious().
+ */
+class OutcomeUnknown extends Unavailable {}
 
 /** No answer came. It may have been done: send it again with the same idempotencyKey. */
 class ConnectionFailed extends MalipoError
@@ -187,14 +192,38 @@ final class Client
         } catch (\JsonException $error) {
             throw new MalipoError("The request cannot be written as JSON: {$error->getMessage()}");
         }
+        $mayBeDone = false; // By a try whose answer was lost.
         for ($attempt = 0;; $attempt++) {
             try {
                 return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait, $gives, $isText);
             } catch (ApiError | ConnectionFailed $error) {
                 $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
-                usleep((int) (1_000_000 * ($seconds ?? throw $error)));
+                if ($seconds === null) {
+                    throw $mayBeDone && $method !== 'GET' ? self::unknownAfter($error) : $error;
+                }
+                $mayBeDone = $mayBeDone || self::leavesDoubt($error);
+                usleep((int) (1_000_000 * $seconds));
             }
         }
+    }
+
+    /** Whether the try may have been done, although it failed. */
+    private static function leavesDoubt(ApiError|ConnectionFailed $error): bool
+    {
+        return $error instanceof ConnectionFailed
+            || (($error->status === 408 || $error->status >= 500) && !in_array($error->errorCode, self::NOTHING_WAS_DONE, true));
+    }
+
+    /** An error that says that nothing was done speaks of its own try. After one whose answer was lost, nobody knows. */
+    private static function unknownAfter(ApiError|ConnectionFailed $error): ApiError|ConnectionFailed
+    {
+        // A key that belongs to another request: then no try of this one was done.
+        if (self::leavesDoubt($error) || $error instanceof IdempotencyKeyReused) {
+            return $error;
+        }
+        $sentence = "It may have been done: an earlier try had no answer. The last one: {$error->getMessage()}";
+        [$details, $id, $after, $key] = [$error->details, $error->requestId, $error->retryAfter, $error->idempotencyKey];
+        return new OutcomeUnknown($sentence, 503, 'outcome_unknown', $details, $id, $after, $key, $error);
     }
 
     /** How long to wait before it is sent again; null if it must not be. */

@@ -13,12 +13,13 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { ApiError, CursorExpired, CursorLost, InvalidWebhook, Malipo, verifyWebhook } from "malipo-client";
+import { ApiError, CursorExpired, CursorLost, InvalidWebhook, Malipo, OutcomeUnknown, verifyWebhook } from "malipo-client";
 
 const malipo = new Malipo();
 const DB = process.env.DB ?? "orders.json";
 const CATCH_UP_SECONDS = Number(process.env.CATCH_UP_SECONDS ?? 60);
-const IS_OPEN = ["NEW", "PENDING", "PROCESSING"];
+const IS_UNTOLD = ["NEW", "REFUSED"]; // No event has told of it. One stands above a refusal.
+const IS_OPEN = [...IS_UNTOLD, "PENDING", "PROCESSING"];
 const IS_OVER = ["FAILED", "CANCELLED", "REFUSED"];
 
 // The shop's memory is one file, for one process. In a shop with a database these are tables.
@@ -40,11 +41,11 @@ function order({ amount, phone, channel }) {
   return sendAttempt(order);
 }
 
-// The customer tries again. Only when the last attempt is over is there another one, with another key: to ask again while a
-// payment is under way may make the customer pay twice.
+// The customer tries again. Only when every attempt is over is there another one, with another key: to ask again while a payment
+// is under way, or nobody knows whether there is one, may make the customer pay twice.
 function pay(order, { phone, channel }) {
   const last = order.attempts.at(-1);
-  if (IS_OVER.includes(statusOf(order))) {
+  if ([statusOf(order), ...order.attempts.map((each) => each.status)].every((each) => IS_OVER.includes(each))) {
     order.attempts.push({ phone: phone ?? last.phone, channel: channel ?? last.channel, status: "NEW", refunded: 0 });
     save();
   } else if (last.status !== "NEW") throw new NotNow(`The order is ${statusOf(order)}.`);
@@ -55,6 +56,8 @@ function pay(order, { phone, channel }) {
 async function sendAttempt(order) {
   const number = order.attempts.length;
   const attempt = order.attempts.at(-1);
+  const key = `order-${order.id}-${number}`;
+  const sends = countSend(attempt);
   try {
     const payment = await malipo.payments.collect({
       amount: order.amount,
@@ -62,17 +65,40 @@ async function sendAttempt(order) {
       buyerPhone: attempt.phone,
       orderReference: order.id,
       metadata: { attempt: number },
-      idempotencyKey: `order-${order.id}-${number}`,
+      idempotencyKey: key,
     });
     attempt.payment = payment.id;
-    if (attempt.status === "NEW") attempt.status = "PENDING";
+    if (IS_UNTOLD.includes(attempt.status)) attempt.status = "PENDING";
   } catch (error) {
-    if (isRefusal(error)) Object.assign(attempt, { status: "REFUSED", failure: error.code });
-    throw error; // Anything but a refusal stays NEW, and is sent again.
+    await takeRefusal(attempt, sends, key, error);
+    throw error;
   } finally {
     save();
   }
   return shown(order);
+}
+
+// Counted before each send.
+function countSend(row) {
+  row.sends = (row.sends ?? 0) + 1;
+  save();
+  return row.sends;
+}
+
+// It is REFUSED only if malipo has no payment of it: the first send was refused, or malipo finds none by the key. The answer to
+// an earlier send may have been lost, and a refusal of a later one says nothing of that payment. Whatever is not certain stays
+// NEW: it is sent again with the same key, or an event tells what became of it.
+async function takeRefusal(row, sends, key, error) {
+  const refusal = error instanceof OutcomeUnknown ? error.cause : error;
+  if (!(refusal instanceof ApiError) || refusal.status >= 500 || refusal.status === 429) return;
+  if (sends > 1 || refusal !== error) {
+    try {
+      for await (const _ of malipo.payments.list({ idempotencyKey: key })) return;
+    } catch {
+      return; // It cannot be looked up now.
+    }
+  }
+  if (row.status === "NEW" && row.sends === sends) Object.assign(row, { status: "REFUSED", failure: refusal.code });
 }
 
 // Two clicks are one refund: there is another one only when the last one has ended.
@@ -90,15 +116,17 @@ function refund(order, { amount }) {
 async function sendRefund(order) {
   const number = order.refunds.length;
   const refund = order.refunds.at(-1);
+  const key = `refund-${order.id}-${number}`;
+  const sends = countSend(refund);
   try {
     const payout = await malipo.payments.refund(order.attempts[refund.attempt].payment, {
       ...(refund.amount !== undefined && { amount: refund.amount }), // Without an amount: all that is left.
       orderReference: `${order.id}-${number}`,
-      idempotencyKey: `refund-${order.id}-${number}`,
+      idempotencyKey: key,
     });
-    Object.assign(refund, { payout: payout.id, status: refund.status === "NEW" ? "PENDING" : refund.status });
+    Object.assign(refund, { payout: payout.id, status: IS_UNTOLD.includes(refund.status) ? "PENDING" : refund.status });
   } catch (error) {
-    if (isRefusal(error)) refund.status = "REFUSED";
+    await takeRefusal(refund, sends, key, error);
     throw error;
   } finally {
     save();
@@ -106,7 +134,6 @@ async function sendRefund(order) {
   return shown(order);
 }
 
-const isRefusal = (error) => error instanceof ApiError && error.status < 500 && error.status !== 429; // Nothing was sent.
 const isPaid = (attempt) => (attempt.outcome ?? attempt.status) === "COMPLETED";
 
 // The status of an order, computed from all its payments: a failed one may still turn out to be paid.
@@ -167,9 +194,13 @@ async function catchUp() {
     save();
     isMore = page.events.length === 100;
   }
+  const complain = (error) => {
+    if (!(error instanceof ApiError)) throw error;
+    console.error("not sent:", error.message); // The others are sent all the same.
+  };
   for (const order of Object.values(shop.orders)) {
-    if (order.attempts.at(-1).status === "NEW") await sendAttempt(order);
-    if (order.refunds.at(-1)?.status === "NEW") await sendRefund(order);
+    if (order.attempts.at(-1).status === "NEW") await sendAttempt(order).catch(complain);
+    if (order.refunds.at(-1)?.status === "NEW") await sendRefund(order).catch(complain);
   }
 }
 

@@ -15,7 +15,7 @@
 //     POST /webhooks                                                                            malipo reports an event
 declare(strict_types=1);
 
-use Malipo\{ApiError, Client, InvalidWebhook, Payments};
+use Malipo\{ApiError, Client, InvalidWebhook, MalipoError, OutcomeUnknown, Payments};
 
 require __DIR__ . '/Malipo.php';
 
@@ -24,18 +24,18 @@ const TABLES = <<<SQL
     CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, amount INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS attempts (
         order_id TEXT NOT NULL, number INTEGER NOT NULL, phone TEXT NOT NULL, channel TEXT NOT NULL,
-        payment TEXT, status TEXT NOT NULL DEFAULT 'NEW', amount INTEGER, failure TEXT,
+        payment TEXT, status TEXT NOT NULL DEFAULT 'NEW', sends INTEGER NOT NULL DEFAULT 0, amount INTEGER, failure TEXT,
         outcome TEXT, corrected_at TEXT NOT NULL DEFAULT '', refunded INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (order_id, number)
     );
     CREATE TABLE IF NOT EXISTS refunds (
         order_id TEXT NOT NULL, number INTEGER NOT NULL, attempt INTEGER NOT NULL, amount INTEGER,
-        payout TEXT, status TEXT NOT NULL DEFAULT 'NEW', PRIMARY KEY (order_id, number)
+        payout TEXT, status TEXT NOT NULL DEFAULT 'NEW', sends INTEGER NOT NULL DEFAULT 0, failure TEXT,
+        PRIMARY KEY (order_id, number)
     );
     CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS cursors (feed TEXT PRIMARY KEY, cursor TEXT NOT NULL);
     SQL;
-const OPEN = ['NEW', 'PENDING', 'PROCESSING'];
 const OVER = ['FAILED', 'CANCELLED', 'REFUSED'];
 
 /** What was asked for must wait, or is done already. */
@@ -67,15 +67,15 @@ final class Shop
     }
 
     /**
-     * The customer tries again. Only when the last attempt is over is there another one, with another key: to ask again while a
-     * payment is under way may make the customer pay twice.
+     * The customer tries again. Only when every attempt is over is there another one, with another key: to ask again while a
+     * payment is under way, or nobody knows whether there is one, may make the customer pay twice.
      */
     public function pay(string $id, ?string $phone = null, ?string $channel = null): array
     {
         $this->together(function () use ($id, $phone, $channel): void {
             $order = $this->find($id);
             $last = end($order['attempts']);
-            if (in_array($order['status'], OVER, true)) {
+            if (array_diff([$order['status'], ...array_column($order['attempts'], 'status')], OVER) === []) {
                 $this->addAttempt($id, $last['number'] + 1, $phone ?? $last['phone'], $channel ?? $last['channel']);
             } elseif ($last['status'] !== 'NEW') {
                 throw new NotNow("The order is {$order['status']}.");
@@ -94,6 +94,10 @@ final class Shop
     {
         $order = $this->find($id);
         $last = end($order['attempts']);
+        $key = "order-$id-{$last['number']}";
+        if (!$sends = $this->countSend('attempts', $last)) {
+            return $order;
+        }
         try {
             $payment = $this->malipo->payments->collect(
                 amount: $order['amount'],
@@ -101,19 +105,52 @@ final class Shop
                 buyerPhone: $last['phone'],
                 orderReference: $id,
                 metadata: ['attempt' => $last['number']],
-                idempotencyKey: "order-$id-{$last['number']}",
+                idempotencyKey: $key,
             );
         } catch (ApiError $error) {
-            if (self::isRefusal($error)) {
-                $refused = "UPDATE attempts SET status = 'REFUSED', failure = ? WHERE order_id = ? AND number = ?";
-                $this->run($refused, $error->errorCode, $id, $last['number']);
-            }
-            throw $error; // Anything but a refusal stays NEW, and is sent again.
+            $this->takeRefusal('attempts', $last, $sends, $key, $error);
+            throw $error;
         }
         $this->run('UPDATE attempts SET payment = ? WHERE order_id = ? AND number = ?', $payment['id'], $id, $last['number']);
-        $pending = "UPDATE attempts SET status = 'PENDING' WHERE order_id = ? AND number = ? AND status = 'NEW'";
+        $pending = "UPDATE attempts SET status = 'PENDING' WHERE order_id = ? AND number = ? AND status IN ('NEW', 'REFUSED')";
         $this->run($pending, $id, $last['number']);
         return $this->find($id);
+    }
+
+    /** Counted before each send. None, if it is known meanwhile what has become of it. */
+    private function countSend(string $table, array $row): int
+    {
+        $which = [$row['order_id'], $row['number']];
+        $sends = 0;
+        $this->together(function () use ($table, $which, &$sends): void {
+            $counted = "UPDATE $table SET sends = sends + 1 WHERE order_id = ? AND number = ? AND status = 'NEW'";
+            if ($this->run($counted, ...$which)->rowCount()) {
+                $sends = $this->run("SELECT sends FROM $table WHERE order_id = ? AND number = ?", ...$which)->fetchColumn();
+            }
+        });
+        return (int) $sends;
+    }
+
+    /**
+     * It is REFUSED only if malipo has no payment of it: the first send was refused, or malipo finds none by the key. The answer
+     * to an earlier send may have been lost, and a refusal of a later one says nothing of that payment. Whatever is not certain
+     * stays NEW: it is sent again with the same key, or an event tells what became of it.
+     */
+    private function takeRefusal(string $table, array $row, int $sends, string $key, ApiError $error): void
+    {
+        $refusal = $error instanceof OutcomeUnknown ? $error->getPrevious() : $error;
+        if (!$refusal instanceof ApiError || $refusal->status >= 500 || $refusal->status === 429) {
+            return;
+        }
+        try {
+            if (($sends > 1 || $refusal !== $error) && $this->malipo->payments->list(idempotencyKey: $key)->valid()) {
+                return;
+            }
+        } catch (MalipoError) {
+            return; // It cannot be looked up now.
+        }
+        $refused = "UPDATE $table SET status = 'REFUSED', failure = ? WHERE order_id = ? AND number = ?";
+        $this->run("$refused AND status = 'NEW' AND sends = ?", $refusal->errorCode, $row['order_id'], $row['number'], $sends);
     }
 
     /** Two clicks are one refund: there is another one only when the last one has ended. */
@@ -137,22 +174,24 @@ final class Shop
     {
         $order = $this->find($id);
         $refund = end($order['refunds']);
+        $key = "refund-$id-{$refund['number']}";
+        if (!$sends = $this->countSend('refunds', $refund)) {
+            return $order;
+        }
         try {
             $payout = $this->malipo->payments->refund(
                 $order['attempts'][$refund['attempt'] - 1]['payment'],
                 amount: $refund['amount'] ?? Payments::ALL_THAT_IS_LEFT,
                 orderReference: "$id-{$refund['number']}",
-                idempotencyKey: "refund-$id-{$refund['number']}",
+                idempotencyKey: $key,
             );
         } catch (ApiError $error) {
-            if (self::isRefusal($error)) {
-                $this->run("UPDATE refunds SET status = 'REFUSED' WHERE order_id = ? AND number = ?", $id, $refund['number']);
-            }
+            $this->takeRefusal('refunds', $refund, $sends, $key, $error);
             throw $error;
         }
         $sent = 'UPDATE refunds SET payout = ?, amount = ? WHERE order_id = ? AND number = ?';
         $this->run($sent, $payout['id'], $payout['amount'], $id, $refund['number']);
-        $pending = "UPDATE refunds SET status = 'PENDING' WHERE order_id = ? AND number = ? AND status = 'NEW'";
+        $pending = "UPDATE refunds SET status = 'PENDING' WHERE order_id = ? AND number = ? AND status IN ('NEW', 'REFUSED')";
         $this->run($pending, $id, $refund['number']);
         return $this->find($id);
     }
@@ -175,11 +214,14 @@ final class Shop
             });
         } while (count($page['events']) === 100);
         $unsent = "SELECT DISTINCT order_id FROM %s WHERE status = 'NEW'";
-        foreach ($this->run(sprintf($unsent, 'attempts'))->fetchAll(PDO::FETCH_COLUMN) as $id) {
-            $this->sendAttempt($id);
-        }
-        foreach ($this->run(sprintf($unsent, 'refunds'))->fetchAll(PDO::FETCH_COLUMN) as $id) {
-            $this->sendRefund($id);
+        foreach (['attempts' => $this->sendAttempt(...), 'refunds' => $this->sendRefund(...)] as $table => $send) {
+            foreach ($this->run(sprintf($unsent, $table))->fetchAll(PDO::FETCH_COLUMN) as $id) {
+                try {
+                    $send($id);
+                } catch (ApiError $error) { // The others are sent all the same.
+                    error_log("not sent: {$error->getMessage()}");
+                }
+            }
         }
     }
 
@@ -218,11 +260,11 @@ final class Shop
         $set = fn (string $what, array $values, string $if = '', array $more = []) => $this->run(
             "UPDATE attempts SET $what WHERE order_id = ? AND number = ?$if", ...$values, ...$which, ...$more,
         );
-        // Events overtake each other: no PENDING changes what is final, and of two corrections the later one counts.
+        // An event stands above a refusal. Events overtake each other: no PENDING changes what is final, and of two corrections the later one counts.
         $told = [$payment['id'], $payment['amount'], $payment['refundedAmount'] ?? 0];
         $set('payment = ?, amount = ?, refunded = max(refunded, ?)', $told);
         $told = [$payment['status'], $payment['failureCode'] ?? null];
-        $set('status = ?, failure = ?', $told, " AND status IN ('NEW', 'PENDING', 'PROCESSING')");
+        $set('status = ?, failure = ?', $told, " AND status IN ('NEW', 'REFUSED', 'PENDING', 'PROCESSING')");
         if ($correction = $payment['correction'] ?? null) {
             ['outcome' => $outcome, 'correctedAt' => $at] = $correction;
             $set('outcome = ?, corrected_at = ?', [$outcome, $at], ' AND corrected_at < ?', [$at]);
@@ -234,7 +276,7 @@ final class Shop
         preg_match('/^(\w+)-(\d+)$/D', $payout['orderReference'] ?? '', $parts);
         // A failed refund that was paid after all has the outcome COMPLETED: do not send it again.
         $status = $payout['correction']['outcome'] ?? $payout['status'];
-        $mayChange = isset($payout['correction']) ? '' : " AND status IN ('NEW', 'PENDING', 'PROCESSING')";
+        $mayChange = isset($payout['correction']) ? '' : " AND status IN ('NEW', 'REFUSED', 'PENDING', 'PROCESSING')";
         $told = "UPDATE refunds SET payout = ?, amount = ?, status = ? WHERE order_id = ? AND number = ?$mayChange";
         $this->run($told, $payout['id'], $payout['amount'], $status, $parts[1] ?? '', $parts[2] ?? 0);
     }
@@ -269,12 +311,6 @@ final class Shop
     private static function isPaid(array $attempt): bool
     {
         return ($attempt['outcome'] ?? $attempt['status']) === 'COMPLETED';
-    }
-
-    /** Nothing was sent. */
-    private static function isRefusal(ApiError $error): bool
-    {
-        return $error->status < 500 && $error->status !== 429;
     }
 
     /** All of it is kept, or nothing. */

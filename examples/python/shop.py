@@ -34,6 +34,7 @@ from malipo_client import (
     InvalidWebhook,
     Malipo,
     MalipoError,
+    OutcomeUnknown,
     Transaction,
     verify_webhook,
 )
@@ -47,13 +48,14 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, amount INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS attempts (
     order_id TEXT NOT NULL, number INTEGER NOT NULL, phone TEXT NOT NULL, channel TEXT NOT NULL,
-    payment TEXT, status TEXT NOT NULL DEFAULT 'NEW', amount INTEGER, failure TEXT,
+    payment TEXT, status TEXT NOT NULL DEFAULT 'NEW', sends INTEGER NOT NULL DEFAULT 0, amount INTEGER, failure TEXT,
     outcome TEXT, corrected_at TEXT NOT NULL DEFAULT '', refunded INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (order_id, number)
 );
 CREATE TABLE IF NOT EXISTS refunds (
     order_id TEXT NOT NULL, number INTEGER NOT NULL, attempt INTEGER NOT NULL, amount INTEGER,
-    payout TEXT, status TEXT NOT NULL DEFAULT 'NEW', PRIMARY KEY (order_id, number)
+    payout TEXT, status TEXT NOT NULL DEFAULT 'NEW', sends INTEGER NOT NULL DEFAULT 0, failure TEXT,
+    PRIMARY KEY (order_id, number)
 );
 CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS cursors (feed TEXT PRIMARY KEY, cursor TEXT NOT NULL);
@@ -115,12 +117,12 @@ class Shop:
         return self.send_attempt(order)
 
     def pay(self, order: str, phone: str | None = None, channel: str | None = None) -> dict[str, Any]:
-        """The customer tries again. Only when the last attempt is over is there another one, with another key: to ask
-        again while a payment is under way may make the customer pay twice."""
+        """The customer tries again. Only when every attempt is over is there another one, with another key: to ask
+        again while a payment is under way, or nobody knows whether there is one, may make the customer pay twice."""
         with self.transaction() as db:
             shown = self.shown(db, order)
             last = shown["attempts"][-1]
-            if shown["status"] in OVER:
+            if shown["status"] in OVER and all(each["status"] in OVER for each in shown["attempts"]):
                 self.add_attempt(db, order, last["number"] + 1, phone or last["phone"], channel or last["channel"])
             elif last["status"] != "NEW":
                 raise NotNowError(f"The order is {shown['status']}.")
@@ -134,7 +136,11 @@ class Shop:
         """However often this is sent, the customer is asked once: the key is that of the attempt."""
         shown = self.show(order)
         last = shown["attempts"][-1]
+        key = f"order-{order}-{last['number']}"
         changed = "UPDATE attempts SET {} WHERE order_id = ? AND number = ?"
+        sends = self.count_send("attempts", last)
+        if not sends:
+            return self.show(order)
         try:
             payment = self.malipo.payments.collect(
                 amount=shown["amount"],
@@ -142,20 +148,46 @@ class Shop:
                 buyer_phone=last["phone"],
                 order_reference=order,
                 metadata={"attempt": last["number"]},
-                idempotency_key=f"order-{order}-{last['number']}",
+                idempotency_key=key,
             )
         except ApiError as error:
-            if (
-                error.status < 500 and error.status != 429
-            ):  # Nothing was sent. Anything else stays NEW, and is sent again.
-                with self.transaction() as db:
-                    refused = "status = 'REFUSED', failure = ?"
-                    db.execute(changed.format(refused), [error.code, order, last["number"]])
+            self.take_refusal("attempts", last, sends, key, error)
             raise
         with self.transaction() as db:
             db.execute(changed.format("payment = ?"), [payment.id, order, last["number"]])
-            db.execute(changed.format("status = 'PENDING'") + " AND status = 'NEW'", [order, last["number"]])
+            is_new = " AND status IN ('NEW', 'REFUSED')"
+            db.execute(changed.format("status = 'PENDING'") + is_new, [order, last["number"]])
         return self.show(order)
+
+    def count_send(self, table: str, row: dict[str, Any]) -> int:
+        """Counted before each send. None, if it is known meanwhile what has become of it."""
+        counted = f"UPDATE {table} SET sends = sends + 1 WHERE order_id = ? AND number = ? AND status = 'NEW'"
+        which = [row["order_id"], row["number"]]
+        with self.transaction() as db:
+            if not db.execute(counted, which).rowcount:
+                return 0
+            found = db.execute(f"SELECT sends FROM {table} WHERE order_id = ? AND number = ?", which).fetchone()
+            return int(found["sends"])
+
+    def take_refusal(self, table: str, row: dict[str, Any], sends: int, key: str, error: ApiError) -> None:
+        """It is REFUSED only if malipo has no payment of it: the first send was refused, or none has the key.
+
+        The answer to an earlier send may have been lost, and a refusal of a later one says nothing of that payment.
+        Whatever is not certain stays NEW: it is sent again with the same key, or an event tells what became of it.
+        """
+        refusal = error.__cause__ if isinstance(error, OutcomeUnknown) else error
+        if not isinstance(refusal, ApiError) or refusal.status >= 500 or refusal.status == 429:
+            return
+        if sends > 1 or refusal is not error:
+            try:
+                if next(self.malipo.payments.list(idempotency_key=key), None):
+                    return
+            except MalipoError:
+                return  # It cannot be looked up now.
+        refused = f"UPDATE {table} SET status = 'REFUSED', failure = ? WHERE order_id = ? AND number = ?"
+        nothing_since = " AND status = 'NEW' AND sends = ?"
+        with self.transaction() as db:
+            db.execute(refused + nothing_since, [refusal.code, row["order_id"], row["number"], sends])
 
     def refund(self, order: str, amount: int | None = None) -> dict[str, Any]:
         """Two clicks are one refund: there is another one only when the last one has ended."""
@@ -174,23 +206,26 @@ class Shop:
         shown = self.show(order)
         refund = shown["refunds"][-1]
         payment = shown["attempts"][refund["attempt"] - 1]["payment"]
+        key = f"refund-{order}-{refund['number']}"
         changed = "UPDATE refunds SET {} WHERE order_id = ? AND number = ?"
+        sends = self.count_send("refunds", refund)
+        if not sends:
+            return self.show(order)
         try:
             payout = self.malipo.payments.refund(
                 payment,
                 amount="all" if refund["amount"] is None else refund["amount"],
                 order_reference=f"{order}-{refund['number']}",
-                idempotency_key=f"refund-{order}-{refund['number']}",
+                idempotency_key=key,
             )
         except ApiError as error:
-            if error.status < 500 and error.status != 429:
-                with self.transaction() as db:
-                    db.execute(changed.format("status = 'REFUSED'"), [order, refund["number"]])
+            self.take_refusal("refunds", refund, sends, key, error)
             raise
         with self.transaction() as db:
             told = changed.format("payout = ?, amount = ?")
             db.execute(told, [payout.id, payout.amount, order, refund["number"]])
-            db.execute(changed.format("status = 'PENDING'") + " AND status = 'NEW'", [order, refund["number"]])
+            is_new = " AND status IN ('NEW', 'REFUSED')"
+            db.execute(changed.format("status = 'PENDING'") + is_new, [order, refund["number"]])
         return self.show(order)
 
     def take(self, db: sqlite3.Connection, event_id: str, name: str, payment: Transaction) -> str:
@@ -209,7 +244,7 @@ class Shop:
         # Events overtake each other: no PENDING changes what is final, and of two corrections the later one counts.
         told = [payment.id, payment.amount, payment.refunded_amount or 0, *found]
         db.execute("UPDATE attempts SET payment = ?, amount = ?, refunded = max(refunded, ?)" + where, told)
-        is_open = " AND status IN ('NEW', 'PENDING', 'PROCESSING')"
+        is_open = " AND status IN ('NEW', 'REFUSED', 'PENDING', 'PROCESSING')"  # An event stands above a refusal.
         told = [payment.status, payment.failure_code, *found]
         db.execute("UPDATE attempts SET status = ?, failure = ?" + where + is_open, told)
         if payment.correction is not None:
@@ -224,7 +259,7 @@ class Shop:
         # A failed refund that was paid after all has the outcome COMPLETED: do not send it again.
         status = payout.correction.outcome if payout.correction else payout.status
         told = "UPDATE refunds SET payout = ?, amount = ?, status = ? WHERE order_id = ? AND number = ?"
-        may_change = " AND (status IN ('NEW', 'PENDING', 'PROCESSING') OR ?)"
+        may_change = " AND (status IN ('NEW', 'REFUSED', 'PENDING', 'PROCESSING') OR ?)"
         told_of = [payout.id, payout.amount, status, order, number, payout.correction is not None]
         return status if db.execute(told + may_change, told_of).rowcount else "no refund of this shop"
 
@@ -238,10 +273,12 @@ class Shop:
         with self.transaction() as db:
             attempts = db.execute("SELECT DISTINCT order_id FROM attempts WHERE status = 'NEW'").fetchall()
             refunds = db.execute("SELECT DISTINCT order_id FROM refunds WHERE status = 'NEW'").fetchall()
-        for each in attempts:
-            self.send_attempt(each["order_id"])
-        for each in refunds:
-            self.send_refund(each["order_id"])
+        unsent = [(self.send_attempt, each) for each in attempts] + [(self.send_refund, each) for each in refunds]
+        for send, each in unsent:
+            try:
+                send(each["order_id"])
+            except ApiError as error:  # The others are sent all the same.
+                print(f"not sent: {error}", file=sys.stderr, flush=True)
 
     def new_pages(self) -> Iterator[Any]:
         with self.transaction() as db:

@@ -19,6 +19,7 @@ from malipo_simulator.behaviour import ANY_OTHER, TABLE
 from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, built_typescript, here
 from tests.conftest import create_database, free_port
 from tests.examples.example_receivers import EXAMPLES
+from tests.examples.losing_proxy import losing_proxy
 from tests.examples.signed_webhooks import STRANGE, event, signed
 from tests.journeys.full_stack import FullStack, full_stack_started, until
 
@@ -236,6 +237,45 @@ async def test_a_shop_without_webhooks_and_one_that_was_cut_off_lose_nothing(sho
     await shop.becomes(order, "PAID", by_feed=True)
 
 
+async def test_a_refusal_after_a_lost_answer_asks_nobody_twice(shop: Shop, full_stack: FullStack) -> None:
+    """The key is revoked between the payment, whose answer is lost, and its repeat. No webhook comes but those of here."""
+    shop.close()
+    for endpoint in (await full_stack.api("GET", "/v1/webhooks")).body["endpoints"]:
+        await full_stack.api("PATCH", f"/v1/webhooks/{endpoint['id']}", {"isActive": False})
+    async with losing_proxy(full_stack.api.url) as proxy:
+        await shop.open(MALIPO_URL=proxy.url)
+        proxy.loses, proxy.refuses = 1, ("GET", "POST")
+        body = {"amount": 2000, "phone": shop.phone("109"), "channel": "AIRTEL_MONEY"}
+        assert (await shop("POST", "/orders", body))[0] == 503
+        order = proxy.lost[0]["orderReference"]
+        pay = f"/orders/{order}/pay"
+        for refuses in (("GET", "POST"), ("POST",)):  # At first not even the payment can be looked up.
+            proxy.refuses = refuses
+            assert (await shop("POST", pay, {}))[0] == 401
+            found = (await shop("GET", f"/orders/{order}"))[1]
+            assert [each["status"] for each in found["attempts"]] == ["NEW"]
+        await shop.tell("payment.completed", **_attempt(order, 1), status="COMPLETED")
+        assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "PAID"
+        assert (await shop("POST", pay, {}))[0] == 409
+        assert await _made(full_stack, order) == 1
+
+        # What never came to malipo is over as soon as malipo says that it has no such payment, and not before.
+        proxy.loses, proxy.arrives, proxy.refuses = 1, False, ("GET", "POST")
+        await shop("POST", "/orders", {**body, "phone": shop.phone("101")})
+        order = proxy.lost[1]["orderReference"]
+        assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "NEW"
+        proxy.refuses = ("POST",)
+        assert (await shop("POST", f"/orders/{order}/pay", {}))[0] == 401
+        assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "REFUSED"
+        proxy.refuses = ()
+        assert (await shop("POST", f"/orders/{order}/pay", {"phone": shop.phone(PAYS)}))[0] == 200
+        await shop.tell("payment.completed", **_attempt(order, 2), status="COMPLETED")
+        assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "PAID"
+        # Should there have been a payment of the first attempt all the same, one of the two goes back.
+        await shop.tell("payment.completed", **_attempt(order, 1), status="COMPLETED")
+        assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "PAID_TWICE"
+
+
 async def test_a_strangers_word_changes_nothing(shop: Shop) -> None:
     status, _ = await shop("POST", "/orders", {"amount": 1, "phone": "0754", "channel": "MPESA"})
     assert status == 400, "malipo has refused it"
@@ -245,6 +285,10 @@ async def test_a_strangers_word_changes_nothing(shop: Shop) -> None:
         assert answer.status in (400, 401)
     assert (await shop("GET", f"/orders/{order}"))[1]["status"] in ("PENDING", "PROCESSING")
     assert (await shop("GET", "/orders/constructor"))[0] == 404
+
+
+def _attempt(order: str, number: int) -> dict[str, Any]:
+    return {"id": f"txn_{number}", "amount": 2000, "orderReference": order, "metadata": {"attempt": number}}
 
 
 async def _has_failed(shop: Shop, order: str) -> Any:

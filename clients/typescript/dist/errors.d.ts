@@ -24,10 +24,11 @@ export declare class ApiError extends MalipoError {
 export interface ToldOfError {
     status: number;
     code: string;
-    details?: Record<string, string[]> | undefined;
+    details?: Readonly<Record<string, readonly string[]>> | undefined;
     requestId?: string | undefined;
     retryAfter?: number | undefined;
     idempotencyKey?: string | undefined;
+    cause?: unknown;
 }
 /** 400, 405, 413: correct the request; `details` names every bad field. Nothing was done, and the key is still unused. */
 export declare class InvalidRequest extends ApiError {
@@ -63,7 +64,8 @@ export declare class RateLimited extends ApiError {
 /** 408 and 5xx: not now. Send it again with the same `idempotencyKey`. */
 export declare class Unavailable extends ApiError {
 }
-/** It may have been done. Send it again with the same `idempotencyKey`. */
+/** It may have been done. Send it again with the same `idempotencyKey`. Also when the answer to a try was lost and the next try
+ * was refused: the refusal is its `cause`. */
 export declare class OutcomeUnknown extends Unavailable {
 }
 /** No answer came. It may have been done: send it again with the same `idempotencyKey`. */

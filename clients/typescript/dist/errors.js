@@ -20,7 +20,7 @@ export class ApiError extends MalipoError {
     /** What the request was sent with. Send it again with the same one, and nothing is paid twice. */
     idempotencyKey;
     constructor(message, told) {
-        super(message);
+        super(message, told.cause === undefined ? undefined : { cause: told.cause });
         this.status = told.status;
         this.code = told.code;
         this.details = told.details ?? {};
@@ -65,7 +65,8 @@ export class RateLimited extends ApiError {
 /** 408 and 5xx: not now. Send it again with the same `idempotencyKey`. */
 export class Unavailable extends ApiError {
 }
-/** It may have been done. Send it again with the same `idempotencyKey`. */
+/** It may have been done. Send it again with the same `idempotencyKey`. Also when the answer to a try was lost and the next try
+ * was refused: the refusal is its `cause`. */
 export class OutcomeUnknown extends Unavailable {
 }
 /** No answer came. It may have been done: send it again with the same `idempotencyKey`. */

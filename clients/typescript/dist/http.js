@@ -1,5 +1,5 @@
 // Sends a request, and sends it again where that is safe.
-import { ApiError, apiError, ConnectionFailed, MalipoError } from "./errors.js";
+import { ApiError, apiError, ConnectionFailed, IdempotencyKeyReused, MalipoError, OutcomeUnknown } from "./errors.js";
 import { VERSION } from "./version.js";
 import { webCrypto } from "./webcrypto.js";
 /** A longer Retry-After is for the caller to wait for, such as that of a hold which takes hours. */
@@ -33,6 +33,7 @@ export class Http {
             throw new MalipoError("The idempotencyKey must be 1 to 255 visible ASCII characters.");
         }
         const request = this.#request(route, asked, idempotencyKey);
+        let mayBeDone = false; // By a try whose answer was lost.
         for (let attempt = 0;; attempt++) {
             try {
                 return (await this.#attempt(route, asked, request, idempotencyKey));
@@ -40,7 +41,8 @@ export class Http {
             catch (error) {
                 const seconds = attempt < this.#retries ? secondsUntilRetry(route, error, attempt) : undefined;
                 if (seconds === undefined)
-                    throw error;
+                    throw mayBeDone && route.method !== "GET" ? unknownAfter(error) : error;
+                mayBeDone ||= leavesDoubt(error);
                 await new Promise((done) => setTimeout(done, seconds * 1000));
             }
         }
@@ -102,6 +104,28 @@ function secondsUntilRetry(route, error, attempt) {
     if (told === undefined)
         return jitter;
     return told <= LONGEST_WAIT_SECONDS ? told + jitter / 4 : undefined;
+}
+/** Whether the try may have been done, although it failed. */
+function leavesDoubt(error) {
+    if (!(error instanceof ApiError))
+        return true;
+    return (error.status === 408 || error.status >= 500) && !NOTHING_WAS_DONE.includes(error.code);
+}
+/** An error that says that nothing was done speaks of its own try. After one whose answer was lost, nobody knows. */
+function unknownAfter(error) {
+    // A key that belongs to another request: then no try of this one was done.
+    if (leavesDoubt(error) || !(error instanceof ApiError) || error instanceof IdempotencyKeyReused)
+        return error;
+    const { details, requestId, retryAfter, idempotencyKey } = error;
+    return new OutcomeUnknown(`It may have been done: an earlier try had no answer. The last one: ${error.message}`, {
+        status: 503,
+        code: "outcome_unknown",
+        details,
+        requestId,
+        retryAfter,
+        idempotencyKey,
+        cause: error,
+    });
 }
 /** Whether the key was used before, and the status of now, which the first answer does not have. */
 function replayIn({ headers }, given) {

@@ -24,7 +24,7 @@ export class ApiError extends MalipoError {
   readonly idempotencyKey: string | undefined;
 
   constructor(message: string, told: ToldOfError) {
-    super(message);
+    super(message, told.cause === undefined ? undefined : { cause: told.cause });
     this.status = told.status;
     this.code = told.code;
     this.details = told.details ?? {};
@@ -37,10 +37,11 @@ export class ApiError extends MalipoError {
 export interface ToldOfError {
   status: number;
   code: string;
-  details?: Record<string, string[]> | undefined;
+  details?: Readonly<Record<string, readonly string[]>> | undefined;
   requestId?: string | undefined;
   retryAfter?: number | undefined;
   idempotencyKey?: string | undefined;
+  cause?: unknown;
 }
 
 /** 400, 405, 413: correct the request; `details` names every bad field. Nothing was done, and the key is still unused. */
@@ -69,7 +70,8 @@ export class IdempotencyKeyReused extends Conflict {}
 export class RateLimited extends ApiError {}
 /** 408 and 5xx: not now. Send it again with the same `idempotencyKey`. */
 export class Unavailable extends ApiError {}
-/** It may have been done. Send it again with the same `idempotencyKey`. */
+/** It may have been done. Send it again with the same `idempotencyKey`. Also when the answer to a try was lost and the next try
+ * was refused: the refusal is its `cause`. */
 export class OutcomeUnknown extends Unavailable {}
 
 /** No answer came. It may have been done: send it again with the same `idempotencyKey`. */

@@ -1,6 +1,6 @@
 // Sends a request, and sends it again where that is safe.
 
-import { ApiError, apiError, ConnectionFailed, MalipoError } from "./errors.js";
+import { ApiError, apiError, ConnectionFailed, IdempotencyKeyReused, MalipoError, OutcomeUnknown } from "./errors.js";
 import type { Route } from "./routes.js";
 import type { MalipoOptions, Replayable } from "./types.js";
 import { VERSION } from "./version.js";
@@ -49,12 +49,14 @@ export class Http {
       throw new MalipoError("The idempotencyKey must be 1 to 255 visible ASCII characters.");
     }
     const request = this.#request(route, asked, idempotencyKey);
+    let mayBeDone = false; // By a try whose answer was lost.
     for (let attempt = 0; ; attempt++) {
       try {
         return (await this.#attempt(route, asked, request, idempotencyKey)) as Given;
       } catch (error) {
         const seconds = attempt < this.#retries ? secondsUntilRetry(route, error, attempt) : undefined;
-        if (seconds === undefined) throw error;
+        if (seconds === undefined) throw mayBeDone && route.method !== "GET" ? unknownAfter(error) : error;
+        mayBeDone ||= leavesDoubt(error);
         await new Promise((done) => setTimeout(done, seconds * 1000));
       }
     }
@@ -111,6 +113,28 @@ function secondsUntilRetry(route: Route, error: unknown, attempt: number): numbe
   const told = isApiError ? error.retryAfter : undefined;
   if (told === undefined) return jitter;
   return told <= LONGEST_WAIT_SECONDS ? told + jitter / 4 : undefined;
+}
+
+/** Whether the try may have been done, although it failed. */
+function leavesDoubt(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return true;
+  return (error.status === 408 || error.status >= 500) && !NOTHING_WAS_DONE.includes(error.code);
+}
+
+/** An error that says that nothing was done speaks of its own try. After one whose answer was lost, nobody knows. */
+function unknownAfter(error: unknown): unknown {
+  // A key that belongs to another request: then no try of this one was done.
+  if (leavesDoubt(error) || !(error instanceof ApiError) || error instanceof IdempotencyKeyReused) return error;
+  const { details, requestId, retryAfter, idempotencyKey } = error;
+  return new OutcomeUnknown(`It may have been done: an earlier try had no answer. The last one: ${error.message}`, {
+    status: 503,
+    code: "outcome_unknown",
+    details,
+    requestId,
+    retryAfter,
+    idempotencyKey,
+    cause: error,
+  });
 }
 
 /** Whether the key was used before, and the status of now, which the first answer does not have. */

@@ -152,6 +152,64 @@ def test_a_refusal_is_not_sent_again_and_says_everything(
     assert "req_1" in repr(refused)
 
 
+LOST = {
+    "a lost answer": NOTHING,
+    "503 outcome unknown": error(503, "outcome_unknown"),
+    "500": error(500, "internal_error"),
+    "502 of a proxy": PASSING["502 of a proxy"],
+    "a page in place of an answer": PASSING["a page in place of an answer"],
+}
+SAYS_NO: list[tuple[int, str]] = [(status, code) for status, code, _ in REFUSED if code != "idempotency_key_reused"]
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
+def test_a_refusal_after_a_lost_answer_says_nothing_of_the_payment(
+    service: MisbehavingService, connect: Callable[..., Both], lost: bytes
+) -> None:
+    """The first try was perhaps done: who believes the refusal asks the customer twice."""
+    service.answers = [lost, error(401, "invalid_api_key")]
+    with pytest.raises(OutcomeUnknown, match="It may have been done") as raised:
+        connect()("payments.collect", amount=1000, channel="MPESA", buyer_phone="+255754000001")
+    unknown, refusal = raised.value, raised.value.__cause__
+    assert type(refusal) is AuthenticationFailed
+    assert (unknown.status, unknown.code, unknown.request_id) == (503, "outcome_unknown", "req_1")
+    assert {each.key for each in service.received} == {unknown.idempotency_key}
+    assert len(service.received) == 2
+
+
+@pytest.mark.parametrize(("status", "code"), SAYS_NO)
+def test_so_it_is_with_every_refusal(service: MisbehavingService, call: Both, status: int, code: str) -> None:
+    service.answers = [error(500, "internal_error"), error(status, code, Retry_After="3600")]
+    with pytest.raises(OutcomeUnknown) as raised:
+        call("payments.disburse", **PAYOUT)
+    assert raised.value.retry_after == 3600
+    last = raised.value.__cause__ or raised.value
+    assert isinstance(last, ApiError)
+    assert last.status == status
+
+
+def test_but_a_key_of_another_request_a_read_and_what_was_never_lost_are_told_as_they_are(
+    service: MisbehavingService, connect: Callable[..., Both]
+) -> None:
+    service.answers = [NOTHING, error(409, "idempotency_key_reused")]
+    with pytest.raises(IdempotencyKeyReused):
+        connect()("payments.disburse", **PAYOUT)
+    service.answers = [NOTHING, error(404, "transaction_not_found")]
+    with pytest.raises(NotFound):
+        connect()("payments.get", "txn_1")
+    service.answers = [error(503, "unavailable", Retry_After="0"), error(401, "invalid_api_key")]
+    with pytest.raises(AuthenticationFailed):
+        connect()("payments.disburse", **PAYOUT)
+
+
+def test_that_the_last_try_did_not_connect_does_not_mean_that_none_was_sent() -> None:
+    made = Retries(Request("POST", "/", nothing), most=1)
+    made.pause_after(ConnectionFailed("Lost.", was_sent=True))
+    with pytest.raises(ConnectionFailed) as raised:
+        made.pause_after(ConnectionFailed("Refused.", was_sent=False))
+    assert raised.value.was_sent
+
+
 def pauses(error: MalipoError, *, number: int, retries: int = 5) -> list[float]:
     """The pause before the attempt of this number, drawn often; none if the error is raised before."""
     drawn = []

@@ -116,6 +116,52 @@ def test_after_the_last_retry_the_key_is_told_to_go_on_with(program: Program, se
     assert len(service.got) == 1
 
 
+LOST = {
+    "nobody answers": hangs_up,
+    "a page of somebody else": a_page,
+    "503 outcome_unknown": code(503, "outcome_unknown"),
+    "502 of a proxy": says(502, b"<html>"),
+    "500 internal_error": code(500, "internal_error"),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_a_refusal_after_a_lost_answer_says_nothing_of_the_payment(
+    program: Program, service: Service, case: str
+) -> None:
+    """The first try was perhaps done: who believes the refusal asks the customer twice."""
+    service.behave(LOST[case], code(401, "invalid_api_key"))
+    with pytest.raises(Refused, match="OutcomeUnknown: It may have been done") as refused:
+        ask(program, service, "payments.collect", idempotencyKey="order-1", **COLLECTION)
+    told = refused.value.told
+    assert (told["status"], told["code"], told["idempotencyKey"]) == (503, "outcome_unknown", "order-1")
+    assert told["cause"] == "AuthenticationFailed"
+    assert len(service.got) == 2
+
+
+@pytest.mark.parametrize("case", [case for case in ENDS if case not in ("key", "too much")])
+def test_so_it_is_with_every_refusal(program: Program, service: Service, case: str) -> None:
+    status, name, kind = ENDS[case]
+    service.behave(hangs_up, says(status, {"error": "No."}, **({"X_Error_Code": name} if name else {})))
+    with pytest.raises(Refused, match="OutcomeUnknown") as refused:
+        ask(program, service, "payments.collect", **COLLECTION)
+    assert refused.value.told["cause"] == kind
+
+
+def test_but_a_key_of_another_request_a_read_and_what_was_never_lost_are_told_as_they_are(
+    program: Program, service: Service
+) -> None:
+    service.behave(hangs_up, code(409, "idempotency_key_reused"))
+    with pytest.raises(Refused, match="IdempotencyKeyReused"):
+        ask(program, service, "payments.collect", **COLLECTION)
+    service.behave(hangs_up, code(404, "transaction_not_found"))
+    with pytest.raises(Refused, match="NotFound"):
+        ask(program, service, "payments.get", "txn_1")
+    service.behave(code(503, "unavailable"), code(401, "invalid_api_key"))
+    with pytest.raises(Refused, match="AuthenticationFailed"):
+        ask(program, service, "payments.collect", **COLLECTION)
+
+
 def test_two_calls_have_two_keys(program: Program, service: Service) -> None:
     service.behave(good)
     for _ in range(2):

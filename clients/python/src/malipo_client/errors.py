@@ -13,7 +13,8 @@
     │   │   └── IdempotencyKeyReused
     │   ├── RateLimited           429: wait `retry_after` seconds
     │   └── Unavailable           408 and 5xx: not now; send it again with the same `idempotency_key`
-    │       └── OutcomeUnknown    it may have been done; the same
+    │       └── OutcomeUnknown    it may have been done; the same. Also when the answer to a try was lost and the
+    │                             next try was refused: the refusal is its `__cause__`
     ├── ConnectionFailed          no answer; it may have been done if `was_sent`
     ├── NotEndedYet               the payment that was waited for has not ended
     └── InvalidWebhook            not signed with your secret, too old, or no event

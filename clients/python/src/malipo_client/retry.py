@@ -2,13 +2,24 @@
 
 A call that the service does once however often it is sent (it only reads, or has an Idempotency-Key, or says so itself)
 is tried again after everything that may pass. Any other call only if it is certain that nothing was done.
+
+An error that says that nothing was done speaks of its own try. Once the answer to a try was lost, what was asked for
+may exist, whatever the next try is told: a refusal is `OutcomeUnknown` then.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from malipo_client.errors import ApiError, ConnectionFailed, MalipoError, OutcomeUnknown, RateLimited, Unavailable
+from malipo_client.errors import (
+    ApiError,
+    ConnectionFailed,
+    IdempotencyKeyReused,
+    MalipoError,
+    OutcomeUnknown,
+    RateLimited,
+    Unavailable,
+)
 from malipo_client.request import Request
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
@@ -24,6 +35,7 @@ class Retries:
         self._most = most
         self._failures = 0
         self._paused = 0.0
+        self._may_be_done = False  # By a try whose answer was lost.
 
     def pause_after(self, error: MalipoError) -> float:
         """Seconds to wait before the next attempt. Raises the error if there is to be none."""
@@ -33,8 +45,18 @@ class Retries:
         self._paused += pause
         is_safe = self._request.is_repeatable or _was_not_done(error)
         if self._failures > self._most or self._paused > _LONGEST_IN_ALL or not is_safe or not _may_pass(error):
-            raise error
+            self._raise(error)
+        self._may_be_done = self._may_be_done or _may_be_done(error)
         return pause
+
+    def _raise(self, error: MalipoError) -> NoReturn:
+        if not self._may_be_done or self._request.method == "GET" or _may_be_done(error):
+            raise error
+        if isinstance(error, IdempotencyKeyReused):
+            raise error  # The key belongs to another request, so no try of this one was done.
+        unknown = _unknown(error)
+        unknown.idempotency_key = error.idempotency_key
+        raise unknown from error
 
     def _drawn(self, error: MalipoError) -> float:
         """From nothing to a limit that grows (full jitter); or what the service says, and a little later, so that not
@@ -62,4 +84,25 @@ def _was_not_done(error: MalipoError) -> bool:
         and not isinstance(error, OutcomeUnknown)
         and error.status == 503
         and error.code != "http_503"
+    )
+
+
+def _may_be_done(error: MalipoError) -> bool:
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return isinstance(error, Unavailable) and not _was_not_done(error)
+
+
+def _unknown(error: MalipoError) -> MalipoError:
+    """What is known after this error, if an earlier try may have been done."""
+    words = "It may have been done: an earlier try had no answer. The last one: "
+    if not isinstance(error, ApiError):
+        return ConnectionFailed(f"{words}{error}", was_sent=True)
+    return OutcomeUnknown(
+        f"{words}{error.message}",
+        status=503,
+        code="outcome_unknown",
+        details=error.details,
+        request_id=error.request_id,
+        retry_after=error.retry_after,
     )

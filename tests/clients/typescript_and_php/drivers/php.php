@@ -37,6 +37,7 @@ function told(Throwable $error): array
     $kinds = array_map(fn (string $kind) => basename(strtr($kind, '\\', '/')), [$error::class, ...array_values(class_parents($error))]);
     $fields = array_filter(get_object_vars($error), fn ($name) => $name !== 'xdebug_message', ARRAY_FILTER_USE_KEY);
     $fields['code'] = $fields['errorCode'] ?? null;
+    $fields['cause'] = $error->getPrevious() ? basename(strtr($error->getPrevious()::class, '\\', '/')) : null;
     return ['kinds' => $kinds, 'message' => $error->getMessage()] + $fields;
 }
 

@@ -22,7 +22,7 @@ async function done({ options, call, id, fields, take }) {
 function told(error) {
   const kinds = [];
   for (let kind = error.constructor; kind.name; kind = Object.getPrototypeOf(kind)) kinds.push(kind.name);
-  return { ...error, kinds, message: error.message };
+  return { ...error, kinds, message: error.message, cause: error.cause?.constructor.name };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
