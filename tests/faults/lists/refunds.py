@@ -17,7 +17,7 @@ FAULTS = (
     ),
     Fault(
         "a misspelt amount refunds everything",
-        "refund_order_of",
+        "refund_request_of",
         'fields.refuse_unknown(*_FIELDS, of="a refund")',
         "pass",
         "A shop that meant to give a part back gives back all of it.",
