@@ -27,6 +27,10 @@ def templates() -> Environment:
     return made
 
 
+# For people without a program; where it says how money comes into the wallet and out of it.
+GUIDES = {Language.ENGLISH: "/docs/shop", Language.KISWAHILI: "/docs/sw/duka"}
+
+
 def page(
     request: BrowserRequest, template: str, *, status: int = 200, is_refused: bool | None = None, **values: Any
 ) -> Response:
@@ -53,6 +57,7 @@ def render(request: BrowserRequest, template: str, *, is_refused: bool = False, 
                 "moment": lambda at: moment(words, at),
                 "language": words.language,
                 "languages": {each: NAMES[each] for each in Language},
+                "guide": GUIDES[words.language],
                 "token": request.form_token,
                 "notice": words(NOTICES[request.notice]) if request.notice in NOTICES else None,
                 "here": request.http.url.path,

@@ -91,10 +91,17 @@ def tenths_of(total: Total) -> int | None:
     return total.completed * 1000 // tried if tried else None
 
 
+def tells(total: Total) -> bool:
+    """Whether a success rate says something: of three payments, one is a third."""
+    return total.completed + total.failed >= LEAST_TRIED
+
+
 def percent(tenths: int | None) -> str:
-    """`98.5%`; a dash where there is nothing to divide."""
+    """`98.5%`, where it matters, else whole: `67%`; a dash where there is nothing to divide."""
     if tenths is None:
         return "–"
+    if tenths < _FINE:
+        return f"{(tenths + 5) // 10}%"
     return f"{tenths // 10}.{tenths % 10}%" if tenths % 10 else f"{tenths // 10}%"
 
 
@@ -110,6 +117,8 @@ def duration(words: Translator, seconds: float) -> str:
 
 SPANS = (7, 30, 90)  # days
 MOST_COUNTED = 1000
+LEAST_TRIED = 20  # payments, for a success rate
+_FINE = 900  # tenths of a percent, from which on they are shown
 _LATEST = 10
 _SLOW = timedelta(hours=1)
 _GIVEN_UP_DAYS = 7
@@ -151,10 +160,11 @@ async def show(request: MerchantRequest) -> Response:
         by_day=[(_day_name(request.words, day), both) for day, both in by_day.items()],
         by_channel=by_channel(seen.totals),
         columns=_columns(request.words, by_day),
-        line=_line(request.words, by_day),
+        line=_line(request.words, by_day) if tells(added(whole_of(by_day))) else None,
         share=charts.share,
         percent=percent,
         tenths=tenths_of,
+        tells=tells,
         duration=lambda seconds: duration(request.words, seconds),
         attention=attention(seen, request.parts.networks.routes, now),
         most_counted=MOST_COUNTED,

@@ -12,10 +12,11 @@ from malipo.ledger.accounts import Wallet
 from malipo.payments.limits.person_limits import PersonLimit, limit_of
 from malipo.payments.transaction import Transaction, Type
 
-_TOO_LITTLE = "With the fee this takes {needed}, and the wallet holds {available}."
-_TOO_MUCH_OWED = "With the fee this takes {needed}. The wallet holds {available}, of which {owed} is owed."
+_TOO_LITTLE = "You need {missing} more: the wallet holds {available}."
+_TOO_MUCH_OWED = "You need {missing} more: the wallet holds {available}, of which {owed} is owed."
+_WITH_FEE = "With the fee of {fee} this takes {needed}."
 IN_DOUBT = "We do not know whether this was done. Press once more: it will not be done twice."
-SENTENCES = (_TOO_LITTLE, _TOO_MUCH_OWED, IN_DOUBT)
+SENTENCES = (_TOO_LITTLE, _TOO_MUCH_OWED, _WITH_FEE, IN_DOUBT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,15 @@ def limit_of_person(request: MerchantRequest) -> PersonLimit | None:
 
 
 def too_little(request: MerchantRequest, quote: Quote) -> str:
-    sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
-    words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
-    return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
+    """What is lacking; and the fee, if there is one."""
+    wallet = quote.wallet
+    sums = {
+        "missing": quote.leaves - wallet.spendable,
+        "available": wallet.available,
+        "owed": wallet.owed,
+        "fee": quote.fee,
+        "needed": quote.leaves,
+    }
+    said = [_TOO_MUCH_OWED if wallet.owed else _TOO_LITTLE, *([_WITH_FEE] if quote.fee else [])]
+    amounts = {name: money.display(amount) for name, amount in sums.items()}
+    return " ".join(request.words(each, **amounts) for each in said)
