@@ -5,9 +5,10 @@ again are the same request, and make the same payment.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace as with_changes
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec.structs import replace
 from starlette.responses import Response
@@ -29,6 +30,7 @@ from malipo.dashboard.merchant.payment_forms import (
     quote_of,
     too_little,
 )
+from malipo.dashboard.merchant.repeat_warnings import RepeatWarning, warnings_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
@@ -39,12 +41,14 @@ from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES, channel_of, choice_for
 from malipo.networks.connector import Channel
 from malipo.payments import ask_again, idempotency
+from malipo.payments.batches.store import items as batch_items
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit
 from malipo.payments.payment_request import payment_request_of
-from malipo.payments.store import idempotency_keys, tariffs, transactions
+from malipo.payments.repeats import Repeat, repeats_of
+from malipo.payments.store import idempotency_keys, repeats, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Payee
 from malipo.restore.state import IntakeClosed
@@ -137,10 +141,10 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
     if order.draft is None:
         return await _form(request, type_, typed, key, problems=_problems(request, fields, type_, typed))
     if step != "pay":
-        return await _decide(request, order, order.draft, typed, is_meant=False)
+        return await _decide(request, order, order.draft, typed, seen=None)
     if (refused := await _why_not_again(request, key, type_)) is not None:
         return refused
-    return await _decide(request, order, order.draft, typed, is_meant=True)
+    return await _decide(request, order, order.draft, typed, seen=frozenset(form.all("seen")))
 
 
 def _choice(form: Form, typed: Mapping[str, str]) -> str:
@@ -176,22 +180,27 @@ async def _decide(
     draft: Transaction,
     typed: Mapping[str, str],
     *,
-    is_meant: bool,
+    seen: Collection[str] | None,
 ) -> Response:
-    """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
-    made, submitted, quote, limit = await request.parts.queries.read_snapshot(
+    """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low.
+
+    `seen` are the payments that the page has warned of, if it was confirmed. One that came since is warned of first.
+    """
+    look = await request.parts.queries.read_snapshot(
         lambda connection: _look(connection, order, draft, now=request.parts.clock())
     )
-    order = replace(order, approval_limit=limit)
+    quote = look.quote
+    order = replace(order, approval_limit=look.limit)
     assert order.key is not None
-    if made is not None:
-        return await _again(request, typed, *made)
-    if submitted is not None:
-        return request.go(submitted, "batch-once")
+    if look.made is not None:
+        return await _again(request, typed, *look.made)
+    if look.submitted is not None:
+        return request.go(look.submitted, "batch-once")
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(request, draft.type, typed, order.key, problems={"amount": too_little(request, quote)})
-    if not is_meant:
-        return await _confirm(request, draft, typed, order.key, quote)
+    warned = warnings_of(request.words, draft, look.repeats, look.awaiting)
+    if seen is None or any(each.id not in seen for each in warned):
+        return await _confirm(request, draft, typed, order.key, quote, warned)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
@@ -199,19 +208,19 @@ async def _decide(
         initiated = await request.parts.payments.initiate(order)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
-        return asked or await _decide(request, replace(order, payout_limits=None), draft, typed, is_meant=True)
+        return asked or await _decide(request, replace(order, payout_limits=None), draft, typed, seen=seen)
     except ApprovalRequired:
         # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
         return request.go(*await single_payout.submit(request, order))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
-        return await _decide(request, order, draft, typed, is_meant=False)
+        return await _decide(request, order, draft, typed, seen=None)
     except IntakeClosed as closed:
         said = form_errors.sentence(request.words, closed.code)
-        return await _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
+        return await _confirm(request, draft, typed, order.key, quote, warned, problem=said, status=503)
     except Unavailable:
         in_doubt = request.words(IN_DOUBT)
-        return await _confirm(request, draft, typed, order.key, quote, problem=in_doubt, status=503)
+        return await _confirm(request, draft, typed, order.key, quote, warned, problem=in_doubt, status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
 
@@ -225,11 +234,16 @@ async def _again(
     return await _form(request, transaction.type, typed, new_key(), made=transaction, status=409)
 
 
-async def _look(
-    connection: Conn, order: PaymentRequest, draft: Transaction, *, now: datetime
-) -> tuple[tuple[Transaction, bool] | None, str | None, Quote, PersonLimit | None]:
-    """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
-    approval; and what it would cost, and what this person may pay out alone."""
+class _Look(NamedTuple):
+    made: tuple[Transaction, bool] | None  # what this form has made already, and whether it asks for the same now
+    submitted: str | None  # the page of what it has submitted for approval
+    quote: Quote
+    repeats: list[Repeat]
+    awaiting: str | None = None  # the batch in which the same payout awaits approval
+    limit: PersonLimit | None = None  # what this person may pay out alone
+
+
+async def _look(connection: Conn, order: PaymentRequest, draft: Transaction, *, now: datetime) -> _Look:
     key, place = order.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
     assert key is not None
     assert order.key is not None
@@ -239,12 +253,14 @@ async def _look(
     made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
     submitted = await single_payout.find_submitted(connection, draft.merchant_id, order.key)
     quote = quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
+    same = repeats_of(draft, await repeats.find(connection, draft, now=now), now=now)
     if draft.type is not Type.DISBURSEMENT:
-        return made, submitted, quote, None
+        return _Look(made, submitted, quote, same)
     assert draft.created_by is not None, "a form is somebody's"
     allowance = await single_payout.find_allowance(connection, draft.merchant_id, draft.created_by, now=now)
     quote = with_changes(quote, needs_approval=not allowance.is_enough_for(draft.amount))
-    return made, submitted, quote, allowance.limit
+    awaiting = await batch_items.find_awaiting(connection, draft.merchant_id, [draft.phone])
+    return _Look(made, submitted, quote, same, awaiting.get((draft.phone, draft.amount)), allowance.limit)
 
 
 async def _form(
@@ -289,6 +305,7 @@ async def _confirm(
     typed: Mapping[str, str],
     key: str,
     quote: Quote,
+    warned: Sequence[RepeatWarning],
     *,
     problem: str | None = None,
     status: int = 200,
@@ -305,6 +322,8 @@ async def _confirm(
         typed={name: typed[name] for name in _TYPED},
         key=key,
         quote=quote,
+        warned=warned,
+        under_way=next((each for each in warned if each.is_under_way), None),
         network=PROFILES[draft.channel].name,
         usual=_usual_network(draft),
         is_by_number=not typed["channel"],

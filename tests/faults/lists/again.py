@@ -5,9 +5,42 @@ from tests.faults.fault import Fault
 _ASK = ("dashboard/merchant/new_payment/test_ask_again.py",)
 _PAY = ("dashboard/merchant/batches/test_pay_again.py",)
 _RETRIES = ("payments/test_retry_standing.py", "payments/batches/test_retried_lines.py")
+_REPEATS = ("payments/test_repeats.py", "dashboard/merchant/new_payment/test_repeats.py")
 _WITHHELD = ("payments/test_withheld_retries.py",)
 
 FAULTS = (
+    Fault(
+        "nobody is warned of the same payment under way",
+        "_kind_of",
+        "return RepeatKind.UNDER_WAY if is_same else",
+        "return None if is_same else",
+        "A customer is asked twice and pays twice, or a recipient is paid twice.",
+        _REPEATS,
+    ),
+    Fault(
+        "what its network has paid after all is not warned of",
+        "_paid_at",
+        "earlier.status is Status.COMPLETED if correction is None else correction.is_paid",
+        "earlier.status is Status.COMPLETED",
+        "A payout that failed and was paid after all is paid a second time.",
+        _REPEATS,
+    ),
+    Fault(
+        "a payment that was made while the page was open is not warned of",
+        "_decide",
+        "if seen is None or any(each.id not in seen for each in warned):",
+        "if seen is None:",
+        "Two people, or two windows, ask or pay the same twice.",
+        _REPEATS[1:],
+    ),
+    Fault(
+        "the payouts of another merchant are warned of",
+        "_find_payouts",
+        "WHERE t.merchant_id = $1 AND",
+        "WHERE $1::text IS NOT NULL AND",
+        "A merchant reads what another one has paid.",
+        _REPEATS[1:],
+    ),
     Fault(
         "a network that was chosen for one number is kept for that of another",
         "choice_for",

@@ -62,7 +62,7 @@ async def test_right_after_the_log_in_it_is_not_asked_for(payment_form: PaymentF
 
 async def test_many_small_payouts_are_a_large_one(stale: PaymentForm) -> None:
     amounts = ("600,000", "400,000", "1,000")
-    said = [await stale.pay(PAYOUT, await stale.key(PAYOUT), amount=amount) for amount in amounts]
+    said = [await stale.pay(PAYOUT, await stale.key(PAYOUT), amount=amount, orderReference="") for amount in amounts]
     assert [each.status for each in said] == [303, 303, 403]
     assert asks(said[2])
     done = await stale.surfer.post(PAYOUT, [*kept(said[2]), ("confirm_password", PASSWORD)])
@@ -72,7 +72,12 @@ async def test_many_small_payouts_are_a_large_one(stale: PaymentForm) -> None:
 
 async def test_small_payouts_at_the_same_moment_are_a_large_one_too(stale: PaymentForm) -> None:
     keys = [await stale.key(PAYOUT) for _ in range(20)]
-    said = await asyncio.gather(*(stale.pay(PAYOUT, key, amount="100,000") for key in keys))
+    said = await asyncio.gather(
+        *(
+            stale.pay(PAYOUT, key, amount="100,000", phone=f"07540001{place}", orderReference="")
+            for place, key in enumerate(keys, 10)
+        )
+    )
     assert sorted(each.status for each in said) == [303] * 10 + [403] * 10
     refused = [(key, each) for key, each in zip(keys, said, strict=True) if each.status == 403]
     assert all(asks(each) for _, each in refused)

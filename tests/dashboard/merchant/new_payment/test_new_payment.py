@@ -114,7 +114,7 @@ async def test_going_back_and_changing_the_amount_is_a_new_form_that_says_so(
     assert "This form has already made a payment: TZS 25,000, Neema Kileo." in seen.words
     assert 'value="30000"' in seen.text
     assert len(await payment_form.made()) == 1
-    await payment_form.pay(PAYOUT, key_in(seen), amount="30000")
+    await payment_form.pay(PAYOUT, key_in(seen), amount="30000", orderReference="A-1043")
     assert [each.amount for each in await payment_form.made()] == [30000, 25000]
 
 
