@@ -2,12 +2,13 @@
 
 from datetime import date, timedelta
 
-SENTENCES = ("Today", "Yesterday", "This week", "This month", "Last month", "This year", "Last year")
+SENTENCES = ("Today", "Yesterday", "This week", "Last week", "This month", "Last month", "This year", "Last year")
 
 
 def presets(today: date) -> list[tuple[str, str, str]]:
     """Their names, and the first and the last day of each, as a form has them. A week begins on Monday."""
     yesterday = today - timedelta(days=1)
+    monday = today - timedelta(days=today.weekday())
     month = today.replace(day=1)
     last_month = month - timedelta(days=1)
     year = month.replace(month=1)
@@ -15,7 +16,8 @@ def presets(today: date) -> list[tuple[str, str, str]]:
     spans = (
         (today, today),
         (yesterday, yesterday),
-        (today - timedelta(days=today.weekday()), today),
+        (monday, today),
+        (monday - timedelta(days=7), monday - timedelta(days=1)),
         (month, today),
         (last_month.replace(day=1), last_month),
         (year, today),

@@ -4,12 +4,10 @@ The first columns of the CSV are those of the API's statement, by the same names
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
-from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, NamedTuple
 
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock
@@ -17,6 +15,7 @@ from malipo.channel import Channel
 from malipo.clock import ZONE
 from malipo.dashboard.file_names import attachment
 from malipo.dashboard.language import Translator
+from malipo.dashboard.merchant import workbook_file
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.statement_days import StatementDays, days_in
 from malipo.dashboard.merchant.statement_words import group_sentence, line_sentence
@@ -47,9 +46,6 @@ COLUMNS = (
     "refundOf",
 )
 OPENING, CLOSING = "OPENING_BALANCE", "CLOSING_BALANCE"
-_CHUNK = 64 * 1024
-_LONGEST_WAIT = 60.0  # seconds, for the workbook before
-_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 async def send_csv(request: MerchantRequest) -> Response:
@@ -123,27 +119,17 @@ def row_of(line: PeriodLine) -> tuple[str | int, ...]:
 
 
 async def send_xlsx(request: MerchantRequest) -> Response:
-    """The workbook is written first, one at a time in each process, and then sent."""
     days, period = await _find(request)
-    file: IO[bytes] = TemporaryFile()  # noqa: SIM115  # Nobody else finds it, and it is gone when nobody has it open.
-    async with request.parts.workbook_turns.taken(seconds=_LONGEST_WAIT):
-        with TemporaryDirectory(prefix="malipo-") as folder:
-            head = StatementHead(request.business, request.merchant_id, days, request.parts.clock())
-            book = await asyncio.to_thread(StatementBook, request.words, head, period.opening, file, folder)
-            async for lines in _pieces(request, period):
-                if await request.http.is_disconnected():
-                    raise ClientDisconnect
-                await asyncio.to_thread(book.add, lines)
-            await asyncio.to_thread(book.close)
-    headers = _headers(request, days, "xlsx") | {"Content-Length": str(file.tell())}
-    file.seek(0)
-    return StreamingResponse(_chunks(file), media_type=_XLSX, headers=headers)
 
+    async def write(file: IO[bytes], folder: str) -> None:
+        head = StatementHead(request.business, request.merchant_id, days, request.parts.clock())
+        book = await asyncio.to_thread(StatementBook, request.words, head, period.opening, file, folder)
+        async for lines in _pieces(request, period):
+            await workbook_file.check_connected(request)
+            await asyncio.to_thread(book.add, lines)
+        await asyncio.to_thread(book.close)
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+    return await workbook_file.answer(request, _headers(request, days, "xlsx"), write)
 
 
 class StatementHead(NamedTuple):

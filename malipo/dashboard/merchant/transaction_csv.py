@@ -9,6 +9,7 @@ from malipo.clock import ZONE
 from malipo.dashboard.file_names import attachment
 from malipo.dashboard.merchant import transaction_list
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.transaction_list import TransactionListQuery
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing import keyset_pagination
 from malipo.payments.transaction import Status, Transaction
@@ -42,11 +43,16 @@ async def send(request: MerchantRequest) -> Response:
     asked.fields.check()
     wanted = await transaction_list.meant(request, asked)
     pieces = keyset_pagination.stream(request.parts.queries.read_part, request.merchant_id, wanted)
+    headers = headers_of(request, asked, "csv")
+    return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def headers_of(request: MerchantRequest, asked: TransactionListQuery, ending: str) -> dict[str, str]:
+    """With a name that has the business and the days."""
     first, last = (each.astimezone(ZONE).date() if each else None for each in (asked.wanted.first, asked.wanted.last))
     today = request.parts.clock().astimezone(ZONE).date()
-    named = attachment("transactions", "csv", business=request.business, first=first, last=last, today=today)
-    headers = SECURITY_HEADERS | named
-    return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+    named = attachment("transactions", ending, business=request.business, first=first, last=last, today=today)
+    return SECURITY_HEADERS | named
 
 
 async def _csv(pieces: AsyncIterator[list[Transaction]]) -> AsyncIterator[str]:

@@ -87,6 +87,7 @@ async def show(request: MerchantRequest) -> Response:
         older=_link(asked, before=page.older) if page.older else None,
         newer=_link(asked, after=page.newer) if page.newer else None,
         csv=f"{PATH}.csv" + (f"?{urlencode(asked.typed)}" if asked.typed else ""),
+        xlsx=f"{PATH}.xlsx" + (f"?{urlencode(asked.typed)}" if asked.typed else ""),
     )
 
 

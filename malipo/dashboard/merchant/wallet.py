@@ -31,6 +31,7 @@ class _Page(NamedTuple):
     updated_at: datetime
     period: Period
     lines: list[PeriodLine]
+    sums: PeriodSums | None = None  # of the days that were chosen, if their lines are not too many
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -50,6 +51,7 @@ async def show(request: MerchantRequest) -> Response:
         updated_at=found.updated_at,
         lines=lines[:PER_PAGE],
         kind=line_sentence,
+        sums=found.sums,
         typed=asked.typed,
         problems=form_errors.in_words(request.words, asked.fields),
         older=asked.link(PATH, before=lines[PER_PAGE - 1].number) if len(lines) > PER_PAGE else None,
@@ -72,7 +74,15 @@ async def _page(connection: Conn, merchant_id: str, asked: StatementDays | None,
     first, last = asked.bounds
     period = await period_statement.find(connection, merchant_id, first=first, last=last)
     lines = await period_statement.newest_of(connection, merchant_id, period, before=before, limit=PER_PAGE + 1)
-    return _Page(wallet, updated_at, period, lines)
+    return _Page(wallet, updated_at, period, lines, await _sums(connection, merchant_id, asked, period))
+
+
+async def _sums(connection: Conn, merchant_id: str, asked: StatementDays, period: Period) -> PeriodSums | None:
+    if not asked.typed or period.line_count > MOST_ON_PAPER:
+        return None
+    sums = PeriodSums(period.opening)
+    sums.add((await period_statement.newest_of(connection, merchant_id, period, limit=MOST_ON_PAPER))[::-1])
+    return sums
 
 
 def _newer(asked: StatementDays, period: Period, before: int | None) -> str | None:

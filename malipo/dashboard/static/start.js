@@ -11,3 +11,12 @@ for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   watch.observe(row);
   watch.observe(tab);
 }
+
+// The way back leads to the list as it was, with its filters, if that is where somebody comes from.
+const way = document.querySelector(".back a");
+if (way && document.referrer) {
+  const from = new URL(document.referrer);
+  if (from.origin === location.origin && from.pathname === way.pathname && !way.search) way.search = from.search;
+}
+
+document.addEventListener("click", (event) => event.target.closest("[data-print]") && print());

@@ -1,11 +1,12 @@
-"""How many payments a filter leaves, and what those that were completed make: for the dashboard's list.
+"""How many payments a filter leaves, and what they make, by what became of them: for the dashboard's list.
 
 It reads a limited number of payments, the newest, as a page of the list does. Then it says that there may be more.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from malipo.db import Conn
+from malipo.db import Conn, Row
 from malipo.payments.listing.filters import TransactionFilter, where_of
 from malipo.payments.search import query
 from malipo.payments.search.ngrams import LEAST
@@ -19,6 +20,8 @@ class Sums:
     count: int
     came: int  # of the collections that were completed
     went: int  # of the payouts and refunds that were
+    waiting: int = 0  # of those that have not ended
+    void: int = 0  # of those that failed or were cancelled
     is_cut: bool = False  # older payments were not read
 
 
@@ -44,5 +47,11 @@ async def find(connection: Conn, merchant_id: str, wanted: TransactionFilter, *,
         count=sum(row["count"] for row in rows),
         came=completed.get(Type.COLLECTION, 0),
         went=completed.get(Type.DISBURSEMENT, 0),
+        waiting=_sum_of(rows, Status.PENDING, Status.PROCESSING),
+        void=_sum_of(rows, Status.FAILED, Status.CANCELLED),
         is_cut=last is not None,
     )
+
+
+def _sum_of(rows: Sequence[Row], *statuses: Status) -> int:
+    return sum(int(row["amount"]) for row in rows if row["status"] in statuses)

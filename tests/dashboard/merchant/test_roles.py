@@ -43,6 +43,7 @@ GET   /dashboard/live                                               v s o
 GET   /dashboard                                                    v s o
 GET   /dashboard/transactions                                       v s o
 GET   /dashboard/transactions.csv                                   v s o
+GET   /dashboard/transactions.xlsx                                  v s o
 GET   /dashboard/transactions/{transaction}                         v s o
 GET   /dashboard/transactions/{transaction}/cancel                    s o
 POST  /dashboard/transactions/{transaction}/cancel                    s o

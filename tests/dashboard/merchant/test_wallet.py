@@ -232,3 +232,16 @@ async def test_nobody_sees_the_wallet_of_another(shop: Shop, running: Running) -
             seen = await surfer.get(path)
             assert seen.status == 200
             assert not re.search("123,?456|BANK-", seen.text)
+
+
+async def test_days_that_were_chosen_show_their_balances_and_sums_on_the_screen(shop: Shop) -> None:
+    await shop.book(50_000, at=MIDNIGHT - MILLISECOND)
+    await shop.book(20_000)
+    await shop.book(5_000, kind=BookingKind.SETTLEMENT)
+    await shop.book(700, at=MIDNIGHT + timedelta(days=1))
+    words = (await shop.page("?from=2026-03-10&to=2026-03-10")).words
+    assert (
+        "Balance at the beginning TZS 50,000 Came in TZS 20,000 Went out TZS 5,000 Fees TZS 0 Set aside TZS 0 "
+        "Balance at the end TZS 65,000"
+    ) in words
+    assert "Balance at the beginning" not in (await shop.page()).words

@@ -1,7 +1,10 @@
 """The list of transactions, asked as a shop asks: by the receipt in the SMS, by day, and how much that makes."""
 
+import io
 from datetime import date, timedelta
 from urllib.parse import urlencode
+
+from openpyxl import load_workbook
 
 from malipo import clock
 from malipo.dashboard.merchant.date_presets import presets
@@ -47,6 +50,26 @@ async def test_the_file_of_a_search_has_what_the_list_has(shop: TransactionPages
     assert [paid.reference in each for each in lines[1:]] == [True]
 
 
+async def test_the_workbook_has_the_rows_of_the_list_in_words(shop: TransactionPages) -> None:
+    paid = await shop.make(status=Status.COMPLETED, name="Asha", amount=25_000)
+    failed = await shop.make(Type.DISBURSEMENT, Status.FAILED, name="Asha Juma")
+    await shop.make(name="Baraka")
+    async with shop.surfer.http.get(f"{shop.surfer.url}{PATH}.xlsx?search=asha") as answer:
+        book = load_workbook(io.BytesIO(await answer.read()))
+    assert book.sheetnames == ["Transactions"]
+    head, *rows = book["Transactions"].values
+    found = [dict(zip(head, each, strict=True)) for each in rows]
+    assert [each["Id"] for each in found] == [failed.id, paid.id]
+    assert (found[0]["What"], found[0]["Status"], found[0]["Net"]) == ("Payout", "Failed", 0)
+    assert found[0]["Why it failed"] == "The customer declined the payment."
+    assert (found[1]["Amount"], found[1]["Fee"], found[1]["Net"], found[1]["Status"]) == (
+        25_000,
+        0,
+        25_000,
+        "Completed",
+    )
+
+
 async def test_an_amount_is_found_exactly(shop: TransactionPages) -> None:
     one = await shop.make(phone="+255754000123")
     much = await shop.make(amount=25_000, phone="+255754000123", order_reference="INV-1001")
@@ -86,12 +109,14 @@ async def test_a_filter_says_how_many_it_leaves_and_what_was_completed(shop: Tra
     for status in (Status.COMPLETED, Status.COMPLETED, Status.FAILED):
         await shop.make(status=status, name="Asha")
     await shop.make(Type.DISBURSEMENT, Status.COMPLETED, name="Baraka")
+    await shop.make(Type.DISBURSEMENT, Status.PENDING, name="Baraka")
     today = (await shop.surfer.get(PATH)).text
     assert "sums-line" not in today, "of everything there is nothing to add up"
     for query, words in {
-        "?search=asha": "3 transactions · completed: + TZS 2,000",
+        "?search=asha": "3 transactions · completed: + TZS 2,000 · not paid: TZS 1,000",
         "?status=COMPLETED": "3 transactions · completed: + TZS 2,000 − TZS 1,000",
-        "?status=FAILED": "1 transaction ",
+        "?status=FAILED": "1 transaction · not paid: TZS 1,000",
+        "?status=PENDING": "1 transaction · not ended yet: TZS 1,000",
         "?type=REFUND": "0 transactions ",
     }.items():
         assert words in (await shop.surfer.get(PATH + query)).words.replace("+TZS", "+ TZS").replace("−TZS", "− TZS")
@@ -112,6 +137,7 @@ def test_presets_are_days_that_shops_ask_for() -> None:
         ("2026-03-01", "2026-03-01"),
         ("2026-02-28", "2026-02-28"),
         ("2026-02-23", "2026-03-01"),
+        ("2026-02-16", "2026-02-22"),
         ("2026-03-01", "2026-03-01"),
         ("2026-02-01", "2026-02-28"),
         ("2026-01-01", "2026-03-01"),
