@@ -5,10 +5,11 @@ import base64
 import os
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import uvloop
@@ -36,6 +37,7 @@ from malipo.settings.environment import BadSettings, read, variable
 
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
+_APPROVER = "approver@malipo.example"  # Nobody approves what they have made themselves.
 _ACTOR = Actor("demo", "demo")
 
 
@@ -46,6 +48,8 @@ class _Access:
     api_key: str
     email: str
     password: str
+    approver_key: str
+    approver_password: str
 
 
 def add_commands(commands: Any) -> None:
@@ -138,6 +142,9 @@ class _Demo:
                 "apiKey": access.api_key,
                 "email": access.email,
                 "password": access.password,
+                "approverKey": access.approver_key,
+                "approverEmail": _APPROVER,
+                "approverPassword": access.approver_password,
             },
         )
         log_file = self._settings.data_dir / "malipo.log"
@@ -156,6 +163,7 @@ def _require_free(host: str, port: int, name: str) -> None:
 
 async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
     """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
+    passwords = Passwords()
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
     # The demo's money is not real: it is booked at once, without a second operator.
@@ -163,37 +171,55 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
         await audit_log.append(
             tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"
         )
+    # Nobody has invited either of the two, and both passwords are set here: so they are two people from the start.
+    password = await _password(tx, passwords, merchant_id, _EMAIL, "Demo", remembered.get("password", ""), now)
+    approver_password = await _password(
+        tx, passwords, merchant_id, _APPROVER, "Approver", remembered.get("approverPassword", ""), now
+    )
+    key = _WantedKey("Demo", tuple(Permission), _ACTOR)
+    approvers_key = _WantedKey(
+        "Approver", (Permission.PAYOUTS_APPROVE, Permission.PAYMENTS_READ), Actor(_APPROVER, "demo")
+    )
     return _Access(
-        await _key(tx, settings, merchant_id, remembered.get("apiKey", ""), now),
+        await _key(tx, settings, merchant_id, key, remembered.get("apiKey", ""), now),
         _EMAIL,
-        await _password(tx, merchant_id, remembered.get("password", ""), now),
+        password,
+        await _key(tx, settings, merchant_id, approvers_key, remembered.get("approverKey", ""), now),
+        approver_password,
     )
 
 
-async def _key(tx: Tx, settings: Settings, merchant_id: str, remembered: str, now: datetime) -> str:
+class _WantedKey(NamedTuple):
+    name: str
+    permissions: Sequence[Permission]
+    maker: Actor
+
+
+async def _key(tx: Tx, settings: Settings, merchant_id: str, wanted: _WantedKey, remembered: str, now: datetime) -> str:
     found = await api_keys.find_by_hashes(tx, [(hash_of(remembered.encode()), None)])
     if any(each.key.merchant_id == merchant_id and each.key.is_good(now) for each in found.values()):
         return remembered
     key = await issue_api_keys.create_key(
         tx,
         merchant_id,
-        name="Demo",
-        permissions=list(Permission),
+        name=wanted.name,
+        permissions=wanted.permissions,
         environment=Environment.LIVE,
         brand=settings.key_prefix,
-        actor=_ACTOR,
+        actor=wanted.maker,
         now=now,
     )
     return key.text
 
 
-async def _password(tx: Tx, merchant_id: str, remembered: str, now: datetime) -> str:
-    person = await people.find_by_email(tx, _EMAIL)
+async def _password(
+    tx: Tx, passwords: Passwords, merchant_id: str, email: str, name: str, remembered: str, now: datetime
+) -> str:
+    person = await people.find_by_email(tx, email)
     if person is None:
         person = await manage_people.add_person(
-            tx, merchant_id, email=_EMAIL, name="Demo", role=Role.OWNER, actor=_ACTOR, now=now
+            tx, merchant_id, email=email, name=name, role=Role.OWNER, actor=_ACTOR, now=now
         )
-    passwords = Passwords()
     if remembered and await passwords.is_right(remembered, person.password_hash):
         return remembered
     password = _new_password()
@@ -247,6 +273,7 @@ malipo is ready ({seconds:.1f} s).
   API        {base_url}
   Docs       {base_url}/docs
   API key    {access.api_key}
+  Approver   {access.approver_key}   approves batches; in the dashboard: {_APPROVER} with {access.approver_password}
   Wallet     {money.display(_MONEY)} on the first start
 
 Take a first payment:

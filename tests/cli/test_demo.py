@@ -38,7 +38,8 @@ async def test_a_newcomer_finds_money_and_a_key_pays_finds_it_again_and_runs_the
     first = await until_ready(start("demo", simulator_port=free_port()), seconds=110)
     demo_file = tmp_path / "var/demo.json"
     demo = json.loads(demo_file.read_text())
-    assert set(demo) == {"baseUrl", "dashboardUrl", "phonesUrl", "apiKey", "email", "password"}
+    approver = {"approverKey", "approverEmail", "approverPassword"}
+    assert set(demo) == {"baseUrl", "dashboardUrl", "phonesUrl", "apiKey", "email", "password"} | approver
     assert demo["baseUrl"] == first.url
     assert demo_file.stat().st_mode & 0o777 == 0o600
     await _pay(demo)
@@ -51,12 +52,17 @@ async def test_a_newcomer_finds_money_and_a_key_pays_finds_it_again_and_runs_the
 
     second = await until_ready(start("demo", simulator_port=free_port()), seconds=110)
     again = json.loads(demo_file.read_text())
-    assert again["apiKey"] == demo["apiKey"]
+    assert again == demo | {
+        "baseUrl": again["baseUrl"],
+        "dashboardUrl": again["dashboardUrl"],
+        "phonesUrl": again["phonesUrl"],
+    }
     async with aiohttp.ClientSession() as http:
         client = Client(http, second.url, demo["apiKey"])
         wallet = (await client("GET", "/v1/wallet")).body["wallet"]
         assert wallet["available"] == _FIRST + 1000 - 2000, "topped up once"
         assert (await client("GET", "/v1/payments")).body["pagination"]["total"] == 2
+        await _pay_a_batch_with_the_second_person(client, again)
     await _run_the_whole_loop(again, tmp_path)
     await _end_all_at_once(second)
     assert "754000001" not in (tmp_path / "var/malipo.log").read_text(), "no phone number in the log"
@@ -82,6 +88,16 @@ async def _pay(demo: dict[str, str]) -> None:
     assert [each["balance"] for each in phones] == [1_000_000 - 1000, 1_000_000 + 2000]
     assert [each["movements"][0]["kind"] for each in phones] == ["charged", "paid"]
     assert pages == [200, 200]
+
+
+async def _pay_a_batch_with_the_second_person(client: Client, demo: dict[str, str]) -> None:
+    """On the first day: the second owner of the demo counts without waiting, and the rule holds for the first one."""
+    made = await client("POST", "/v1/payments/disburse/batches", {"name": "Wages", "items": [_PAYOUT]})
+    path = f"/v1/payments/disburse/batches/{made.body['batch']['id']}/approve"
+    refused = await client("POST", path)
+    assert (refused.status, refused.code) == (403, "second_person_required")
+    approved = await client.as_(demo["approverKey"])("POST", path)
+    assert (approved.status, approved.body["batch"]["status"]) == (200, "RUNNING")
 
 
 async def _end_all_at_once(demo: Running) -> None:
