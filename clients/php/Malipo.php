@@ -82,6 +82,7 @@ final class Client
 {
     public const VERSION = '0.4.0';
     private const LONGEST_WAIT_SECONDS = 60; // A longer Retry-After is for the caller to wait for.
+    private const LONGEST_FOR_LIMIT_SECONDS = 61; // In all. The window of a rate limit is a minute, so who waits gets through.
     private const NOTHING_WAS_DONE = ['unavailable', 'restored', 'on_hold', 'rate_limited']; // So anything may be sent again.
     private const ERRORS = [
         'insufficient_balance' => InsufficientBalance::class, 'idempotency_key_reused' => IdempotencyKeyReused::class,
@@ -122,8 +123,11 @@ final class Client
     /**
      * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction. batch.completed,
      * which an endpoint gets that subscribes to it or to "*", has a batch in place of the transaction.
+     * Look at event first.
      * $body: as it came, file_get_contents('php://input') or $request->getContent(). $headers: getallheaders(), $_SERVER or
      * $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, with a comma or as a list.
+     *
+     * @return array{id: string, event: string, transaction?: array<string, mixed>, batch?: array<string, mixed>}
      */
     public static function verifyWebhook(
         string $body, array $headers, #[\SensitiveParameter] string|array $secret, int $tolerance = 300,
@@ -193,11 +197,20 @@ final class Client
             throw new MalipoError("The request cannot be written as JSON: {$error->getMessage()}");
         }
         $mayBeDone = false; // By a try whose answer was lost.
-        for ($attempt = 0;; $attempt++) {
+        [$limits, $waited] = [0, 0.0];
+        for ($attempt = 0;;) {
             try {
                 return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait, $gives, $isText);
             } catch (ApiError | ConnectionFailed $error) {
-                $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
+                if ($error instanceof RateLimited && $error->errorCode === 'rate_limited') {
+                    // It does not count as a retry. But who wants none is not kept waiting. Others of 429 are limits of a day.
+                    $left = self::LONGEST_FOR_LIMIT_SECONDS - $waited;
+                    $seconds = $this->retries > 0 ? self::secondsForLimit($error, $limits++, $left) : null;
+                    $waited += $seconds;
+                } else {
+                    $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
+                    $attempt++;
+                }
                 if ($seconds === null) {
                     throw $mayBeDone && $method !== 'GET' ? self::unknownAfter($error) : $error;
                 }
@@ -224,6 +237,13 @@ final class Client
         $sentence = "It may have been done: an earlier try had no answer. The last one: {$error->getMessage()}";
         [$details, $id, $after, $key] = [$error->details, $error->requestId, $error->retryAfter, $error->idempotencyKey];
         return new OutcomeUnknown($sentence, 503, 'outcome_unknown', $details, $id, $after, $key, $error);
+    }
+
+    /** As long as malipo says, and up to seconds more, so that not all who wait come back at once. */
+    private static function secondsForLimit(RateLimited $error, int $limits, float $left): ?float
+    {
+        $told = (float) $error->retryAfter;
+        return $told < $left ? min($told + random_int(0, 1000) / 1000 * min(8, 2 ** $limits), $left) : null;
     }
 
     /** How long to wait before it is sent again; null if it must not be. */

@@ -228,13 +228,13 @@ class Shop:
             db.execute(changed.format("status = 'PENDING'") + is_new, [order, refund["number"]])
         return self.show(order)
 
-    def take(self, db: sqlite3.Connection, event_id: str, name: str, payment: Transaction) -> str:
+    def take(self, db: sqlite3.Connection, event_id: str, name: str, payment: Transaction | None) -> str:
         """An event, by webhook or from the feed. Its id and the work are one transaction: both are kept, or neither."""
         if not db.execute("INSERT OR IGNORE INTO events VALUES (?)", [event_id]).rowcount:
             return "seen before"
-        if name.startswith("payment."):
+        if name.startswith("payment.") and payment:
             return self.take_payment(db, payment)
-        return self.take_refund(db, payment) if name.startswith("payout.") and payment.refund_of else "nothing to do"
+        return self.take_refund(db, payment) if payment and payment.refund_of else "nothing to do"
 
     def take_payment(self, db: sqlite3.Connection, payment: Transaction) -> str:
         found = [payment.order_reference, (payment.metadata or {}).get("attempt")]
@@ -333,7 +333,9 @@ class Handler(BaseHTTPRequestHandler):
             status, told = 404, {"error": "no such order"}
         except NotNowError as error:
             status, told = 409, {"error": str(error)}
-        except (InvalidWebhook, ValueError, TypeError, KeyError) as error:
+        except InvalidWebhook as error:
+            status, told = error.status, {"error": str(error)}
+        except (ValueError, TypeError, KeyError) as error:
             status, told = 400, {"error": str(error)}
         except ApiError as error:
             status, told = error.status, {"error": str(error)}

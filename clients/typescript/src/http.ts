@@ -1,6 +1,6 @@
 // Sends a request, and sends it again where that is safe.
 
-import { ApiError, apiError, ConnectionFailed, IdempotencyKeyReused, MalipoError, OutcomeUnknown } from "./errors.js";
+import { ApiError, apiError, ConnectionFailed, IdempotencyKeyReused, MalipoError, OutcomeUnknown, RateLimited } from "./errors.js";
 import type { Route } from "./routes.js";
 import type { MalipoOptions, Replayable } from "./types.js";
 import { VERSION } from "./version.js";
@@ -8,6 +8,8 @@ import { webCrypto } from "./webcrypto.js";
 
 /** A longer Retry-After is for the caller to wait for, such as that of a hold which takes hours. */
 const LONGEST_WAIT_SECONDS = 60;
+/** How long a call waits for its rate limit, in all. The window is a minute, so who waits gets through. */
+const LONGEST_FOR_LIMIT_SECONDS = 61;
 /** malipo says that nothing was done, so anything may be sent again. */
 const NOTHING_WAS_DONE = ["unavailable", "restored", "on_hold", "rate_limited"];
 
@@ -50,11 +52,21 @@ export class Http {
     }
     const request = this.#request(route, asked, idempotencyKey);
     let mayBeDone = false; // By a try whose answer was lost.
-    for (let attempt = 0; ; attempt++) {
+    let limits = 0;
+    let waited = 0; // Seconds, for a rate limit.
+    for (let attempt = 0; ; ) {
       try {
         return (await this.#attempt(route, asked, request, idempotencyKey)) as Given;
       } catch (error) {
-        const seconds = attempt < this.#retries ? secondsUntilRetry(route, error, attempt) : undefined;
+        let seconds: number | undefined;
+        if (isRateLimit(error)) {
+          // It does not count as a retry. But who wants none is not kept waiting.
+          seconds = this.#retries ? secondsForLimit(error, limits++, LONGEST_FOR_LIMIT_SECONDS - waited) : undefined;
+          waited += seconds ?? 0;
+        } else {
+          seconds = attempt < this.#retries ? secondsUntilRetry(route, error, attempt) : undefined;
+          attempt++;
+        }
         if (seconds === undefined) throw mayBeDone && route.method !== "GET" ? unknownAfter(error) : error;
         mayBeDone ||= leavesDoubt(error);
         await new Promise((done) => setTimeout(done, seconds * 1000));
@@ -97,6 +109,16 @@ export class Http {
     // Such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
     throw new ConnectionFailed(`what answers at ${this.#baseUrl} is not malipo`, { idempotencyKey: key });
   }
+}
+
+/** Others of 429 are limits of a day. */
+function isRateLimit(error: unknown): error is RateLimited {
+  return error instanceof RateLimited && error.code === "rate_limited";
+}
+
+/** As long as malipo says, and up to seconds more, so that not all who wait come back at once. */
+function secondsForLimit({ retryAfter = 0 }: RateLimited, limits: number, left: number): number | undefined {
+  return retryAfter < left ? Math.min(retryAfter + Math.random() * Math.min(8, 2 ** limits), left) : undefined;
 }
 
 /** How long to wait before it is sent again; undefined if it must not be. */

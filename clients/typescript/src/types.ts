@@ -294,16 +294,29 @@ export type EventName =
 /** Which events to read; "*": every one. */
 export type EventTypes = EventName[] | EventName | "*";
 
-export interface MalipoEvent {
+/** What happened to a payment. */
+export interface PaymentEvent {
   /** The same in the feed and in the webhook: deduplicate on it. */
   id: string;
-  event: EventName | "webhook.test";
+  event: Exclude<EventName, "batch.completed"> | "webhook.test";
   /** Only in the feed. */
   createdAt?: string;
-  /** The payment as it was at that moment. `batch.completed`, which comes only to who asks for it, has a `batch` instead. */
+  /** The payment as it was at that moment. */
   transaction: Transaction;
-  batch?: Batch;
+  batch?: undefined;
 }
+
+/** What happened to a batch. It comes only to who asks for it: an endpoint with "*", a reader of the feed by `types`. */
+export interface BatchEvent {
+  id: string;
+  event: "batch.completed";
+  createdAt?: string;
+  batch: Batch;
+  transaction?: undefined;
+}
+
+/** Look at `event` first: `batch.completed` has a `batch` and no `transaction`. */
+export type MalipoEvent = PaymentEvent | BatchEvent;
 
 export interface EventPage {
   events: MalipoEvent[];

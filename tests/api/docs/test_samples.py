@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from malipo_client import sign_webhook
 
 from malipo import __version__
 from malipo.api import openapi
@@ -38,6 +40,16 @@ ORDER = {
     "orderReference": "1001",
 }
 SECRET = "whsec_2DHZtIFOw2G+tINnRoVxGCLoaCKCNats2lBHBXcqZdY="
+# What a receiver of "*" gets: events of payments, of a batch, and some that it does not know.
+BODIES = tuple(
+    json.dumps({"event": name, about: {"id": "x_1", "reference": "MLP-1", "status": "COMPLETED", "amount": 1000}})
+    for name, about in (
+        ("payment.completed", "transaction"),
+        ("payout.failed", "transaction"),
+        ("batch.completed", "batch"),
+        ("wallet.low", "transaction"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,8 @@ def _environment(folder: Path, access: dict[str, Any], paid: str) -> dict[str, s
         "CURSOR": "",
         "RECEIVER": f"http://127.0.0.1:{free_port()}/hook",
         "WEBHOOK_SECRET": SECRET,
+        "WEBHOOK_ID": "evt_1",
+        "WEBHOOK_TIMESTAMP": "1794734792",
         "BODY": "{}",
     }
 
@@ -159,18 +173,56 @@ async def test_every_sample_in_python_runs(reader: Reader) -> None:
     await reader.run(interpreter("python"), "run.py", *files)
 
 
-# A receiver is called with what malipo would send.
+# A receiver is called with what malipo would send, also of a batch.
 _PYTHON_ENDS = {
     "webhooks.md": """
 import json, time
 from malipo_client.webhook_signature import sign_webhook
-body = json.dumps({"event": "payment.completed", "transaction": {"reference": "MLP-1", "status": "COMPLETED"}}).encode()
-now, secret = int(time.time()), os.environ["WEBHOOK_SECRET"]
-signed = {"webhook-id": "evt_1", "webhook-timestamp": str(now), "webhook-signature": sign_webhook(body, "evt_1", now, secret)}
-assert receive(body, signed) == 200
-assert receive(body + b" ", signed) == 400
+secret = os.environ["WEBHOOK_SECRET"]
+def signed(body, now):
+    signature = sign_webhook(body, "evt_1", now, secret)
+    return {"webhook-id": "evt_1", "webhook-timestamp": str(now), "webhook-signature": signature}
+for body in %r:
+    headers = signed(body, int(time.time()))
+    assert receive(body, headers) == 200
+    assert receive(body + b" ", headers) == 401
+    verify_by_hand(secret, body, headers)
+    for another in (headers | {"webhook-id": "evt_2"}, signed(body, int(time.time()) - 600)):
+        try:
+            verify_by_hand(secret, body, another)
+        except PermissionError:
+            continue
+        raise AssertionError("A replay was taken.")
 """
+    % [body.encode() for body in BODIES]
 }
+
+
+def _signed(body: str) -> dict[str, str]:
+    now = int(time.time())
+    signature = sign_webhook(body.encode(), "evt_1", now, SECRET)
+    return {"webhook-id": "evt_1", "webhook-timestamp": str(now), "webhook-signature": signature}
+
+
+def _typescript_ends() -> dict[str, str]:
+    ends = dict.fromkeys(by_page("typescript"), "\nexport {};\n")
+    for body in BODIES:
+        request = f'{{ method: "POST", body: {json.dumps(body)}, headers: {json.dumps(_signed(body))} }}'
+        asked = f'await receive(new Request("https://shop.example.com/", {request}))'
+        ends["webhooks.md"] += f'if (({asked}).status !== 200) throw new Error("refused");\n'
+    return ends
+
+
+def _php_ends() -> dict[str, str]:
+    calls = [
+        f"receive({_in_php(body)}, json_decode({_in_php(json.dumps(_signed(body)))}, true)) === 200 || throw new Error();"
+        for body in BODIES
+    ]
+    return {"webhooks.md": "\n".join(["", *calls])}
+
+
+def _in_php(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 async def test_every_sample_in_typescript_is_typed_and_runs(reader: Reader) -> None:
@@ -178,7 +230,7 @@ async def test_every_sample_in_typescript_is_typed_and_runs(reader: Reader) -> N
     if not TSC.exists():
         assert not os.environ.get("CI"), "in CI nothing is skipped"
         pytest.skip("TypeScript is not installed: run scripts/test-needs")
-    files = reader.write("typescript", "ts", after=dict.fromkeys(by_page("typescript"), "\nexport {};\n"))
+    files = reader.write("typescript", "ts", after=_typescript_ends())
     for shown in SHOWN:  # What these send is tested in test_reference_samples.
         name = f"reference-{shown.operation.id}-{SHOWN.index(shown)}.ts"
         (reader.folder / name).write_text(shown.clients["typescript"] + "\nexport {};\n")
@@ -194,12 +246,15 @@ async def test_every_sample_in_typescript_is_typed_and_runs(reader: Reader) -> N
 
 async def test_every_sample_in_php_runs(reader: Reader) -> None:
     php = interpreter("php")
-    files = reader.write("php", "php", before="<?php\n")
+    files = reader.write("php", "php", before="<?php\n", after=_php_ends())
     # Each begins with the file of the client, as a program of its own would.
     for file in files:
         text = (reader.folder / file).read_text()
         (reader.folder / file).write_text(text.replace("require 'Malipo.php'", "require_once 'Malipo.php'"))
-    (reader.folder / "run.php").write_text("<?php foreach (array_slice($argv, 1) as $file) { require $file; }")
+    strict = "set_error_handler(fn ($_, $what) => throw new Error($what));"  # Also a field that is not there.
+    (reader.folder / "run.php").write_text(
+        f"<?php {strict} foreach (array_slice($argv, 1) as $file) {{ require $file; }}"
+    )
     await reader.run(php, "-d", "error_reporting=E_ALL", "-d", "display_errors=stderr", "run.php", *files)
 
 

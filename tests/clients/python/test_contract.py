@@ -31,7 +31,7 @@ SCHEMAS = {
     "Webhook": ("Webhook", "WebhookCreated", "WebhookRotated"),
     "Event": ("FeedEvent",),
 }
-NOT_IN_WEBHOOKS = {("Event", "createdAt")}
+NOT_IN_WEBHOOKS = {("Event", "createdAt"), ("Event", "transaction")}  # or not in those of batches
 IN_OTHER_EVENTS = {("Event", "batch")}  # in place of the transaction, where it was asked for
 NOT_IN_SCHEMAS = {"EventPage", "StatusLog", "Record"}  # They stand inside of others.
 

@@ -22,10 +22,10 @@ def test_fields_have_pythons_spelling_and_unknown_ones_are_there() -> None:
     assert payment.correction is not None
     assert payment.correction.amount == 5
     assert [each.status for each in payment.status_logs or ()] == ["PENDING"]
-    assert payment.something_new == {"a": 1}
+    assert payment.something_new == {"a": 1}  # type: ignore[attr-defined]
     assert (payment.failure_code, payment.refunds, payment.type) == (None, None, "COLLECTION")
     with pytest.raises(AttributeError, match="no field 'amout'"):
-        _ = payment.amout
+        _ = payment.amout  # type: ignore[attr-defined]
     assert not hasattr(payment, "_private")
 
 
@@ -47,4 +47,6 @@ def test_they_cannot_be_changed_and_can_be_compared_copied_and_kept() -> None:
     [("PENDING", False), ("PROCESSING", False), ("COMPLETED", True), ("FAILED", True), ("CANCELLED", True)],
 )
 def test_a_payment_has_ended_in_three_ways(status: str, has_ended: bool) -> None:
-    assert Event({"transaction": {"status": status}}).transaction.has_ended is has_ended
+    told = Event({"transaction": {"status": status}}).transaction
+    assert told is not None
+    assert told.has_ended is has_ended

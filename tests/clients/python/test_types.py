@@ -4,7 +4,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import assert_type
 
-from malipo_client import AsyncMalipo, EventPage, Malipo, Transaction, Wallet, WalletEntry, Webhook
+from malipo_client import AsyncMalipo, EventPage, Malipo, PaymentType, Transaction, Wallet, WalletEntry, Webhook
 
 
 def calls(malipo: Malipo) -> None:
@@ -18,6 +18,13 @@ def calls(malipo: Malipo) -> None:
     assert_type(malipo.payments.get("txn_1").net_amount, int)
     assert_type(malipo.payments.get("txn_1").failure_code, str | None)
     # An ignored error that is none is one itself.
+    assert_type(malipo.payments.get("txn_1").type, PaymentType)
+    for event in malipo.events.read().events:
+        _ = event.transaction.reference  # type: ignore[union-attr]
+        assert_type(event.transaction, Transaction | None)
+    _ = malipo.payments.get("txn_1").amout  # type: ignore[attr-defined]
+    malipo.payments.collect(amount=1000, channel="MPESAX", buyer_phone="")  # type: ignore[arg-type]
+    malipo.payments.list(status="PAID")  # type: ignore[arg-type]
     malipo.payments.get(5)  # type: ignore[arg-type]
     malipo.payments.collect(amount=1000, channel="MPESA")  # type: ignore[call-arg]
     malipo.payments.collect(amount="1000", channel="MPESA", buyer_phone="+255754000001")  # type: ignore[arg-type]

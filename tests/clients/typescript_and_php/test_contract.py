@@ -112,7 +112,7 @@ ANSWERS = {
     "Delivery": ["Delivery"],
     "Attempt": ["Attempt"],
     "Transaction": ["Transaction", "TransactionInFull", "EventTransaction"],
-    "MalipoEvent": ["FeedEvent"],
+    "PaymentEvent": ["FeedEvent"],
     "Webhook": ["Webhook", "WebhookRotated"],
 }
 REQUESTS = {
@@ -126,10 +126,10 @@ REQUESTS = {
     "WebhookChange": "WebhookChange",
 }
 # What an endpoint's other answers, and a webhook, do not have.
-OPTIONAL_TOO = {"Webhook": {"createdAt"}, "MalipoEvent": {"createdAt"}, "Transaction": {"statusLogs"}}
+OPTIONAL_TOO = {"Webhook": {"createdAt"}, "PaymentEvent": {"createdAt"}, "Transaction": {"statusLogs"}}
 
 # In place of the transaction, in an event that only who asks for it gets.
-IN_OTHER_EVENTS = {"MalipoEvent": {"batch"}}
+IN_OTHER_EVENTS = {"PaymentEvent": {"batch"}}
 
 
 def fields_of(interface: str) -> tuple[set[str], set[str]]:

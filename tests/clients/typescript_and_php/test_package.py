@@ -15,11 +15,12 @@ export const get = (id: string): Promise<Transaction> => malipo.payments.get(id)
 console.log(VERSION, NotFound.name);
 """
 WRONG = """
-import { Malipo } from "malipo-client";
+import { Malipo, verifyWebhook } from "malipo-client";
 const { payments } = new Malipo();
 await payments.collect({ amount: "1000", channel: "MPESA", buyerPhone: "+255754000001" });
 await payments.collect({ amount: 1000, channel: "BANK", buyerPhone: "+255754000001" });
 await payments.collect({ amount: 1000, channel: "MPESA" });
+(await verifyWebhook("", {}, "")).transaction.reference;
 """
 
 
@@ -72,4 +73,5 @@ def test_it_can_be_imported_with_its_types(project: Path, resolution: str) -> No
         "wrong.ts(4",
         "wrong.ts(5",
         "wrong.ts(6",
+        "wrong.ts(7",
     ]

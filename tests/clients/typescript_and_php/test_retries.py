@@ -181,6 +181,19 @@ def test_retry_after_is_obeyed_and_a_long_one_is_the_callers(program: Program, s
     assert len(service.got) == 1
 
 
+def test_a_rate_limit_does_not_count_as_a_retry_but_who_wants_none_does_not_wait(
+    program: Program, service: Service
+) -> None:
+    service.behave(*[code(429, "rate_limited")] * 3, good)
+    ask(program, service, "payments.collect", retries=1, **COLLECTION)
+    assert len(service.got) == 4
+    for retries, name, seconds in ((0, "rate_limited", "0"), (3, "rate_limited", "61"), (0, "lookup_limit", "0")):
+        service.behave(code(429, name, Retry_After=seconds), good)
+        with pytest.raises(Refused, match="RateLimited"):
+            ask(program, service, "payments.collect", retries=retries, **COLLECTION)
+        assert len(service.got) == 1
+
+
 DOUBTFUL = ["nobody answers", "503 outcome_unknown", "502 of a proxy", "500 internal_error", "a page of somebody else"]
 
 

@@ -38,8 +38,9 @@ class _Client(Generic[Mode]):
         """The key and the address: given, or of MALIPO_API_KEY and MALIPO_URL. Without one of them, ValueError.
 
         `timeout`: seconds to connect, and seconds to wait for an answer. `retries`: how often a call is sent again,
-        where that is safe. `language`: of `failure_reason`, "en" or "sw". `tls`: an SSLContext, for a certificate
-        authority of your own.
+        where that is safe. A rate limit does not count: it is waited for, up to a minute in all; with 0 retries it is
+        not. `language`: of `failure_reason`, "en" or "sw". `tls`: an SSLContext, for a certificate authority of your
+        own.
         """
         self._address = ServiceAddress(api_key, base_url, language=language)
         self._retries = retries

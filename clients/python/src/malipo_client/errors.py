@@ -56,7 +56,14 @@ class NotEndedYet(MalipoError):
 
 
 class InvalidWebhook(MalipoError):
-    """Do not believe it: answer 400, and do nothing."""
+    """Do not believe it: do nothing, and answer with `status`.
+
+    400: it is malformed. 401: the signature or the time is wrong.
+    """
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ApiError(MalipoError):
@@ -88,18 +95,20 @@ class ApiError(MalipoError):
 
 
 class InvalidRequest(ApiError):
-    pass
+    """400, 405, 413: correct the request; `details` names every bad field. Nothing was done."""
 
 
 class InsufficientBalance(InvalidRequest):
-    pass
+    """The wallet does not hold enough. Nothing was done."""
 
 
 class CursorExpired(InvalidRequest):
-    pass
+    """Begin the feed again without `after`."""
 
 
 class CursorLost(InvalidRequest):
+    """The service was restored from a backup: go on from `go_on`."""
+
     @property
     def go_on(self) -> str | None:
         """The cursor to go on from, once you have looked up the payments of the lost time."""
@@ -107,35 +116,38 @@ class CursorLost(InvalidRequest):
 
 
 class AuthenticationFailed(ApiError):
-    pass
+    """401: the API key is missing, unknown, expired or revoked. Nothing was done."""
 
 
 class PermissionDenied(ApiError):
-    pass
+    """403: the key lacks a permission, or the payout is above its limit. Nothing was done."""
 
 
 class NotFound(ApiError):
-    pass
+    """404: there is no such thing, or it is not yours."""
 
 
 class Conflict(ApiError):
-    pass
+    """409: it contradicts what already happened. Nothing was done."""
 
 
 class IdempotencyKeyReused(Conflict):
-    pass
+    """The Idempotency-Key was used for another request."""
 
 
 class RateLimited(ApiError):
-    pass
+    """429: wait `retry_after` seconds. Nothing was done."""
 
 
 class Unavailable(ApiError):
-    pass
+    """408 and 5xx: not now. Send it again with the same `idempotency_key`."""
 
 
 class OutcomeUnknown(Unavailable):
-    pass
+    """It may have been done: send it again with the same `idempotency_key`.
+
+    If a try had no answer and the next one was refused, `__cause__` is the refusal.
+    """
 
 
 _BY_CODE = {

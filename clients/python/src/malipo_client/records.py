@@ -8,8 +8,12 @@ Amounts are whole shillings, as int. Times are text in UTC, as the service write
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
+ChannelName = Literal["MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA"]
+PaymentType = Literal["COLLECTION", "DISBURSEMENT"]
+Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED", "CANCELLED"]
+BatchStatus = Literal["AWAITING_APPROVAL", "RUNNING", "COMPLETED", "CANCELLED"]
 _ENDED = ("COMPLETED", "FAILED", "CANCELLED")
 
 
@@ -21,6 +25,9 @@ def camel(name: str) -> str:
 
 class Record:
     """An answer of the service: its fields are attributes, and `to_dict()` is the JSON as it came."""
+
+    if TYPE_CHECKING:
+        _fields: dict[str, Any]
 
     __slots__ = ("_fields",)
     _declared: ClassVar[frozenset[str]] = frozenset()
@@ -37,13 +44,15 @@ class Record:
         copied: dict[str, Any] = copy.deepcopy(self._fields)
         return copied
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        key = camel(name)
-        if key not in self._fields and name not in self._declared:
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-        return self._record_of(name, self._fields.get(key))
+    if not TYPE_CHECKING:  # A type checker is to find a name that is mistyped.
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            key = camel(name)
+            if key not in self._fields and name not in self._declared:
+                raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+            return self._record_of(name, self._fields.get(key))
 
     def _record_of(self, name: str, value: Any) -> Any:
         kind = self._nested.get(name)
@@ -70,6 +79,9 @@ class Record:
 class Created(Record):
     """What a request with an Idempotency-Key has created, now or earlier."""
 
+    if TYPE_CHECKING:
+        _replayed_status: str | None
+
     __slots__ = ("_replayed_status",)
 
     def __init__(self, fields: dict[str, Any], replayed_status: str | None = None) -> None:
@@ -94,14 +106,14 @@ class Created(Record):
 class Correction(Record):
     """What a network's later word has changed in the wallet. The status that was told stays."""
 
-    outcome: str
+    outcome: Status
     amount: int
     corrected_at: str
     reason: str
 
 
 class StatusLog(Record):
-    status: str
+    status: Status
     timestamp: str
 
 
@@ -113,8 +125,8 @@ class Transaction(Created, nested={"correction": Correction, "status_logs": Stat
     amount: int
     fee: int
     net_amount: int
-    channel: str
-    status: str
+    channel: ChannelName
+    status: Status
     buyer_phone: str | None
     buyer_name: str | None
     recipient_phone: str | None
@@ -137,9 +149,9 @@ class Transaction(Created, nested={"correction": Correction, "status_logs": Stat
     status_logs: list[StatusLog] | None
 
     @property
-    def type(self) -> str:
+    def type(self) -> PaymentType:
         """COLLECTION or DISBURSEMENT. Only the answer to a new collection does not say so."""
-        return str(self._fields.get("type", "COLLECTION"))
+        return cast("PaymentType", self._fields.get("type", "COLLECTION"))
 
     @property
     def has_ended(self) -> bool:
@@ -159,7 +171,7 @@ class Batch(Created, nested={"warnings": BatchWarning}):
 
     id: str
     name: str
-    status: str
+    status: BatchStatus
     count: int
     amount: int
     fee: int
@@ -177,7 +189,7 @@ class BatchItem(Record):
     index: int
     amount: int
     fee: int
-    channel: str
+    channel: ChannelName
     recipient_phone: str
     recipient_name: str
     description: str
@@ -186,7 +198,7 @@ class BatchItem(Record):
     refund_of: str | None
     id: str | None
     reference: str | None
-    status: str | None
+    status: Status | None
     provider_reference: str | None
     failure_code: str | None
     failure_reason: str | None
@@ -196,8 +208,8 @@ class BatchItem(Record):
 class Quote(Record):
     """What a payment would cost."""
 
-    type: str
-    channel: str
+    type: PaymentType
+    channel: ChannelName
     amount: int
     fee: int
     net_amount: int
@@ -207,7 +219,7 @@ class Quote(Record):
 class Recipient(Record):
     """Whose number it is, as far as the network says. None is unknown."""
 
-    channel: str
+    channel: ChannelName
     phone: str
     name: str | None
     is_registered: bool | None
@@ -217,7 +229,7 @@ class Recipient(Record):
 class Channel(Record):
     """A network: its limits, its prefixes, and whether it takes payments now."""
 
-    channel: str
+    channel: ChannelName
     name: str
     min_amount: int
     max_amount: int
@@ -249,14 +261,14 @@ class WalletEntry(Record):
 class Event(Record, nested={"transaction": Transaction, "batch": Batch}):
     """What happened to a payment, or to a batch. `id` is the same in the feed and in every webhook: deduplicate on it.
 
-    `batch.completed` has a `batch` in place of the transaction. It comes only to who asks for it: an endpoint that
-    subscribes to it or to "*", a reader of the feed by `types`.
+    Look at `event` first: `batch.completed` has a `batch`, and its `transaction` is None. It comes only to who asks for
+    it: an endpoint that subscribes to it or to "*", a reader of the feed by `types`.
     """
 
     id: str
     event: str
     created_at: str | None  # Only in the feed.
-    transaction: Transaction
+    transaction: Transaction | None
     batch: Batch | None
 
 

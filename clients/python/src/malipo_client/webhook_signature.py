@@ -25,10 +25,10 @@ def verify_webhook(
     if not event_id or not signatures or not (sent_at.isascii() and sent_at.isdigit() and len(sent_at) <= 12):
         raise InvalidWebhook("A signature header is missing or malformed.")
     if abs(time.time() - int(sent_at)) > tolerance:
-        raise InvalidWebhook("The timestamp is too old or too new.")
+        raise InvalidWebhook("The timestamp is too old or too new.", status=401)
     good = [sign_webhook(body, event_id, int(sent_at), each) for each in _secrets(secret)]
     if not _one_is_equal(good, signatures.split(" ")):
-        raise InvalidWebhook("The signature is wrong.")
+        raise InvalidWebhook("The signature is wrong.", status=401)
     return _event(event_id, body)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import cast
 
 from malipo_client.cli.output import plain
 from malipo_client.client import Malipo
+from malipo_client.records import ChannelName
 from malipo_client.request import new_idempotency_key
 
 
@@ -28,10 +30,10 @@ def idempotency_key(arguments: argparse.Namespace) -> str:
     return key
 
 
-def channel_of(malipo: Malipo, arguments: argparse.Namespace) -> str:
+def channel_of(malipo: Malipo, arguments: argparse.Namespace) -> ChannelName:
     """The channel that was given, or the one that the number probably belongs to."""
     if arguments.channel:
-        return str(arguments.channel)
+        return cast("ChannelName", arguments.channel)
     suggested = [each.channel for each in malipo.channels.list(phone=arguments.phone) if each.suggested]
     if not suggested:
         raise ValueError("This number does not tell its network: say --channel.")

@@ -43,6 +43,10 @@ def _show(page: EventPage, arguments: argparse.Namespace) -> None:
 
 
 def _line(event: Event) -> str:
-    payment = event.transaction
-    words = [event.created_at or "", event.event.ljust(17), payment.reference, shillings(payment.amount).rjust(13)]
-    return plain("  ".join([*words, payment.status]))
+    payment, batch = event.transaction, event.batch
+    words = [event.created_at or "", event.event.ljust(17)]
+    if payment is not None:
+        words += [payment.reference, shillings(payment.amount).rjust(13), payment.status]
+    elif batch is not None:
+        words += [batch.id, shillings(batch.amount).rjust(13), batch.status]
+    return plain("  ".join(words))

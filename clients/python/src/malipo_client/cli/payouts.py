@@ -11,6 +11,7 @@ from malipo_client.cli.output import line_of, shillings, show
 from malipo_client.cli.pay import add_payment_arguments, see_through
 from malipo_client.client import Malipo
 from malipo_client.errors import ApiError
+from malipo_client.records import ChannelName
 
 _HELP = "send money to a phone, and see what became of it"
 
@@ -49,7 +50,7 @@ def _send(arguments: argparse.Namespace) -> int:
         return see_through(malipo, payout.id, arguments)
 
 
-def _question(malipo: Malipo, channel: str, arguments: argparse.Namespace) -> str:
+def _question(malipo: Malipo, channel: ChannelName, arguments: argparse.Namespace) -> str:
     """With the fee, and the name that the network has for the number if it tells."""
     quote = malipo.payments.quote(type="DISBURSEMENT", channel=channel, amount=arguments.amount)
     try:

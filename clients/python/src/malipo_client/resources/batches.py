@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from malipo_client.operation import Mode, Resource, listing, operation
-from malipo_client.records import Batch, BatchItem, camel
+from malipo_client.records import Batch, BatchItem, BatchStatus, camel
 from malipo_client.request import Page, Request, created, new_idempotency_key, one, text
 from malipo_client.resources.pages import by_number
 
@@ -32,7 +32,7 @@ class Batches(Resource[Mode]):
         return Request("POST", _BATCHES, created(Batch, "batch"), body=body, idempotency_key=key)
 
     @listing
-    def list(self, *, status: str | None = None, page_size: int = 100) -> Request[Page[Batch]]:
+    def list(self, *, status: BatchStatus | None = None, page_size: int = 100) -> Request[Page[Batch]]:
         """Every batch, the newest first."""
         query = {"status": status, "limit": page_size}
         return by_number(_BATCHES, Batch, "batches", query, is_seen=lambda batch, last: batch.id >= last.id)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from malipo_client.errors import NotEndedYet
 from malipo_client.operation import Flow, Mode, Resource, flow, listing, operation
-from malipo_client.records import Quote, Transaction
+from malipo_client.records import ChannelName, PaymentType, Quote, Status, Transaction
 from malipo_client.request import Page, Request, created, new_idempotency_key, one
 from malipo_client.resources.pages import older_than_the_last
 
@@ -24,7 +24,7 @@ class Payments(Resource[Mode]):
         self,
         *,
         amount: int,
-        channel: str,
+        channel: ChannelName,
         buyer_phone: str,
         buyer_name: str | None = None,
         description: str | None = None,
@@ -35,7 +35,8 @@ class Payments(Resource[Mode]):
     ) -> Request[Transaction]:
         """Ask a customer for money: they approve a prompt on their phone, and your wallet grows.
 
-        Take the `idempotency_key` from your own record, such as the order. Without one the call gets a key of its own,
+        Take the `idempotency_key` from your own record: the order and the number of the attempt ("order-1001-1"). When
+        the customer tries again, that is another attempt, with another key. Without one the call gets a key of its own,
         which protects its retries, but not a call that your program makes twice.
         """
         return Request(
@@ -60,7 +61,7 @@ class Payments(Resource[Mode]):
         self,
         *,
         amount: int,
-        channel: str,
+        channel: ChannelName,
         recipient_phone: str,
         recipient_name: str | None = None,
         description: str | None = None,
@@ -146,9 +147,9 @@ class Payments(Resource[Mode]):
     def list(
         self,
         *,
-        status: str | None = None,
-        type: str | None = None,
-        channel: str | None = None,
+        status: Status | None = None,
+        type: PaymentType | None = None,
+        channel: ChannelName | None = None,
         from_: str | None = None,
         to: str | None = None,
         search: str | None = None,
@@ -182,7 +183,9 @@ class Payments(Resource[Mode]):
         return Request("POST", "/v1/payments/{id}/cancel", _READ, ids={"id": id})
 
     @operation
-    def quote(self, *, type: str, channel: str, amount: int, currency: str | None = None) -> Request[Quote]:
+    def quote(
+        self, *, type: PaymentType, channel: ChannelName, amount: int, currency: str | None = None
+    ) -> Request[Quote]:
         """What a COLLECTION or DISBURSEMENT would cost."""
         body = {"type": type, "channel": channel, "amount": amount, "currency": currency}
         return Request("POST", "/v1/payments/quote", one(Quote, "quote"), body=body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 
 from malipo_client.operation import Mode, Resource, listing, operation
-from malipo_client.records import Channel, Recipient, Wallet, WalletEntry
+from malipo_client.records import Channel, ChannelName, Recipient, Wallet, WalletEntry
 from malipo_client.request import Page, Request, many, one, text
 from malipo_client.resources.pages import by_number
 
@@ -41,7 +41,7 @@ class Channels(Resource[Mode]):
 
 class Recipients(Resource[Mode]):
     @operation
-    def look_up(self, *, channel: str, phone: str) -> Request[Recipient]:
+    def look_up(self, *, channel: ChannelName, phone: str) -> Request[Recipient]:
         """Whose number it is, before you pay. The key needs `recipients.lookup`."""
         body = {"channel": channel, "phone": phone}
         return Request("POST", "/v1/recipients/lookup", one(Recipient, "recipient"), body=body)
