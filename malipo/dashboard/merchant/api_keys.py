@@ -15,6 +15,7 @@ from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import (
     MOST_PER_MERCHANT,
+    PAYING,
     AddressRange,
     Environment,
     Permission,
@@ -30,6 +31,19 @@ from malipo.validation.payout_limits import payout_limits_in
 from malipo.validation.typed_values import amount_of
 
 PATH = "/dashboard/keys"
+
+# What programs are usually for, and what a key for them may do. The form offers these first.
+PRESETS = {
+    "web_shop": (Permission.PAYMENTS_READ, Permission.PAYMENTS_COLLECT),
+    "payroll": (
+        Permission.PAYMENTS_READ,
+        Permission.PAYMENTS_DISBURSE,
+        Permission.RECIPIENTS_LOOKUP,
+        Permission.WALLET_READ,
+    ),
+    "reports": (Permission.PAYMENTS_READ, Permission.WALLET_READ, Permission.EVENTS_READ),
+}
+_CUSTOM = "custom"
 
 _BETWEEN_ADDRESSES = re.compile(r"[\s,;]+")
 _LAST_MOMENT = time(23, 59, 59)
@@ -49,7 +63,8 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def ask_for_new(request: MerchantRequest) -> Response:
-    return _form(request, {"permissions": [Permission.PAYMENTS_READ], "environment": Environment.LIVE}, {})
+    first = {"preset": "web_shop", "permissions": [Permission.PAYMENTS_READ], "environment": Environment.LIVE}
+    return _form(request, first, {})
 
 
 async def create(request: MerchantRequest) -> Response:
@@ -57,10 +72,12 @@ async def create(request: MerchantRequest) -> Response:
     form = await request.form()
     fields, now = _fields(form), request.parts.clock()
     name = fields.required_text("name", most=100, is_line=True)
-    permissions = fields.choices("permissions", Permission)
+    permissions = PRESETS.get(form.text("preset")) or fields.choices("permissions", Permission)
     environment = fields.choice("environment", Environment) or Environment.LIVE
     addresses = fields.networks("addresses")
-    payout_limit, daily_payout_limit = payout_limits_in(fields)
+    # A form of a use that pays nothing out does not show the limits.
+    has_limits = form.text("preset") not in PRESETS or not PAYING.isdisjoint(permissions)
+    payout_limit, daily_payout_limit = payout_limits_in(fields) if has_limits else (None, None)
     expires_at = _end_of_day(fields, now)
     if fields.mistakes:
         return _form(request, _typed(form), form_errors.in_words(request.words, fields))
@@ -177,7 +194,7 @@ def _addresses(ranges: Sequence[AddressRange]) -> str:
 def _form(
     request: MerchantRequest, typed: Mapping[str, object], problems: Mapping[str, str], *, status: int = 200
 ) -> Response:
-    empty: dict[str, object] = dict.fromkeys(_TEXTS, "") | {"permissions": []}
+    empty: dict[str, object] = dict.fromkeys(_TEXTS, "") | {"permissions": [], "preset": _CUSTOM}
     today = request.parts.clock().astimezone(ZONE).date()
     return render.page(
         request,
@@ -215,7 +232,7 @@ def _change_form(
 
 def _typed(form: Form) -> dict[str, object]:
     texts = {name: form.text(name) for name in _TEXTS}
-    return texts | {"permissions": form.all("permissions")}
+    return texts | {"permissions": form.all("permissions"), "preset": form.text("preset") or _CUSTOM}
 
 
 def _fields(form: Form) -> Fields:

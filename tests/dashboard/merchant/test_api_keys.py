@@ -10,8 +10,9 @@ from ipaddress import ip_network
 import pytest
 
 from malipo import clock
+from malipo.dashboard.merchant.api_keys import PRESETS
 from malipo.db import Database
-from malipo.merchants.api_keys import MOST_PER_MERCHANT, Permission, StoredKey
+from malipo.merchants.api_keys import MOST_PER_MERCHANT, PAYING, Permission, StoredKey
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys
 from tests.conftest import Merchant, Running, make_merchant
@@ -203,7 +204,8 @@ async def test_limits_for_payouts_are_typed_shown_and_checked(
     assert wrong.status == 400
     assert "Type a whole number of shillings" in wrong.words
     assert "The least is TZS 500." in wrong.words
-    made = await owner.post(PATH, [*GOOD, ("payoutLimit", "50,000"), ("dailyPayoutLimit", "TZS 500,000")])
+    paying = [*GOOD, ("permissions", "payments.disburse")]
+    made = await owner.post(PATH, [*paying, ("payoutLimit", "50,000"), ("dailyPayoutLimit", "TZS 500,000")])
     assert made.status == 201
     for seen in (made, await owner.get(PATH)):
         assert "At most TZS 50,000 for one payout; At most TZS 500,000 for all payouts of a day" in seen.words
@@ -297,3 +299,26 @@ async def test_the_page_says_what_a_test_key_is(owner: Surfer) -> None:
         words = (await owner.get(path)).words
         assert "A key with “test” in it moves real money like any other" in words
         assert "a service with simulated networks (a sandbox)" in words
+
+
+async def test_a_key_is_made_for_what_it_is_for(owner: Surfer, database: Database, shop: Merchant) -> None:
+    """A web shop's key cannot spend the wallet; what was ticked before another use was chosen does not count."""
+    for preset, may in PRESETS.items():
+        made = await owner.post(
+            PATH,
+            [
+                *(("name", preset), ("preset", preset), ("permissions", "payments.disburse"), ("environment", "live")),
+                ("payoutLimit", "" if preset == "payroll" else "typed before another use was chosen"),
+            ],
+        )
+        assert made.status == 201, preset
+        assert (PAYING.isdisjoint(may)) is (preset != "payroll")
+        key = (await stored(database, shop))[-1]
+        assert set(key.permissions) == set(may)
+    await owner.post(PATH, [("name", "All"), *(("permissions", each) for each in Permission), ("environment", "live")])
+    listed = (await owner.get(PATH)).words
+    assert listed.count("Cannot pay out") == 2
+    assert "Everything" in listed
+    asked = await owner.get(f"{PATH}/new")
+    assert 'value="payments.create"' not in asked.text, "it is the two others in one"
+    assert re.search(r'value="web_shop" checked', asked.text)
