@@ -78,7 +78,7 @@ def parts(url: str, folder: Path, *, of_each: int, merchants: int) -> Iterator[P
         asyncio.run(_register(url, received.nginx.port, merchants))
         simulator = stack.enter_context(start_simulator(folder))
         settings = process_settings(url, folder) | network_settings(simulator.port)
-        apis = [stack.enter_context(_api(settings, folder, number)) for number in range(of_each)]
+        apis = [stack.enter_context(start_api(settings, folder, number)) for number in range(of_each)]
         nginxes = [received.nginx]
         if of_each > 1:
             nginxes.append(stack.enter_context(_balancer(folder, [each.port for each in apis])))
@@ -132,7 +132,7 @@ def network_settings(simulator_port: int) -> dict[str, str]:
 
 
 @contextmanager
-def _api(settings: dict[str, str], folder: Path, number: int) -> Iterator[Running]:
+def start_api(settings: dict[str, str], folder: Path, number: int) -> Iterator[Running]:
     port = free_port()
     variables = settings | {"MALIPO_PORT": str(port), "MALIPO_RATE_LIMIT_CREATE": "0"}
     command = [sys.executable, "-m", "malipo", "api"]

@@ -16,6 +16,7 @@ still wait. A caller whose time is over is answered, and dropped from the batch.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from malipo import clock, log, randomness, tracing
 from malipo.db import Conn, ConnectionLost, Contention, Database, DiskFull, ReadOnly, Tx, retry
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.metrics.process_metrics import Metrics
+from malipo.pace import Pace
 
 if TYPE_CHECKING:
     from malipo.tracing.context import Work
@@ -96,12 +98,12 @@ class GroupCommit(Generic[_Ask, _Answer]):
         most: int = MOST_CALLERS,
         needs_transaction: bool = True,
         at_once: AtOnce[_Ask, _Answer] | None = None,
-        pause_seconds: float = 0.0,
+        pace: Pace | None = None,
         name: str = "",
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
-        self._pause_seconds = pause_seconds
-        self._may_begin_at = 0.0
+        self._pace = pace
+        self._began_at = -math.inf
         self._begin = database.begin if needs_transaction else database.read
         self._read = database.read
         self._act = act
@@ -177,11 +179,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
 
     async def _pause(self) -> None:
         """Who comes after a pause waits for nothing, and neither does a full batch."""
-        if self._pause_seconds:
-            loop = asyncio.get_running_loop()
-            if len(self._waiting) < self._most and (left := self._may_begin_at - loop.time()) > 0:
-                await asyncio.sleep(left)
-            self._may_begin_at = loop.time() + self._pause_seconds
+        if self._pace is not None:
+            self._began_at = await self._pace.rest(self._began_at, lambda: len(self._waiting), most=self._most)
 
     def _take_batch(self) -> list[_Caller[_Ask, _Answer]]:
         callers: list[_Caller[_Ask, _Answer]] = []
@@ -363,7 +362,7 @@ class GroupCommits:
         least_patience_seconds: float = 0.0,
         needs_transaction: bool = True,
         at_once: AtOnce[_Ask, _Answer] | None = None,
-        pause_seconds: float = 0.0,
+        pace: Pace | None = None,
     ) -> GroupCommit[_Ask, _Answer]:
         made = GroupCommit(
             self.database,
@@ -373,7 +372,7 @@ class GroupCommits:
             most=most,
             needs_transaction=needs_transaction,
             at_once=at_once,
-            pause_seconds=pause_seconds,
+            pace=pace,
             name=name,
             observe=self._metrics.observer_of(name),
         )

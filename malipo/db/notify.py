@@ -12,9 +12,10 @@ import asyncpg
 
 from malipo import log
 from malipo.db import ConnectionLost, Contention, Database
+from malipo.pace import Pace
 
 _CHANNEL = "malipo"
-_PAUSE_SECONDS = 0.05
+_PACE = Pace(least_seconds=0.05, most_seconds=0.1, enough=8)
 _AGAIN_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 
@@ -25,10 +26,12 @@ class Notifier:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._topics: dict[str, None] = {}  # in the order in which they came
+        self._waiting = 0  # how often it was asked to notify since
         self._sending: asyncio.Task[None] | None = None
 
     def notify(self, topic: str) -> None:
         self._topics[topic] = None
+        self._waiting += 1
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._notify())
 
@@ -38,7 +41,8 @@ class Notifier:
 
     async def _notify(self) -> None:
         while self._topics:
-            topics, self._topics = list(self._topics), {}
+            topics, self._topics, self._waiting = list(self._topics), {}, 0
+            began = asyncio.get_running_loop().time()
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS), self._database.read() as connection:
                     await connection.execute(
@@ -47,7 +51,7 @@ class Notifier:
             except (ConnectionLost, Contention, TimeoutError) as error:
                 log.debug("notify.not_sent", reason=str(error))
                 return
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await _PACE.rest(began, lambda: self._waiting)
 
 
 async def listen(url: str, hear: Callable[[str], None]) -> None:

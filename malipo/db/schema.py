@@ -78,6 +78,10 @@ _APPLIED = """
 """
 
 
+# As a value for SQL: another one after each change of what is read of a schema, and a tenth of the work.
+FINGERPRINT = "(SELECT sum(hashtextextended(m::text, 0))::text FROM schema_migrations m)"
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedMigration:
     """A migration that a database has applied, as it was then."""
@@ -130,6 +134,15 @@ async def read_schema(connection: Conn) -> Schema:
             "start with an empty database."
         )
     return Schema({row["number"]: AppliedMigration(*row.values()) for row in rows})
+
+
+async def read_fingerprint(connection: Conn) -> str | None:
+    """None: there is no schema."""
+    try:
+        found: str | None = await connection.fetchval(f"SELECT {FINGERPRINT}")
+    except asyncpg.UndefinedTableError:
+        return None
+    return found
 
 
 def check_text(schema: Schema, known: Sequence[Migration]) -> None:

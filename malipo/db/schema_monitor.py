@@ -10,7 +10,7 @@ import asyncio
 from malipo import log
 from malipo.db.database import Database
 from malipo.db.errors import ConnectionLost, Contention
-from malipo.db.schema import check_served, migrations, read_schema
+from malipo.db.schema import check_served, migrations, read_fingerprint, read_schema
 from malipo.errors import Impossible, Refusal, Unavailable
 
 _PATIENCE_SECONDS = 10.0
@@ -30,6 +30,7 @@ class SchemaMonitor:
         self.is_served: bool | None = None  # None until it was seen
         self.problem: str | None = None  # in a sentence
         self._pending = 0
+        self._fingerprint: str | None = None  # of the schema that was checked last
 
     @property
     def warning(self) -> str | None:
@@ -43,26 +44,37 @@ class SchemaMonitor:
         if self.problem is not None:
             raise BeingUpgraded
 
+    def is_known(self, fingerprint: str | None) -> bool:
+        """Whether this schema was looked at, and is served."""
+        return self.is_served is True and fingerprint is not None and fingerprint == self._fingerprint
+
     async def until(self, *, is_served: bool) -> None:
         """Return when the schema was seen to be one that is served, or is not."""
         while self.is_served is not is_served:
             await self._changed.wait()
 
     async def look(self) -> None:
-        """While the database is away, what was seen last stays."""
+        """While the database is away, what was seen last stays. It is checked again when it has changed."""
+        fingerprint = None
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
+                # Before the schema: if that changes between the two, the next look checks it again.
+                fingerprint = await read_fingerprint(connection)
+                if fingerprint is not None and fingerprint == self._fingerprint:
+                    return
                 schema = await read_schema(connection)
             self._pending = len(schema.pending(migrations()))
             check_served(schema, migrations())
         except Impossible as problem:
             self._note(str(problem))
+            self._fingerprint = fingerprint
         except (ConnectionLost, Contention, TimeoutError) as error:
             log.debug("schema.not_seen", reason=str(error))
         except Exception as error:
             log.error("schema.monitor_broke", error)
         else:
             self._note(None)
+            self._fingerprint = fingerprint
 
     def _note(self, problem: str | None) -> None:
         """Log what has changed; at the start, a schema that is not served."""

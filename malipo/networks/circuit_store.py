@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from malipo.db import Conn, Tx
 
+# The connectors that are down, as a value.
+DOWN = "ARRAY(SELECT connector FROM open_circuits)"
+
 
 class Outage(NamedTuple):
     since: datetime

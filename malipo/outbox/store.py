@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.db import Conn, Tx
+from malipo.db import Tx
 from malipo.outbox.event import Event
 
 _encode = msgspec.json.Encoder().encode
@@ -111,18 +111,11 @@ async def _write_numbers(tx: Tx, table: str, told: Sequence[AnyEvent], numbers: 
     )
 
 
-async def has_unnumbered(connection: Conn, *, for_seconds: float = 0.0) -> bool:
-    """Whether events wait for their numbers; or have for so long, by the clocks of the hosts that wrote them."""
-    since = "($1::float8 = 0 OR created_at <= now() - $1 * interval '1 second')"
-    return bool(
-        await connection.fetchval(
-            f"""
-            SELECT EXISTS (SELECT FROM events WHERE feed_number IS NULL AND {since})
-                OR EXISTS (SELECT FROM batch_events WHERE feed_number IS NULL AND {since})
-            """,
-            for_seconds,
-        )
-    )
+def has_unnumbered_sql(seconds: str) -> str:
+    """Whether events wait for their numbers, as a condition: at all if `seconds` is 0, else for so long, by the clocks
+    of the hosts that wrote them."""
+    waits = f"feed_number IS NULL AND ({seconds} = 0 OR created_at <= now() - {seconds} * interval '1 second')"
+    return f"(EXISTS (SELECT FROM events WHERE {waits}) OR EXISTS (SELECT FROM batch_events WHERE {waits}))"
 
 
 async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[OutboxEvent], list[str] | None]:

@@ -6,6 +6,7 @@ from malipo import log
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
 from malipo.networks.connector import Channel
+from malipo.pace import Pace
 from malipo.payments.claim_for_sending import ClaimedPayments, ClaimForSending, SendClaim
 from malipo.payments.dispatch import Rules
 from malipo.payments.lapse import fail_unconnected_payouts, lapse
@@ -16,7 +17,7 @@ from malipo.settings import Settings
 
 _MOST_LAPSED = 500
 # Between commits of answers: a network that reports a result, or a customer who has confirmed, waits no longer for it.
-_PAUSE_SECONDS = 0.05
+_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 
 class NetworkWork:
@@ -30,7 +31,7 @@ class NetworkWork:
         self._settle = commits.group(
             "settle",
             Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
-            pause_seconds=_PAUSE_SECONDS,
+            pace=_PACE,
         )
 
     async def claim_for_sending(self, claim: SendClaim) -> ClaimedPayments:

@@ -55,6 +55,13 @@ class HighWaterMark:
         """What this worker's file says."""
         return self.found.get(self.worker_id)
 
+    def has(self, counted: SendCount) -> bool:
+        """Whether the file, as it was last flushed, says at least this."""
+        flushed = self.counted
+        if flushed is None or flushed.epoch != counted.epoch:
+            return flushed is not None and flushed.epoch > counted.epoch
+        return all(there >= new for there, new in zip(flushed, counted, strict=True))
+
     def write(self, counted: SendCount) -> None:
         """Flushed when this returns. A mark never goes back, whichever of several writers is last."""
         with self._writing:

@@ -44,19 +44,27 @@ class InstallationMonitor:
     async def look(self) -> None:
         """While the database is away, the last state stays.
 
-        A database that came after the look at its schema may not be migrated yet: it is read at the next look.
+        A database that came after the look at its schema may not be migrated yet: it is read at the next look. While
+        the schema is the one that was looked at, one statement reads all.
         """
-        await self.schema.look()
+        if not self.schema.is_served:
+            await self.schema.look()
         if not self.schema.is_served:
             return
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
-                standing = await installation.get(connection)
+                standing, fingerprint = await installation.get_with_schema(connection)
         except (ConnectionLost, Unavailable, TimeoutError) as error:
             log.debug("installation.not_seen", reason=str(error))
+            return
         except Exception as error:
-            log.error("installation.monitor_broke", error)
-        else:
+            await self.schema.look()
+            if self.schema.is_served:
+                log.error("installation.monitor_broke", error)
+            return
+        if not self.schema.is_known(fingerprint):
+            await self.schema.look()
+        if self.schema.is_served:
             self.note(standing)
 
     def note(self, now: Installation) -> None:

@@ -103,9 +103,9 @@ class RestoreDetector:
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
         may_send = is_time_up or awaited <= have_looked
-        async with self._database.begin() as tx:
+        async with self._database.read() as connection:  # One statement, which commits by itself.
             looks = await send_counts.note_running(
-                tx,
+                connection,
                 self.worker_id,
                 socket.gethostname(),
                 self._routes,
@@ -117,7 +117,7 @@ class RestoreDetector:
             return False
         self._is_seen, self._may_send = True, may_send
         if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
-            await asyncio.to_thread(self._high_water_mark.write, counted._replace(looks=looks))
+            await _write(self._high_water_mark, counted._replace(looks=looks))
         return False
 
     async def _open_mark(self, folder: Path) -> HighWaterMark:
@@ -152,12 +152,12 @@ class RestoreDetector:
             beyond = max((each.epoch for each in marks.values()), default=0)
             epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
             # The mark follows, so that what operators release is not fenced again at the next look.
-            await asyncio.to_thread(mark.write, SendCount(epoch, 0, 0))
+            await _write(mark, SendCount(epoch, 0, 0))
             return False
         counted = SendCount(
             standing.epoch, standing.total, standing.batches_of(self.worker_id), standing.looks_of(self.worker_id)
         )
-        await asyncio.to_thread(mark.write, counted)
+        await _write(mark, counted)
         return True
 
     async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: SendCount | None) -> bool:
@@ -177,7 +177,7 @@ class RestoreDetector:
         if (reason := why_exchanged(before, batch.counted)) is not None:
             await self._fence(reason, epoch=before.epoch, beyond=before.epoch)
             return False
-        await asyncio.to_thread(self._high_water_mark.write, batch.counted)
+        await _write(self._high_water_mark, batch.counted)
         return True
 
     async def count_numbering(self, tx: Tx) -> SendCount | None:
@@ -198,7 +198,7 @@ class RestoreDetector:
     async def note_numbering(self, counted: SendCount | None) -> None:
         """After the commit. In a mark that is of a later epoch by now it is not noted."""
         if counted is not None and self._high_water_mark is not None:
-            await asyncio.to_thread(self._high_water_mark.write, counted)
+            await _write(self._high_water_mark, counted)
 
     async def leave(self) -> None:
         """Note that this worker has ended, and close its mark."""
@@ -207,3 +207,9 @@ class RestoreDetector:
                 await send_counts.note_ended(tx, self.worker_id, comes_back=self._high_water_mark is not None)
         if self._high_water_mark is not None:
             self._high_water_mark.close()
+
+
+async def _write(mark: HighWaterMark, counted: SendCount) -> None:
+    """Flushed when this returns. What is in the mark already takes no turn of a thread."""
+    if not mark.has(counted):
+        await asyncio.to_thread(mark.write, counted)

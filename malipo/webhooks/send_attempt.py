@@ -11,6 +11,7 @@ from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
 from malipo.encryption import Encryption
 from malipo.metrics.process_metrics import Metrics
+from malipo.pace import Pace
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery, WebhookMessage
 from malipo.webhooks.http_client import ReceiverResponse, WebhookClient
@@ -20,7 +21,7 @@ from malipo.webhooks.signature import headers_of
 # Enough for all concurrent attempts of a worker.
 _MOST_ATTEMPTS = 4096
 # Between commits of attempts. It delays no delivery unless its endpoint has as many under way as it may have.
-_PAUSE_SECONDS = 0.05
+_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 
 async def send_attempt(
@@ -67,7 +68,7 @@ class Attempts:
         self._word = settings.header_word
         self._clock = clock
         act = RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds)
-        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS, pause_seconds=_PAUSE_SECONDS)
+        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS, pace=_PACE)
 
     def send(self, message: WebhookMessage) -> Awaitable[Attempt]:
         return send_attempt(message, self._client, self._encryption, word=self._word, clock=self._clock)

@@ -5,7 +5,7 @@ report it, and one worker at a time probes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 
 from malipo import log
 from malipo.clock import Clock
@@ -16,7 +16,7 @@ from malipo.networks import circuit_store
 from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Answer, Connector
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.poll_loop import LOOK_SECONDS, run_forever
+from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever
 
 _FAULTS = 5
 _PROBE_SECONDS = (2.0, 5.0, 10.0, 30.0, 60.0)
@@ -55,12 +55,26 @@ class CircuitBreaker:
         self._clock = clock
         self._faults = 0
         self._reason: str | None = None  # why this worker has just opened it, until that is stored
+        self._to_look = asyncio.Event()
         self.is_open = False
         metrics.watch_circuit(connector.name, lambda: self.is_open)
 
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
-        await run_forever("circuit", self.look, seconds=None, loops=loops, route=self._connector.name)
+        await run_forever(
+            "circuit",
+            self.look,
+            self._to_look,
+            seconds=None,
+            look_seconds=RARE_LOOK_SECONDS,
+            loops=loops,
+            route=self._connector.name,
+        )
+
+    def wake(self, down: Collection[str]) -> None:
+        """These connectors are down: look whether this one is to be probed, or is not down any more."""
+        if self.is_open or self._connector.name in down:
+            self._to_look.set()
 
     def note(self, answer: Answer) -> None:
         """Count the outcome of a call."""
@@ -69,6 +83,7 @@ class CircuitBreaker:
             self._faults = 0
             self._reason = _reason_of(answer)
             self.is_open = True
+            self._to_look.set()
 
     async def look(self) -> bool:
         """Read the stored state, and probe if a probe is due."""

@@ -5,20 +5,24 @@ worker that died), and what nobody was told of because a notification was lost, 
 itself, a worker with six networks would run eighty statements a second without any work (decision 51).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from malipo.db import Database
+from malipo.networks import circuit_store
 from malipo.networks.connector import Channel, Type
 from malipo.outbox import store as outbox
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.batches.store import batches
 from malipo.payments.store import claims
+from malipo.worker.circuit_breaker import CircuitBreaker
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 from malipo.worker.precedence import Precedence
 
 # The topics that no other process sends.
 BATCHES_TOPIC = "batches"
+
+_ALSO = f"SELECT {outbox.has_unnumbered_sql('$1::float8')}, {batches.IS_ANY_RUNNING}, {circuit_store.DOWN}"
 
 
 def resend_topic(connector: str) -> str:
@@ -32,6 +36,7 @@ async def wake_due(
     *,
     routes: Collection[tuple[Channel, Type]],
     connectors: Collection[str],
+    circuits: Sequence[CircuitBreaker],
     precedence: Precedence,
     seconds: float,
     loops: LoopHealth,
@@ -45,10 +50,15 @@ async def wake_due(
                 connection, {each: late(each[0]) for each in routes}, {each: late(each) for each in connectors}
             )
             topics = [*due.channels, *due.to_query, *map(resend_topic, due.to_send_again)]
-            if await outbox.has_unnumbered(connection, for_seconds=late(EVENTS_TOPIC)):
+            row = await connection.fetchrow(_ALSO, late(EVENTS_TOPIC))
+            assert row is not None
+            has_events, is_batch_running, down = row.values()
+            if has_events:
                 topics.append(EVENTS_TOPIC)
-            if await batches.is_any_running(connection):
+            if is_batch_running:
                 topics.append(BATCHES_TOPIC)
+        for circuit in circuits:
+            circuit.wake(down)
         for topic in topics:
             wake(topic)
         return False

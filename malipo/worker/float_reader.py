@@ -19,7 +19,7 @@ from malipo.networks.connector import Balance, Channel, Connector, ReadsBalance,
 from malipo.networks.routing import Networks
 from malipo.settings import Settings
 from malipo.worker.loop_health import LoopHealth
-from malipo.worker.poll_loop import run_forever, step_seconds
+from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever, step_seconds
 
 _MARGIN_SECONDS = 5.0
 # If another worker has asked, this one does not ask again before this share of the interval has passed.
@@ -64,7 +64,10 @@ class FloatReader:
     async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
         seconds = self._connector.timeout_seconds + _MARGIN_SECONDS + self._step_seconds
-        await run_forever("float_reading", self.step, seconds=seconds, loops=loops, route=self.name)
+        look_seconds = min(self._every_seconds / 20, RARE_LOOK_SECONDS)
+        await run_forever(
+            "float_reading", self.step, seconds=seconds, look_seconds=look_seconds, loops=loops, route=self.name
+        )
 
     async def step(self) -> bool:
         """Ask, if it is time and no other worker has asked."""

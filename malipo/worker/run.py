@@ -254,6 +254,7 @@ async def _work_on_served_schema(
         wake,
         routes=networks.routes.keys(),
         connectors=networks.connectors.keys(),
+        circuits=circuits,
         precedence=precedence,
         seconds=seconds,
         loops=loops,

@@ -11,6 +11,7 @@ import pytest
 from malipo import log
 from malipo.db import Database, DataError, Tx
 from malipo.db.group_commit import GroupCommit
+from malipo.pace import Pace
 from tests.db.recorded_commits import RecordedCommits, callers_per_commit, until, who_shared
 from tests.db.recorded_commits import group as group
 from tests.db.recorded_commits import recorded_commits as recorded_commits
@@ -53,7 +54,9 @@ async def test_commits_of_a_group_that_pauses_are_shared_by_who_comes_meanwhile_
     recorded_commits: RecordedCommits, database: Database
 ) -> None:
     loop = asyncio.get_running_loop()
-    pausing: GroupCommit[int, str] = GroupCommit(database, recorded_commits, patience_seconds=5, pause_seconds=0.5)
+    pausing: GroupCommit[int, str] = GroupCommit(
+        database, recorded_commits, patience_seconds=5, pace=Pace(0.5, 0.5, enough=1)
+    )
     asked_at = loop.time()
     await pausing(0)
     began_at = recorded_commits.began_at
@@ -66,10 +69,24 @@ async def test_commits_of_a_group_that_pauses_are_shared_by_who_comes_meanwhile_
     assert recorded_commits.began_at - began_at >= 0.45
 
 
+async def test_where_few_come_the_pause_is_longer_so_that_as_many_share_a_commit(
+    recorded_commits: RecordedCommits, database: Database
+) -> None:
+    pace = Pace(0.3, 20, enough=4)
+    pausing: GroupCommit[int, str] = GroupCommit(database, recorded_commits, patience_seconds=30, pace=pace)
+    await pausing(0)
+    began_at = recorded_commits.began_at
+    early = asyncio.create_task(pausing(1))
+    await asyncio.sleep(0.6)
+    await asyncio.gather(early, pausing(2), pausing(3))
+    assert recorded_commits.batches == [[0], [1, 2, 3]]
+    assert recorded_commits.began_at - began_at >= 1.15, "one came in the least rest, so four take four times as long"
+
+
 async def test_a_full_batch_waits_for_no_pause(recorded_commits: RecordedCommits, database: Database) -> None:
     loop = asyncio.get_running_loop()
     pausing: GroupCommit[int, str] = GroupCommit(
-        database, recorded_commits, patience_seconds=30, pause_seconds=20, most=2
+        database, recorded_commits, patience_seconds=30, pace=Pace(20, 20, enough=2), most=2
     )
     began_at = loop.time()
     await asyncio.gather(*(pausing(ask) for ask in range(4)))

@@ -79,3 +79,25 @@ def test_a_mark_does_not_go_back_whoever_of_several_threads_writes_last(tmp_path
     mark.write(SendCount(1, 999, 999, 999))
     assert mark.counted == SendCount(2, 0, 0)
     mark.close()
+
+
+@pytest.mark.parametrize(
+    ("counted", "has"),
+    [
+        (SendCount(2, 12, 4, looks=9), True),
+        (SendCount(2, 11, 4, looks=8), True),
+        (SendCount(2, 13, 4, looks=9), False),
+        (SendCount(2, 12, 5, looks=9), False),
+        (SendCount(2, 12, 4, looks=10), False),
+        (SendCount(1, 99, 99, looks=99), True),  # of an epoch that is over
+        (SendCount(3, 0, 0), False),
+    ],
+)
+def test_a_mark_has_what_would_change_nothing_in_its_file(tmp_path: Path, counted: SendCount, *, has: bool) -> None:
+    mark = HighWaterMark(tmp_path, HERE)
+    assert not mark.has(counted), "there is nothing in it yet"
+    mark.write(before := SendCount(2, 12, 4, looks=9))
+    assert mark.has(counted) is has
+    mark.write(counted)
+    assert (mark.counted == before) is has
+    mark.close()

@@ -89,3 +89,39 @@ async def test_gauges_of_a_database_that_is_not_migrated_are_no_error(empty: Dat
     collector = Collector(empty, Metrics().money, Settings(**NO_LIMITS), clock.now, schema)
     await collector.look()
     assert [line["event"] for line in logged(stream)] == ["schema.not_served"]
+
+
+async def test_a_schema_that_was_looked_at_is_checked_again_when_a_row_of_it_changes(database: Database) -> None:
+    monitor = InstallationMonitor(database)
+    await monitor.look()
+    assert monitor.schema.is_served
+    assert monitor.epoch == 1
+
+    for change, undo in [
+        ("UPDATE schema_migrations SET checksum = 'x' WHERE number = 7", None),
+        (
+            "INSERT INTO schema_migrations (number, name, checksum, serves) VALUES (9999, 'later', 'x', 9999)",
+            "DELETE FROM schema_migrations WHERE number = 9999",
+        ),
+    ]:
+        async with database.begin() as tx:
+            before = await tx.fetchval("SELECT checksum FROM schema_migrations WHERE number = 7")
+            await tx.execute(change)
+        await monitor.look()
+        assert monitor.schema.is_served is False, change
+        await monitor.look()
+        assert monitor.schema.is_served is False, change
+        async with database.begin() as tx:
+            await tx.execute(undo or f"UPDATE schema_migrations SET checksum = '{before}' WHERE number = 7")
+        await monitor.look()
+        assert monitor.schema.is_served, change
+
+
+async def test_what_becomes_of_the_installation_is_seen_while_the_schema_stays(database: Database) -> None:
+    monitor = InstallationMonitor(database)
+    await monitor.look()
+    assert (monitor.is_fenced, monitor.is_held) == (0, 0)
+    async with database.begin() as tx:
+        await tx.execute("UPDATE installation SET fenced_at = now(), epoch = 2")
+    await monitor.look()
+    assert (monitor.is_fenced, monitor.epoch) == (1, 2)

@@ -1,13 +1,18 @@
 """When a network is left alone: after five answers in a row that say that it, or our account there, is in trouble."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from malipo.app.assemble import Service
+from malipo.networks import circuit_store
 from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.worker.circuit_breaker import CircuitBreaker, OpenCircuits
+from malipo.worker.loop_health import LoopHealth
+from tests.db.recorded_commits import until
+from tests.journeys.full_stack import until as until_stored
 from tests.networks.payment_calls import connect_mpesa
 
 FAULT = Answer(verdict=Verdict.UNKNOWN, code="lost", is_fault=True)
@@ -50,3 +55,50 @@ async def test_customers_who_decline_are_no_trouble_however_many_they_are(circui
     for _ in range(20):
         circuit.note(DECLINED)
     assert not circuit.is_open
+
+
+async def down(service: Service) -> list[str]:
+    async with service.queries.database.read() as connection:
+        return [*await circuit_store.find_down(connection)]
+
+
+async def is_down(service: Service) -> bool:
+    return await down(service) == ["mpesa"]
+
+
+async def test_a_circuit_is_stored_when_it_opens_and_closes_when_its_row_is_gone_without_a_look_a_second(
+    circuit: CircuitBreaker, service: Service
+) -> None:
+    began = asyncio.get_running_loop().time()
+    running = asyncio.ensure_future(circuit.run(LoopHealth()))
+    try:
+        await asyncio.sleep(0.1)  # Its first look is over.
+        for _ in range(5):
+            circuit.note(FAULT)
+        await until_stored(lambda: is_down(service), what="the row")
+        async with service.queries.database.begin() as tx:
+            await circuit_store.close_circuit(tx, "mpesa")
+        await asyncio.sleep(0.6)  # What one look has read is good for half a second.
+        circuit.wake([])
+        await until(lambda: not circuit.is_open)
+        assert asyncio.get_running_loop().time() - began < 10, "its own looks are 15 seconds apart"
+    finally:
+        running.cancel()
+
+
+async def test_a_circuit_that_another_worker_has_opened_is_seen_when_somebody_tells_of_it(
+    circuit: CircuitBreaker, service: Service
+) -> None:
+    running = asyncio.ensure_future(circuit.run(LoopHealth()))
+    try:
+        await asyncio.sleep(0.1)
+        async with service.queries.database.begin() as tx:
+            await circuit_store.open_circuit(tx, "mpesa", "lost", probe_seconds=60, now=service.clock())
+        await asyncio.sleep(0.6)
+        circuit.wake(["airtel_money"])
+        await asyncio.sleep(0.1)
+        assert not circuit.is_open
+        circuit.wake(await down(service))
+        await until(lambda: circuit.is_open)
+    finally:
+        running.cancel()

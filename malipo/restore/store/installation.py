@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
+from malipo.db.schema import FINGERPRINT
 from malipo.restore.state import WEEK_AFTER, Installation, IntakeClosed, NotComparedYet
 from malipo.restore.store import send_counts
 
@@ -45,6 +46,14 @@ async def get(connection: Conn) -> Installation:
     row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM installation")
     assert row is not None, "the first migration makes it"
     return Installation(*row.values())
+
+
+async def get_with_schema(connection: Conn) -> tuple[Installation, str | None]:
+    """Also the fingerprint of the schema."""
+    row = await connection.fetchrow(f"SELECT {FINGERPRINT}, {_COLUMNS} FROM installation")
+    assert row is not None
+    fingerprint, *standing = row.values()
+    return Installation(*standing), fingerprint
 
 
 async def lock(tx: Tx) -> Installation:

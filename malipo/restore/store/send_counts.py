@@ -32,23 +32,17 @@ _AT_WORK = timedelta(seconds=3)
 
 
 async def find_database_state(connection: Conn) -> DatabaseState:
-    row = await connection.fetchrow(
+    rows = await connection.fetch(
         f"""
         SELECT pg_is_in_recovery(), {_SERVER_ID}, epoch, EXISTS (SELECT FROM transactions),
-               epoch = 1 AND epoch_began_at > now() - interval '{_NEW.total_seconds():.0f} seconds'
-        FROM installation
-        """
-    )
-    assert row is not None
-    is_standby, server_id, epoch, has_payments, is_new = row.values()
-    rows = await connection.fetch(
-        """
-        SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count,
-               seen_at > now() - $1::interval, coalesce(routes, '{}')
-        FROM worker_send_counts
+               epoch = 1 AND epoch_began_at > now() - interval '{_NEW.total_seconds():.0f} seconds',
+               worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count,
+               seen_at > now() - $1::interval, coalesce(routes, '{{}}')
+        FROM installation LEFT JOIN worker_send_counts ON true
         """,
         _AT_WORK,
     )
+    is_standby, server_id, epoch, has_payments, is_new, *_ = rows[0].values()
     workers = {
         worker_id: Worker(
             batches,
@@ -58,17 +52,24 @@ async def find_database_state(connection: Conn) -> DatabaseState:
             is_at_work=is_live and compared == server_id,
             routes=frozenset(routes),
         )
-        for worker_id, batches, seen_at, compared, looks, is_live, routes in (each.values() for each in rows)
+        for *_, worker_id, batches, seen_at, compared, looks, is_live, routes in (each.values() for each in rows)
+        if worker_id is not None
     }
     return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
 async def note_running(
-    tx: Tx, worker_id: str, host: str, routes: Sequence[str] | None = None, *, server_id: str, is_waiting: bool
+    connection: Conn,
+    worker_id: str,
+    host: str,
+    routes: Sequence[str] | None = None,
+    *,
+    server_id: str,
+    is_waiting: bool,
 ) -> int | None:
     """Note that a worker has compared this server, whether it waits for others to do so, and what it carries; None: it
     does not report that. How often it has looked; None: this is another server, which it has not compared."""
-    looks: int | None = await tx.fetchval(
+    looks: int | None = await connection.fetchval(
         f"""
         INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count, routes, routes_at)
         SELECT $1, $2, $4, 1, $5::text[], CASE WHEN $5::text[] IS NOT NULL THEN now() END WHERE {_SERVER_ID} = $3

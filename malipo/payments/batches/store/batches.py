@@ -16,6 +16,9 @@ _COLUMNS = """
 _encode = msgspec.json.Encoder().encode
 _decode_warnings = msgspec.json.Decoder(tuple[BatchWarning, ...]).decode
 
+# As a condition.
+IS_ANY_RUNNING = "EXISTS (SELECT FROM batches WHERE status = 'RUNNING')"
+
 
 class UsedKey(NamedTuple):
     """What an idempotency key was used for."""
@@ -151,10 +154,6 @@ async def cancel(tx: Tx, batch: Batch) -> None:
         batch.cancelled_at,
         batch.cancelled_by,
     )
-
-
-async def is_any_running(connection: Conn) -> bool:
-    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM batches WHERE status = 'RUNNING')"))
 
 
 async def complete_ended(tx: Tx, *, most: int) -> list[Batch]:
