@@ -186,6 +186,8 @@ class _ContractReader:
             for method, operation in methods.items()
             if tag["name"] in operation["tags"]
         ]
+        # What a program calls comes before what it can do after a log-in, which is often the same.
+        operations.sort(key=lambda each: not each.path.startswith("/v1"))
         return Area(tag["name"], tag["description"], operations)
 
     def tried(self, tag: Schema) -> list[TriedRequest]:

@@ -88,3 +88,18 @@ QUESTIONS |= {
     "composer install php sdk": "/docs/clients",
     "mteja amelipa lakini sijaona pesa": "/docs/sw/duka",
 }
+
+# Found wanting by a developer who tried the pages.
+QUESTIONS |= {
+    "fees": "/docs/payments",
+    "reversal": "/docs/corrections",
+    "chargeback": "/docs/corrections",
+    "double payment": "/docs/idempotency",
+    "partial refund": "/docs/refunds",
+    "refund partly": "/docs/refunds",
+    "postman": "/docs/reference",
+    "receipt": "/docs/statement",
+    "checkout": "/docs/payments",
+    "ngrok": "/docs/webhooks",
+    "woocommerce": "/docs/clients",
+}
