@@ -80,7 +80,7 @@ class InvalidWebhook extends MalipoError
 /** Your merchant at a malipo. */
 final class Client
 {
-    public const VERSION = '0.4.0';
+    public const VERSION = '0.5.0';
     private const LONGEST_WAIT_SECONDS = 60; // A longer Retry-After is for the caller to wait for.
     private const LONGEST_FOR_LIMIT_SECONDS = 61; // In all. The window of a rate limit is a minute, so who waits gets through.
     private const NOTHING_WAS_DONE = ['unavailable', 'restored', 'on_hold', 'rate_limited']; // So anything may be sent again.

@@ -1,6 +1,6 @@
 // A small shop with the client: an order is paid by phone, tried again after a failure, and refunded. Node.js 18 or newer.
 //
-// npm install https://pay.example.com/docs/downloads/malipo-client-0.4.0.tgz
+// npm install https://pay.example.com/docs/downloads/malipo-client-0.5.0.tgz
 // MALIPO_API_KEY=mlp_… MALIPO_URL=https://pay.example.com WEBHOOK_SECRET=whsec_… node shop.mjs
 // PORT (3000), DB (orders.json) and CATCH_UP_SECONDS (60) may be set too. A proxy that speaks TLS, and your own log-in,
 // belong in front of it. The API key needs payments.create, payments.read and events.read.

@@ -1,4 +1,4 @@
-"""Keeps the contract of a release, for test_released_contract.py: `.venv/bin/python -m tests.contract.release 0.3.0`
+"""Keeps the contract of a release, for test_released_contract.py, and what the clients are: `.venv/bin/python -m tests.contract.release 0.3.0`
 
 Only what a program relies on is kept: no words and no examples.
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.published_contract import PUBLISHED, with_internal_routes
+from tests.clients import releases
 
 FOLDER = Path(__file__).parent
 _WORDS = {"description", "summary", "title", "example", "examples", "tags", "links", "info", "servers"}
@@ -30,3 +31,4 @@ def keep(contract: Any, version: str) -> Path:
 
 if __name__ == "__main__":
     print(keep(with_internal_routes(PUBLISHED), sys.argv[1]))
+    releases.keep()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
+import malipo_client
 import msgspec
 import pytest
 
@@ -18,7 +19,7 @@ from malipo.build import of_checkout
 from tests.conftest import free_port
 
 ROOT = Path(__file__).parents[2]
-DOWNLOAD = f"/docs/downloads/malipo_client-{__version__}-py3-none-any.whl"
+DOWNLOAD = f"/docs/downloads/malipo_client-{malipo_client.__version__}-py3-none-any.whl"
 # What /docs hands out. Compilers, their caches and their packages stay at home.
 CLIENTS = (
     "clients/php/Malipo.php",

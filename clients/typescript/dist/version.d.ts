@@ -1,1 +1,1 @@
-export declare const VERSION = "0.4.0";
+export declare const VERSION = "0.5.0";

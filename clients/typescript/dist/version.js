@@ -1,1 +1,1 @@
-export const VERSION = "0.4.0"; // The release of malipo that it was made for.
+export const VERSION = "0.5.0"; // Of the clients. It is not that of the service.

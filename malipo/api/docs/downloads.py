@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
-from malipo import __version__
 from malipo.api.docs import sources
 from malipo.http.public_files import PublicFile
 
-_WHEEL = f"malipo_client-{__version__}-py3-none-any.whl"
-_NPM = f"malipo-client-{__version__}.tgz"
+# The clients have a number of their own, so that pip and npm install one that has changed since it was last installed.
+VERSION: str = json.loads((sources.folder("clients") / "typescript" / "package.json").read_bytes())["version"]
+_WHEEL = f"malipo_client-{VERSION}-py3-none-any.whl"
+_NPM = f"malipo-client-{VERSION}.tgz"
 _PHP = "Malipo.php"
 # Programs to copy: a receiver of webhooks, and a small shop, in each language.
 _EXAMPLES = (
@@ -53,13 +54,13 @@ def _python() -> PublicFile:
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     package = folder / "src" / "malipo_client"
     files = {f"malipo_client/{name}": content for name, content in _files(package)}
-    about = f"malipo_client-{__version__}.dist-info"
+    about = f"malipo_client-{VERSION}.dist-info"
     files |= {
         f"{about}/METADATA": "\n".join(
             [
                 "Metadata-Version: 2.1",
                 f"Name: {project['name']}",
-                f"Version: {__version__}",
+                f"Version: {VERSION}",
                 f"Summary: {project['description']}",
                 "License: Apache-2.0",
                 f"Requires-Python: {project['requires-python']}",

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from malipo_client import __version__
 
-from malipo import __version__
 from malipo.api.docs import downloads
 from tests.api.docs.samples import DOCS, ROOT
 

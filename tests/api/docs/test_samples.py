@@ -19,9 +19,8 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from malipo_client import sign_webhook
+from malipo_client import __version__, sign_webhook
 
-from malipo import __version__
 from malipo.api import openapi
 from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL
 from tests.api.docs.reference_samples import SHOWN

@@ -54,7 +54,7 @@ from malipo_client.records import (
 )
 from malipo_client.webhook_signature import sign_webhook, verify_webhook
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "ApiError",
