@@ -31,6 +31,8 @@ NOTICES = {
     "exceptions-undone": "It is undone.",
     "layout-saved": "The layout is saved. The next file of it is read without a question.",
     "person-vouched-for": "They count as a second person for payouts again.",
+    "approval-allowed": "It is allowed. Below you see from when it counts.",
+    "approval-taken-back": "They may not approve any more.",
     "approval-waits": "What is stricter holds now. The rest waits for another owner, or for 72 hours.",
     "vouched-for": "They count again where a decision takes two operators.",
     "release-proposed": "It is proposed. Another operator must look for themselves, and approve it.",

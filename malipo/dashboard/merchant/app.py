@@ -10,7 +10,7 @@ from starlette.routing import Route
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, static_files
 from malipo.dashboard.language import Translator
-from malipo.dashboard.merchant import approvals, vouch
+from malipo.dashboard.merchant import approvals
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, MerchantPage
 from malipo.dashboard.merchant.second_factor import OWN
@@ -37,8 +37,6 @@ class Dashboard(Site[MerchantPage, MerchantRequest]):
             )
         if browser_request.session is not None and browser_request.session.has_alerts:
             browser_request.alerts = await find_alerts(browser_request)
-        if browser_request.session is not None and browser_request.session.has_resets:
-            await vouch.find_resets(browser_request)
         await approvals.find_awaited(browser_request)
 
     async def _open(self, page: MerchantPage, browser_request: MerchantRequest) -> Response:

@@ -74,7 +74,8 @@ async def allow(request: MerchantRequest) -> Response:
         await request.parts.queries.write(act)
     except (Conflict, vouching.NotVouchedFor) as refusal:
         return await people_pages.refused(request, refusal)
-    return request.go(f"{PATH}#people", "approval-changed")
+    # To the top of the page, where the notice stands.
+    return request.go(PATH, "approval-allowed" if is_allowed else "approval-taken-back")
 
 
 class _RulesAndPeople(NamedTuple):
@@ -114,7 +115,7 @@ async def _page(
         waiting=waiting,
         may_confirm=may_confirm,
         people=[each for each in known.people if each.role is not Role.VIEWER],
-        not_counted=pairs.waiting(known.resets),
+        counts_from={each.account: each.reset_at + pairs.COOLING_TIME for each in known.resets},
         approvers=sum(each.may(Right.APPROVE) for each in known.people),
         owners=len(vouching.owners_who_count(known.people, known.resets)),
     )

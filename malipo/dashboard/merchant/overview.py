@@ -19,6 +19,7 @@ from malipo.dashboard import charts, render
 from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
 from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.waiting_people import find_waiting
 from malipo.dashboard.urls import base_url
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
@@ -139,6 +140,7 @@ class OverviewData:
     keys: Sequence[StoredKey]
     down: Mapping[str, Outage]
     proposed: Sequence[ProposedBatch] = ()  # that await the approval of who looks
+    waiting: int = 0  # people whom owners should look at: they do not count as a second one yet
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -169,6 +171,7 @@ async def show(request: MerchantRequest) -> Response:
         attention=attention(seen, request.parts.networks.routes, now),
         most_counted=MOST_COUNTED,
         proposed=seen.proposed,
+        waiting=seen.waiting,
         proposed_amount=request.awaited.amount,
         latest=seen.latest,
         has_key=any(not _is_over(key, now) for key in seen.keys),
@@ -194,6 +197,7 @@ async def _look(connection: Conn, request: MerchantRequest, first: date, now: da
         keys=await api_keys.find_all(connection, merchant_id),
         down=await networks.find_down(connection),
         proposed=await awaiting.find_oldest(connection, merchant_id, makers, limit=_PROPOSED_SHOWN) if makers else [],
+        waiting=len(await find_waiting(connection, request)),
     )
 
 

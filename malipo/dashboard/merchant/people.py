@@ -8,6 +8,7 @@ from malipo.accounts.store import second_factors
 from malipo.accounts.tokens import LINK_LIFE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.waiting_people import WaitingPerson, find_waiting
 from malipo.dashboard.urls import base_url, id_in
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Refusal
@@ -30,12 +31,13 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def page_of_all(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
-    async def find(connection: Conn) -> tuple[list[Person], set[str], bool]:
+    async def find(connection: Conn) -> tuple[list[Person], set[str], bool, dict[str, WaitingPerson]]:
         found = await people.find_all(connection, request.merchant_id)
         enrolled = await second_factors.find_enrolled(connection, [each.id for each in found])
-        return found, enrolled, await merchants.requires_second_factor(connection, request.merchant_id)
+        is_required = await merchants.requires_second_factor(connection, request.merchant_id)
+        return found, enrolled, is_required, await find_waiting(connection, request)
 
-    found, enrolled, is_required = await request.parts.queries.read_snapshot(find)
+    found, enrolled, is_required, waiting = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "merchant/settings/people.html",
@@ -43,6 +45,7 @@ async def page_of_all(request: MerchantRequest, *, problem: str | None = None, s
         people=found,
         enrolled=enrolled,
         is_required=is_required,
+        waiting=waiting,
         problem=problem,
     )
 

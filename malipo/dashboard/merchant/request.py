@@ -1,20 +1,17 @@
 """One request of the browser of a merchant's person."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.reauthentication import Proof
 from malipo.accounts.second_factor.check_code import TypedCode
-from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.user_agents import device_of
-from malipo.merchants import vouching
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.second_factor import owner_of
@@ -30,9 +27,6 @@ class MerchantRequest(BrowserRequest):
     browser_cookie: ClassVar[SessionCookie] = cookies.BROWSER
 
     session: MerchantSession | None = None
-    resets: list[CredentialReset] = field(
-        default_factory=list
-    )  # that nobody has vouched for: owners see them everywhere
     awaited: AwaitedApprovals = AwaitedApprovals()
 
     @property
@@ -78,7 +72,7 @@ class MerchantRequest(BrowserRequest):
         return self.session
 
     def without_session(self) -> Self:
-        return replace(self, session=None, resets=[], awaited=AwaitedApprovals())
+        return replace(self, session=None, awaited=AwaitedApprovals())
 
     @property
     def frame(self) -> dict[str, Any]:
@@ -88,17 +82,9 @@ class MerchantRequest(BrowserRequest):
             "is_confined": self.session is not None and self.session.must_enrol,
             "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
             "account": "/dashboard/settings",
-            "people_resets": self._shown_resets(),
             "awaited": self.awaited.count,
             "may": lambda right: self.session is not None and self.may(right),
         }
-
-    def _shown_resets(self) -> list[tuple[CredentialReset, datetime, bool]]:
-        """The last of each person, until when they are no second one, and whether this owner may vouch."""
-        return [
-            (each, each.reset_at + COOLING_TIME, vouching.may_vouch(self.resets, each.account, self.person))
-            for each in last_of_each(self.resets)
-        ]
 
     @property
     def person(self) -> Person:

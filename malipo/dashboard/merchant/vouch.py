@@ -1,32 +1,16 @@
-"""An owner vouches for somebody whom another has invited or reset. Every page shows owners who waits for that."""
+"""An owner vouches for somebody whom another has invited or reset."""
 
 from starlette.responses import Response
 
-from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import form_errors
 from malipo.dashboard.merchant import people as people_pages
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.db import Conn, Tx
+from malipo.db import Tx
 from malipo.errors import Refusal
 from malipo.merchants import vouching
-from malipo.merchants.roles import Right
 from malipo.merchants.store import people
 
 PATH = "/dashboard/settings/vouch"
-
-
-async def find_resets(request: MerchantRequest) -> None:
-    """For an owner, of everybody who is still there."""
-    if not request.may(Right.ADMINISTER):
-        return
-    now = request.parts.clock()
-
-    async def find(connection: Conn) -> list[CredentialReset]:
-        there = {each.email for each in await people.find_all(connection, request.merchant_id)}
-        found = await vouching.find_open(connection, request.merchant_id, now=now)
-        return [each for each in found if each.account in there]
-
-    request.resets = await request.parts.queries.read(find)
 
 
 async def vouch(request: MerchantRequest) -> Response:

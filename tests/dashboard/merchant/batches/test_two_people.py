@@ -16,7 +16,8 @@ __all__ = ["office"]
 
 PEOPLE = "/dashboard/settings/people"
 NEW = "korosho saba mezani"
-SAYS = "does not count as a second person for payouts"
+SAYS = "May not approve yet"
+LINE = "1 person cannot approve payouts yet"
 
 
 @pytest.fixture
@@ -68,18 +69,19 @@ async def test_nor_what_they_have_made_as_that_colleague(office: Office, colleag
     assert await office.payouts() == []
 
 
-async def test_another_owner_sees_it_on_every_page_vouches_and_then_they_are_two(
+async def test_another_owner_sees_it_vouches_and_then_they_are_two(
     office: Office, colleague: Surfer, second: Surfer
 ) -> None:
     page = await _submitted_by(office.owner, office)
-    for path in ("/dashboard", PEOPLE, "/dashboard/settings/approval", page):
-        shown = await second.get(path)
-        assert SAYS in shown.words, path
-        assert "I vouch for it" in shown.words, path
+    for surfer in (second, office.owner):
+        assert LINE in (await surfer.get("/dashboard")).words
+        assert LINE not in (await surfer.get(page)).words, "it stands on the overview only"
+    shown = await second.get(PEOPLE)
+    assert (SAYS in shown.words, "I vouch for Colleague" in shown.words) == (True, True)
     named = dict(re.findall(r'name="(email|reset)" value="([^"]+)"', shown.text))
-    own = await office.owner.get("/dashboard")
+    own = await office.owner.get(PEOPLE)
     assert SAYS in own.words
-    assert "I vouch for it" not in own.words, "whoever invited them has nothing to say about it"
+    assert "I vouch for" not in own.words, "whoever invited them has nothing to say about it"
 
     for surfer, status in ((office.owner, 403), (colleague, 403)):
         assert (await surfer.post("/dashboard/settings/vouch", named)).status == status
@@ -87,10 +89,28 @@ async def test_another_owner_sees_it_on_every_page_vouches_and_then_they_are_two
     assert (await colleague.post(f"{page}/approve")).status == 403
 
     assert (await second.post("/dashboard/settings/vouch", named)).status == 303
-    assert SAYS not in (await second.get("/dashboard")).words
+    assert SAYS not in (await second.get(PEOPLE)).words
+    assert LINE not in (await second.get("/dashboard")).words
     assert (await colleague.post(f"{page}/approve")).status == 303
     assert len(await office.payouts()) == 2
 
 
 async def test_staff_are_not_told(office: Office, colleague: Surfer) -> None:
-    assert SAYS not in (await office.clerk.get("/dashboard")).words
+    assert LINE not in (await office.clerk.get("/dashboard")).words
+
+
+async def test_for_a_viewer_nobody_needs_to_vouch(office: Office) -> None:
+    seen = await office.owner.post(PEOPLE, {"name": "Auditor", "email": "auditor@example.com", "role": "viewer"})
+    assert seen.status == 201
+    assert "cannot approve payouts yet" not in (await office.owner.get("/dashboard")).words
+    assert SAYS not in (await office.owner.get(PEOPLE)).words
+
+
+async def test_a_waiting_batch_says_who_can_approve_it_and_from_when(office: Office, colleague: Surfer) -> None:
+    page = await _submitted_by(office.owner, office)
+    shown = await office.owner.get(page)
+    assert "Colleague can approve it from" in shown.words
+    assert "Sooner, if an owner who had no part in adding them vouches." in shown.words
+    assert "There is nobody who may approve it" not in shown.words
+    approval = await office.owner.get("/dashboard/settings/approval")
+    assert SAYS in approval.words
