@@ -16,6 +16,7 @@ async def make_key(page: Page, name: str) -> str:
     await page.goto("/dashboard/keys")
     await page.get_by_role("link", name="New key").first.click()
     await page.get_by_label("Name", exact=True).fill(name)
+    await page.get_by_label("Something else").check()
     for words in await page.get_by_role("checkbox").all():
         await words.check()
     await page.get_by_role("button", name="Create the key").click()
