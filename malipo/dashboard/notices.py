@@ -41,7 +41,6 @@ NOTICES = {
     "held": "It is held. Nothing of it is sent.",
     "hold-ended": "It is no longer held.",
     "password-chosen": "Your password is saved. Log in with it.",
-    "payment-made": "The payment was created. See its progress below.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
     "not-again": "Only a payment that has failed, and that its network has not corrected since, is tried again here.",
     "made-again": "That was tried again already: here.",

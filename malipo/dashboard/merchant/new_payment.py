@@ -222,7 +222,7 @@ async def _decide(
         in_doubt = request.words(IN_DOUBT)
         return await _confirm(request, draft, typed, order.key, quote, warned, problem=in_doubt, status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
-    return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
+    return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else None)
 
 
 async def _again(

@@ -153,7 +153,7 @@ async def _decide(
     except Unavailable:
         return _confirm(request, known, draft, order.key, quote, problem=request.words(IN_DOUBT), status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
-    return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
+    return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else None)
 
 
 def _said(request: MerchantRequest, refusal: Invalid, known: RefundFacts) -> str:

@@ -19,6 +19,7 @@ function swap(fresh) {
     if (!part || isSame(part.innerHTML, before.get(old) ?? old.asServed ?? old.innerHTML) || isTypedInto(old)) continue;
     replace(old, part);
   }
+  document.title = fresh.title;
   document.dispatchEvent(new Event("swapped"));
 }
 

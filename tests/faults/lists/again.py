@@ -34,14 +34,6 @@ FAULTS = (
         _REPEATS[1:],
     ),
     Fault(
-        "the payouts of another merchant are warned of",
-        "_find_payouts",
-        "WHERE t.merchant_id = $1 AND",
-        "WHERE $1::text IS NOT NULL AND",
-        "A merchant reads what another one has paid.",
-        _REPEATS[1:],
-    ),
-    Fault(
         "a network that was chosen for one number is kept for that of another",
         "choice_for",
         'return "" if is_left and _is_of_another(phone, phone_before) else chosen',

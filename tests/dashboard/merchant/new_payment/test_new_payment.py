@@ -70,7 +70,9 @@ async def test_what_was_confirmed_is_made_as_it_was_shown(payment_form: PaymentF
     assert (made.type, made.amount, made.fee, made.phone) == (type_, 25000, 300, "+255754000100")
     assert (made.channel, made.name, made.description) == ("MPESA", "Neema Kileo", "Two bags")
     assert made.order_reference == "A-1042"
-    assert "The payment was created." in (await payment_form.surfer.get(done.to)).words
+    shown = await payment_form.surfer.get(done.to)
+    assert ("is being asked on the phone" in shown.words) is (type_ is Type.COLLECTION)
+    assert "<title>Pending: TZS 25,000" in shown.text
     assert await payment_form.available() == (100_000 if type_ is Type.COLLECTION else 74_700)
 
 
