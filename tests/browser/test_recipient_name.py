@@ -17,6 +17,7 @@ async def test_the_name_appears_and_another_one_is_a_warning(windows: Windows, s
         await page.goto("/dashboard/payout")
         place = page.locator("[data-recipient]")
         await page.get_by_label("Phone number").fill("0684 777 456")
+        await page.locator("details.fold summary").first.click()
         await page.get_by_label("Airtel Money", exact=True).check()
         await expect(place).to_contain_text(FOUND)
         await page.get_by_label("Name of the recipient").fill("Pili Pili")

@@ -47,6 +47,7 @@ async def fill_payout(page: Page, phone: str, amount: str, network: str, name: s
     await page.goto("/dashboard/payout")
     await page.get_by_label("Amount").fill(amount)
     await page.get_by_label("Phone number").fill(phone)
+    await page.locator("details.fold summary").first.click()
     await page.get_by_label(network, exact=True).check()
     await page.get_by_label("Name of the recipient").fill(name)
     await page.get_by_role("button", name="Continue").click()

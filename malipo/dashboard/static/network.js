@@ -8,6 +8,8 @@ for (const place of document.querySelectorAll("[data-prefixes]")) {
   const byNumber = place.querySelector('input[value=""]');
   const hint = byNumber.nextElementSibling.querySelector("small");
   const before = hint.textContent;
+  const said = place.querySelector("[data-network]"); // what is chosen, while the choices are folded
+  const nameOf = (input) => input.nextElementSibling.firstChild.textContent.trim();
   let usual = null; // of the number that the network was chosen for
 
   const digitsOf = (typed) => DIGITS.exec(typed.replace(/[\s().-]/g, ""))?.[1] ?? "";
@@ -25,11 +27,14 @@ for (const place of document.querySelectorAll("[data-prefixes]")) {
     hint.classList.toggle("is-known", Boolean(label));
     const now = groupOf(digits);
     if (now && usual && now !== usual) byNumber.checked = true;
+    const chosen = place.querySelector("input:checked");
+    said.textContent = chosen && chosen !== byNumber ? nameOf(chosen) : label ? label.textContent.trim() : nameOf(byNumber);
     usual = now ?? usual;
   };
   phone.addEventListener("input", show);
   place.addEventListener("change", () => {
     chosenFor.value = phone.value;
+    show();
   });
   usual = groupOf(digitsOf(chosenFor.value));
   show();

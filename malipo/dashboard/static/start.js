@@ -20,3 +20,12 @@ if (way && document.referrer) {
 }
 
 document.addEventListener("click", (event) => event.target.closest("[data-print]") && print());
+
+// "/" leads to the search of a page, as in the documentation.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea")) return;
+  const search = document.querySelector("main input[type=search]");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+});
