@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 
 from malipo import log
+from malipo.db.array_types import know_arrays
 from malipo.db.errors import ADDRESS_SETTING, POOLER_REFUSED, AccessRefused, meaning_of
 from malipo.db.pool import Pool
 from malipo.db.transaction import Conn, PooledConnection
@@ -89,6 +90,7 @@ class Database:
                 **self._timeouts(),
             },
         )
+        know_arrays(connection)
         await _require_own_session(connection)
         return connection
 
