@@ -15,7 +15,6 @@ import requests
 from schemathesis import Case
 
 from malipo import clock
-from malipo.accounts.passwords import Passwords
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.merchants import manage_people
@@ -29,6 +28,7 @@ from malipo.webhooks import manage_endpoints
 from malipo.webhooks.delivery_state import DeliveryState
 from malipo.webhooks.store import delivery_history
 from tests.api.conftest import bring, created
+from tests.cheap_hash import cheap_hash
 from tests.conftest import (
     COLLECTION,
     NO_LIMITS,
@@ -172,7 +172,7 @@ async def _furnish(running: Any, database_url: str) -> World:
     await until_ready(running)
     async with Database.opened(database_url, size=4, connect_seconds=PATIENCE_SECONDS) as database:
         merchant = await make_merchant(database, wallet=10**15)
-        password_hash = await Passwords().hash(PASSWORD)
+        password_hash = cheap_hash()
         ids = {}
         async with database.begin() as tx:
             for name, role in (("owner", Role.OWNER), ("leaver", Role.STAFF), ("juma", Role.VIEWER)):

@@ -31,8 +31,8 @@ from malipo.restore import hold
 from malipo.restore.store import installation
 from tests.approvals.grid import LIMIT, MORE
 from tests.authenticator_app import enrolled
+from tests.cheap_hash import cheap_hash
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
-from tests.dashboard.page_client import cheap_hash
 from tests.payments.payment_steps import PaymentSteps
 from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of

@@ -15,7 +15,6 @@ import msgspec
 import pytest
 
 from malipo import clock, ids
-from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import WITHOUT_CODE
 from malipo.app.assemble import assemble
 from malipo.approvals.acts import Act
@@ -46,6 +45,7 @@ from tests.approvals.grid import (
     Door,
 )
 from tests.authenticator_app import AuthenticatorApp, enrolled
+from tests.cheap_hash import cheap_hash
 from tests.cli.test_operator_code import KEY
 from tests.cli.test_operator_session import PASSWORD, Terminal
 from tests.conftest import (
@@ -59,7 +59,7 @@ from tests.conftest import (
     until_ready,
 )
 from tests.dashboard.operator.operator_pages import Operator
-from tests.dashboard.page_client import cheap_hash, surfing
+from tests.dashboard.page_client import surfing
 from tests.journeys import operator_sessions
 from tests.networks.clickpesa_spec import GET_TOKEN, TOKEN_GIVEN
 from tests.networks.clickpesa_spec import settings as clickpesa_settings
@@ -354,11 +354,11 @@ class Asha(Terminal):
 
 @pytest.fixture
 async def asha(database: Database, database_url: str, merchant: Merchant) -> Asha:
-    password_hash, id_ = await Passwords().hash(PASSWORD), ids.mint("opr_", clock.now())
+    id_ = ids.mint("opr_", clock.now())
     async with database.begin() as tx:
         await operators.insert_operator(tx, id_, "asha", now=clock.now())
         await operators.insert_operator(tx, "opr_juma", "juma", now=clock.now())
-        await operators.set_password(tx, id_, password_hash)
+        await operators.set_password(tx, id_, cheap_hash())
     return Asha(database_url, id_)
 
 

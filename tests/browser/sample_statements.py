@@ -19,9 +19,9 @@ from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
 from tests.browser.sample_trade import Shop
+from tests.cheap_hash import PASSWORD, cheap_hash
 from tests.conftest import NOBODY, make_merchant, starting, until_ready
 from tests.dashboard.conftest import OPTIONAL
-from tests.dashboard.page_client import PASSWORD, cheap_hash
 
 __all__ = ["FINANCE", "PASSWORD", "Yesterday", "at_work"]
 

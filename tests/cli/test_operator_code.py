@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from malipo import clock, ids
-from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.operators import store as operators
 from tests.authenticator_app import AuthenticatorApp, enrolled
+from tests.cheap_hash import cheap_hash
 from tests.cli.test_operator_session import PASSWORD, Terminal
 
 KEY = "5b1f0c9e7d3a48f6a2c4e8d0b6f1a3c5"
@@ -32,7 +32,7 @@ async def operator_id(database: Database) -> str:
     operator_id = ids.mint("opr_", clock.now())
     async with database.begin() as tx:
         await operators.insert_operator(tx, operator_id, "asha", now=clock.now())
-        await operators.set_password(tx, operator_id, await Passwords().hash(PASSWORD))
+        await operators.set_password(tx, operator_id, cheap_hash())
     return operator_id
 
 

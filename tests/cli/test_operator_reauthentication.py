@@ -8,12 +8,12 @@ from tempfile import TemporaryFile
 import pytest
 
 from malipo import clock, ids
-from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.operators import store as operators
 from tests import fork_server
 from tests.authenticator_app import AuthenticatorApp, enrolled
+from tests.cheap_hash import cheap_hash
 from tests.cli.test_operator_code import KEY
 from tests.cli.test_operator_session import PASSWORD, Terminal
 from tests.conftest import Merchant
@@ -52,7 +52,7 @@ class Juma(Terminal):
 
 @pytest.fixture
 async def juma(database: Database, database_url: str, merchant: Merchant, tmp_path: Path) -> Juma:
-    password_hash, made = await Passwords().hash(PASSWORD), {}
+    password_hash, made = cheap_hash(), {}
     async with database.begin() as tx:
         for name in ("asha", "juma"):
             made[name] = ids.mint("opr_", clock.now())

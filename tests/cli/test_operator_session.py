@@ -13,13 +13,13 @@ import pytest
 
 from malipo import clock, ids
 from malipo.accounts.login_attempts import LoginAttempts, TooManyAttempts
-from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.store import AuditLogEntry
 from malipo.cli import parser
 from malipo.cli.authority import AUTHORITY, Authority
 from malipo.db import Database
 from malipo.operators import store as operators
+from tests.cheap_hash import cheap_hash
 from tests.conftest import Merchant
 from tests.journeys import database_facts
 from tests.journeys.operator_commands import run_in
@@ -46,7 +46,7 @@ class Terminal:
 @pytest.fixture
 async def two_operators(database: Database) -> None:
     """asha and juma, with the same password: only their names are two."""
-    password_hash = await Passwords().hash(PASSWORD)
+    password_hash = cheap_hash()
     async with database.begin() as tx:
         for name in ("asha", "juma"):
             operator_id = ids.mint("opr_", clock.now())

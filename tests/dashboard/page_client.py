@@ -4,12 +4,10 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from html import unescape
 from typing import Any
 
 import aiohttp
-from argon2 import PasswordHasher
 
 from malipo import clock
 from malipo.db import Database
@@ -17,9 +15,10 @@ from malipo.merchants import manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
+from tests.cheap_hash import PASSWORD as PASSWORD
+from tests.cheap_hash import cheap_hash
 from tests.conftest import NOBODY
 
-PASSWORD = "maji ya kunde 7"
 _TOKEN = re.compile(r'name="token" value="([0-9a-f]+)"')
 
 
@@ -88,12 +87,6 @@ class Surfer:
         if found := _TOKEN.search(seen.text):
             self.token = found[1]
         return seen
-
-
-@cache
-def cheap_hash() -> str:
-    """Of the kind that is kept, and cheap: what it costs to guess one is tested elsewhere."""
-    return PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
 
 
 @asynccontextmanager

@@ -14,9 +14,10 @@ from malipo.db import Database
 from malipo.merchants.roles import Role
 from malipo.operators import store as operators
 from tests.api.conftest import live
+from tests.cheap_hash import PASSWORD, cheap_hash
 from tests.conftest import COLLECTION, NO_LIMITS, SECRET_KEY, Answer, Client, Merchant, Running, make_merchant
 from tests.dashboard.conftest import OPTIONAL
-from tests.dashboard.page_client import PASSWORD, Surfer, add_person, cheap_hash, surfing
+from tests.dashboard.page_client import Surfer, add_person, surfing
 from tests.journeys.full_stack import until
 
 _LIMITS = NO_LIMITS | {"rate_limit_session": 6, "rate_limit_person": 9, "live_streams_person": 2, "live_streams": 3}

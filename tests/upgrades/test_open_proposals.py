@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from malipo.db import Database
+from tests.cheap_hash import PASSWORD, cheap_hash
 from tests.conftest import _create
-from tests.dashboard.page_client import PASSWORD, cheap_hash
 from tests.journeys import database_facts
 from tests.upgrades.versions import Version, commit_of, version_of
 

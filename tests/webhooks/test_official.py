@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.accounts.passwords import Passwords
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
+from tests.cheap_hash import cheap_hash
 from tests.conftest import NOBODY, Client, create_database, make_merchant
 from tests.examples.example_receivers import LANGUAGES, Shop
 from tests.examples.signed_webhooks import STRANGE
@@ -73,7 +73,7 @@ async def owner(full_stack: FullStack) -> Owner:
         person = await manage_people.add_person(
             tx, merchant.id, email=login["email"], name="", role=Role.OWNER, actor=NOBODY, now=clock.now()
         )
-        await people.set_password(tx, person.id, await Passwords().hash(login["password"]))
+        await people.set_password(tx, person.id, cheap_hash(login["password"]))
     api = full_stack.api.as_(merchant.key)
     answer = await api.as_(None)("POST", "/merchant/auth/login", login)
     return Owner(api, answer.body["token"])

@@ -10,7 +10,6 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import issue_api_keys, manage_people, onboard
@@ -21,6 +20,7 @@ from malipo.outbox.event import Event
 from malipo.settings import Settings
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.store import endpoints
+from tests.cheap_hash import cheap_hash
 from tests.conftest import (
     NO_LIMITS,
     NOBODY,
@@ -141,7 +141,7 @@ async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathF
             stranger = await make_merchant(database, wallet=1_000_000)
             inactive = await make_merchant(database)
             world = World(Client(http, running.url, None), database, merchant.id, stranger.id)
-            world.password_hash = await Passwords().hash(PASSWORD)
+            world.password_hash = cheap_hash()
             async with database.begin() as tx:
                 await onboard.set_active(tx, inactive.id, is_active=False, actor=NOBODY, now=clock.now())
             past = clock.now() - timedelta(seconds=1)

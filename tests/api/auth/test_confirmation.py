@@ -3,8 +3,9 @@
 from malipo.accounts.reauthentication import SensitiveAct
 from malipo.api.routes import ROUTES, TokenRoute
 from tests.api.conftest import is_refused
-from tests.api.test_login import PASSWORD, Door
+from tests.api.test_login import Door
 from tests.api.test_login import door as door
+from tests.cheap_hash import PASSWORD
 
 # Which routes are which act, written by hand.
 ACTS = {

@@ -9,17 +9,15 @@ import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 from tests.authenticator_app import AuthenticatorApp, enrolled
+from tests.cheap_hash import PASSWORD, cheap_hash
 from tests.conftest import NOBODY, Answer, Client, Merchant, Running
 from tests.journeys.webhook_stack import SECRET_KEY
-
-PASSWORD = "maji ya kunde 7"
 
 
 @dataclass
@@ -50,7 +48,7 @@ async def program(running: Running, database: Database, merchant: Merchant) -> A
             actor=NOBODY,
             now=now,
         )
-        await people.set_password(tx, person.id, await Passwords().hash(PASSWORD))
+        await people.set_password(tx, person.id, cheap_hash())
     async with aiohttp.ClientSession() as http:
         yield Program(Client(http, running.url, None), database, person)
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from malipo.accounts.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants.store import people
+from tests.cheap_hash import cheap_hash
 from tests.conftest import Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import Office
 from tests.dashboard.merchant.batches.batch_pages import office as office
-from tests.dashboard.page_client import PASSWORD, Seen, add_person, surfing
+from tests.dashboard.page_client import Seen, add_person, surfing
 from tests.table_files import hostile_workbooks
 
 MANY_AT_ONCE = 8
@@ -124,7 +124,7 @@ async def other(running: Running, database: Database) -> OtherMerchant:
     """With a password that is kept as those of real people are: most of a log-in is its check."""
     merchant = await make_merchant(database)
     person = await add_person(database, merchant.id, f"other+{merchant.id}@example.com")
-    password_hash = await Passwords().hash(PASSWORD)
+    password_hash = cheap_hash()
     async with database.begin() as tx:
         await people.set_password(tx, person.id, password_hash)
     return OtherMerchant(running.url, person.email, database)
