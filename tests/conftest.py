@@ -2,15 +2,13 @@
 
 import asyncio
 import fcntl
-import functools
-import inspect
 import os
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +33,7 @@ from malipo.merchants.api_keys import Environment, Permission
 from malipo.settings import Settings
 from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
-from tests.kept_database import KeptDatabase
+from tests.kept_database import Contents, KeptDatabase
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 
@@ -82,23 +80,6 @@ _STARTED_WHOLE = ("serve", "demo")  # They have children, and a database, of the
 def anyio_backend() -> tuple[str, dict[str, bool]]:
     """With the event loop that the service runs on."""
     return "asyncio", {"use_uvloop": True}
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """Each test is a task of its own: all run in one event loop, and what one has bound to its task (the deadline of a
-    request, what the log says of it) would still be there in the next."""
-    if inspect.iscoroutinefunction(pyfuncitem.obj):
-        pyfuncitem.obj = _as_a_task(pyfuncitem.obj)
-    return (yield)
-
-
-def _as_a_task(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
-    @functools.wraps(test)
-    async def run(*arguments: Any, **named: Any) -> None:
-        await asyncio.create_task(test(*arguments, **named))
-
-    return run
 
 
 @pytest.fixture(scope="session")
@@ -194,10 +175,21 @@ def template(postgres: str) -> str:
 
 
 @pytest.fixture(scope="session")
-async def kept_database(postgres: str, template: str) -> AsyncIterator[KeptDatabase]:
-    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url))
+def known_contents() -> dict[str, Contents]:
+    """What a new copy of a template contains, once the first file has looked."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+async def kept_database(
+    postgres: str, template: str, known_contents: dict[str, Contents]
+) -> AsyncIterator[KeptDatabase]:
+    known = known_contents.get(template)
+    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url), known)
     yield kept
     await kept.leave()
+    if kept.contents is not None:
+        known_contents[template] = kept.contents
 
 
 @pytest.fixture

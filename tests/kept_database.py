@@ -1,4 +1,4 @@
-"""One database for the tests of a process, emptied before each of them, and connections to it that stay open.
+"""One database for the tests of a file, emptied before each of them, and connections to it that stay open.
 
 Two thousand tests need a database. To copy the template, to connect and to plan the first statements takes a tenth of a
 second of a processor. Here a test gets the database of the test before it: its rows are deleted, and its connections have
@@ -124,13 +124,15 @@ class KeptDatabase:
         self,
         create: Callable[[], Awaitable[str]],
         drop: Callable[[str], Awaitable[None]],
+        contents: Contents | None = None,
     ) -> None:
+        """`contents` are those of another copy of the template, if one was looked at: that takes a tenth of a second."""
         self._create = create
         self._drop = drop
         self._url: str | None = None
         self._spare: list[Conn] = []
         self._own: list[Conn] = []  # one that looks, and one that deletes
-        self.contents: Contents | None = None  # of any copy of the template
+        self.contents = contents
 
     async def take(self) -> str:
         """The address of a database that is as a new copy."""

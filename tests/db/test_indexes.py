@@ -3,16 +3,12 @@
 The queries are those of the stores, in short. A table that grows is listed with how long its rows are kept.
 """
 
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
-
-import pytest
 
 from benchmarks.growth.tables import GROWING
 from malipo.db import Database
 from malipo.payments.listing.filters import TransactionFilter, where_of
-from tests.conftest import PATIENCE_SECONDS, create_database
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 
@@ -117,14 +113,6 @@ PRUNING = {
     ),
     "events": ("events_feed", "DELETE FROM events WHERE merchant_id = 'm' AND feed_number <= 1000"),
 }
-
-
-@pytest.fixture
-async def database(postgres: str, template: str) -> AsyncIterator[Database]:
-    """A new one: what ANALYZE has counted in the rows of other tests stays, and would decide."""
-    url = await create_database(postgres, template)
-    async with Database.opened(url, size=2, connect_seconds=PATIENCE_SECONDS) as database:
-        yield database
 
 
 class _TakenBack(Exception):  # noqa: N818
