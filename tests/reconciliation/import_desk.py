@@ -32,13 +32,13 @@ class ImportDesk:
         self.statements = statements
         self.database = statements.database
 
-    async def bring(self, path: Path, by: Actor = ASHA) -> ImportResult:
+    async def bring(self, path: Path, by: Actor = ASHA, *, account: str = "") -> ImportResult:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
                 path,
                 channel=self.statements.channel,
-                account="",
+                account=account,
                 profile=built_in()["generic"],
                 accepts_problems=False,
                 is_new_account=True,

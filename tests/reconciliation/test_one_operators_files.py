@@ -13,7 +13,6 @@ from malipo.approvals.acts import Act
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
-from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Verdict
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve, propose
@@ -22,7 +21,7 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.imports.doubt_statement import ImportedElsewhere
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.settings import Settings
@@ -256,18 +255,7 @@ async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it
 
 async def bring_as_another(desk: ImportDesk, path: Path) -> ImportResult:
     """Asha imports it as the statement of an account that there is not."""
-    async with desk.database.begin() as tx:
-        return await import_statement(
-            tx,
-            path,
-            channel=desk.statements.channel,
-            account="old till",
-            profile=built_in()["generic"],
-            accepts_problems=False,
-            is_new_account=True,
-            actor=ASHA,
-            now=clock.now(),
-        )
+    return await desk.bring(path, account="old till")
 
 
 @pytest.mark.parametrize("is_same_file", [True, False])

@@ -25,7 +25,6 @@ from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.api_keys import StoredKey
-from malipo.merchants.roles import Right
 from malipo.merchants.store import api_keys
 from malipo.networks import circuit_store as networks
 from malipo.networks.circuit_store import Outage
@@ -198,7 +197,7 @@ async def _look(connection: Conn, request: MerchantRequest, first: date, now: da
         keys=await api_keys.find_all(connection, merchant_id),
         down=await networks.find_down(connection),
         proposed=await awaiting.find_oldest(connection, merchant_id, makers, limit=_PROPOSED_SHOWN) if makers else [],
-        waiting=sum(each.person.may(Right.APPROVE) for each in (await find_waiting(connection, request)).values()),
+        waiting=sum(each.is_told for each in (await find_waiting(connection, request)).values()),
     )
 
 

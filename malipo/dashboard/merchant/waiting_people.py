@@ -27,6 +27,11 @@ class WaitingPerson(NamedTuple):
     def until(self) -> datetime:
         return self.reset.reset_at + COOLING_TIME
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the overview says so: of staff who approve nothing only if it was not the owners' own act."""
+        return self.person.may(Right.APPROVE) or self.by is None
+
 
 async def find_waiting(connection: Conn, request: MerchantRequest) -> dict[str, WaitingPerson]:
     """By their emails. For an owner, while the session says that there are some."""

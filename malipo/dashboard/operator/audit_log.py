@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -18,6 +18,7 @@ from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.audit_log_sentences import ACTIONS, sentence_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.dashboard.typed_days import begin_of, end_of, first_and_last
 from malipo.dashboard.urls import key_in
 from malipo.db import Conn
 from malipo.merchants.store import merchants
@@ -31,7 +32,6 @@ COLUMNS = ("date", "time", "actor", "address", "osUser", "action", "merchantId",
 _PER_PAGE = 50
 _PIECE = 1000
 _MOST_TYPED = 100
-_YEARS = range(2000, 2100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,8 @@ def asked_in(query: Mapping[str, str]) -> AuditLogQuery:
     fields = Fields(typed)
     for name in ("action", "actor", "merchant"):
         fields.text(name, most=_MOST_TYPED)
-    first, last = _day(fields, "from", time.min), _day(fields, "to", time.max)
-    if first is not None and last is not None and first > last:
-        fields.wrong("to", "range_invalid", "from is after to.")
-    return AuditLogQuery(typed, first, last, fields)
+    first, last = first_and_last(fields)
+    return AuditLogQuery(typed, begin_of(first), end_of(last), fields)
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -177,15 +175,3 @@ def _shown(name: str, value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}: {_shown(key, each)}" for key, each in value.items())
     return str(value)
-
-
-def _day(fields: Fields, name: str, at: time) -> datetime | None:
-    text = fields.text(name, most=10)
-    try:
-        day = date.fromisoformat(text) if text else None
-    except ValueError:
-        day = date.min
-    if day is not None and day.year not in _YEARS:
-        fields.wrong(name, "date_invalid", f"{name} must be a date, such as 2026-11-15.")
-        return None
-    return None if day is None else datetime.combine(day, at, ZONE)

@@ -229,16 +229,19 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
                 NOW,
             ),
         )
-        for hours, state in ((1, "EXHAUSTED"), (100, "EXHAUSTED"), (170, "EXHAUSTED"), (1, "PENDING")):
+        test = "A test has its body with it, and does not count."
+        exhausted = [(1, None), (100, None), (170, None), (2, test)]
+        for hours, state, body in [*((hours, "EXHAUSTED", body) for hours, body in exhausted), (1, "PENDING", None)]:
             await tx.execute(
-                "INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, state, due_at)"
-                " VALUES ($1, $2, $3, 'payment.completed', $4, $5)",
+                "INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, state, due_at, body)"
+                " VALUES ($1, $2, $3, 'payment.completed', $4, $5, $6)",
                 *(
                     f"wh_{shop.merchant.id}",
                     ids.mint("evt_", NOW - timedelta(hours=hours)),
                     shop.merchant.id,
                     state,
                     NOW,
+                    body,
                 ),
             )
     seen = await shop.page()

@@ -64,6 +64,7 @@ async def test_the_failed_ones_become_a_draft_that_is_mended_submitted_and_appro
     office: Office, service: Service
 ) -> None:
     page = await ended(office, service, FAILED, PAID, FAILED)
+    assert "1 of 3 paid" in (await office.clerk.get("/dashboard/batches")).words
     assert "Pay the 2 failed ones again…" in (await office.clerk.get(page)).words
     draft = (await again(office, page)).to
     shown = await office.clerk.get(draft)

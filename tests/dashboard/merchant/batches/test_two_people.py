@@ -7,10 +7,15 @@ from html import unescape
 
 import pytest
 
+from malipo import clock
+from malipo.merchants import manage_people
+from malipo.merchants.password_links import make_link
+from malipo.merchants.roles import Role
 from malipo.payments.batches.batch import BatchStatus
 from tests.conftest import Running
 from tests.dashboard.merchant.batches.batch_pages import RIGHT, Office, office
 from tests.dashboard.page_client import Surfer, add_person, surfing
+from tests.operators.booking_steps import ASHA
 
 __all__ = ["office"]
 
@@ -104,6 +109,21 @@ async def test_for_a_viewer_nobody_needs_to_vouch(office: Office) -> None:
     assert seen.status == 201
     assert "cannot approve payouts yet" not in (await office.owner.get("/dashboard")).words
     assert SAYS not in (await office.owner.get(PEOPLE)).words
+
+
+async def test_staff_who_approve_nothing_are_told_of_only_if_an_operator_has_added_them(office: Office) -> None:
+    email = f"till+{secrets.token_hex(6)}@example.com"
+    await office.owner.post(PEOPLE, {"name": "Till", "email": email, "role": "staff"})
+    assert "cannot approve payouts yet" not in (await office.owner.get("/dashboard")).words
+    assert SAYS in (await office.owner.get(PEOPLE)).words, "and of whom the owner has added, on the page of people"
+
+    email, now = f"other+{secrets.token_hex(6)}@example.com", clock.now()
+    async with office.database.begin() as tx:
+        person = await manage_people.add_person(
+            tx, office.merchant_id, email=email, name="Other", role=Role.STAFF, actor=ASHA, now=now
+        )
+        await make_link(tx, person, actor=ASHA, now=now)
+    assert LINE in (await office.owner.get("/dashboard")).words
 
 
 async def test_a_waiting_batch_says_who_can_approve_it_and_from_when(office: Office, colleague: Surfer) -> None:
