@@ -263,18 +263,24 @@ async def test_requests_are_counted_by_the_short_way_as_by_the_long_one(
     database: Database, service: Service, database_url: str, tmp_path: Any
 ) -> None:
     async with live(tmp_path, database_url, secret_key=SECRET_KEY, rate_limit_create=4) as limited:
-        merchant, reader = await make_merchant(database), await make_merchant(database)
+        merchant, reader, adopted = [await make_merchant(database) for _ in range(3)]
         answers = [_post(limited, merchant, body) for body in (LONG, BODY, LONG, BODY, BODY, LONG)]
         assert _post(limited, reader, LONG).status == 201
         made = _post(limited, reader, BODY, key="k").json["transaction"]
         await bring(service, reader, made["id"], Status.FAILED)
         again = _post(limited, reader, BODY, key="k")
+        assert _post(limited, adopted, LONG).status == 201
+        first = _post(limited, adopted, BODY, key="k")
+        async with database.begin() as tx:
+            await tx.execute("DELETE FROM idempotency_keys WHERE merchant_id = $1 AND key = 'k'", adopted.id)
+        found = _post(limited, adopted, BODY, key="k")
         async with database.begin() as tx:
             await tx.execute("UPDATE api_keys SET permissions = '{payments.read}' WHERE merchant_id = $1", reader.id)
         refused = _post(limited, reader, BODY)
 
     assert (again.json["transaction"], again.headers["idempotency-replayed-status"]) == (made, "FAILED")
     assert refused.headers["x-error-code"] == "permission_missing"
+    assert (found.status, found.body) == (201, first.body), "by its network key, as after a restore"
     assert [each.status for each in answers] == [201, 201, 201, 201, 429, 429]
     assert [each.headers["ratelimit-remaining"] for each in answers] == ["3", "2", "1", "0", "0", "0"]
     assert [*answers[1].headers] == [*answers[2].headers]

@@ -186,14 +186,21 @@ class WebhookStack:
 
 @asynccontextmanager
 async def webhook_stack(
-    database_url: str, *, via: str | None = None, clock: Clock = clocks.now, **settings: Any
+    database_url: str,
+    *,
+    via: str | None = None,
+    clock: Clock = clocks.now,
+    answer_seconds: int = 60,
+    **settings: Any,
 ) -> AsyncIterator[WebhookStack]:
-    """`via` is where its workers find the database, if not where it is."""
+    """`via` is where its workers find the database, if not where it is; `answer_seconds` are how long the API waits for
+    what a receiver answers to a test event."""
     variables = {f"MALIPO_{name.upper()}": str(value) for name, value in (SETTINGS | settings).items()}
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
     async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
-        service = assemble(replace(read_settings, database_patience_seconds=120), database, clock=clock)
+        patient = replace(read_settings, database_patience_seconds=120, webhook_timeout_seconds=answer_seconds)
+        service = assemble(patient, database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

@@ -39,7 +39,11 @@ def test_an_amount_is_read_to_the_cent(cell: Cell, amount: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["12.505", 12.505, "1.020,00", "1,02", "ten", "1 000", "1e5", "--5", "-TZS -5", MORNING, float("1e-3")]
+    "cell",
+    [
+        *("12.505", "12.3456", "1,059.405", "0.005", 12.505, "1.020,00", "1,02", "ten", "1 000", "1e5", "--5"),
+        *("-TZS -5", MORNING, float("1e-3")),
+    ],
 )
 def test_what_is_not_one_is_refused_and_never_rounded(cell: Cell) -> None:
     with pytest.raises(CellUnreadable):

@@ -1,10 +1,15 @@
-"""Which replies of a network may wait to be written with others: only those whose loss costs a query, and no payout."""
+"""A call without an answer says nothing of its payment; and which replies may wait to be written with others: only those
+whose loss costs a query, and no payout."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from malipo.networks.connector import Answer, Type, Verdict
+from malipo.networks.connector import Answer, NetworkOrder, Type, Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.worker.network_calls import may_be_written_later
+from malipo.worker.network_calls import NetworkCalls, may_be_written_later
 from tests.payments.test_transaction import a_transaction
 
 WAITING = Answer(verdict=Verdict.WAITING)
@@ -32,3 +37,26 @@ def test_only_the_reply_that_a_customer_is_being_asked_may_wait(
     transaction = a_transaction(type_)
     assert may_be_written_later(transaction, source, answer, can_query=True) is expected
     assert not may_be_written_later(transaction, source, answer, can_query=False)
+
+
+async def _never(_: NetworkOrder) -> Answer:
+    silence: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    return await silence
+
+
+async def _broken(_: NetworkOrder) -> Answer:
+    raise RuntimeError("a bug of the connector")
+
+
+@pytest.mark.parametrize(("call", "code"), [(_never, "lost"), (_broken, "broken")])
+async def test_of_a_payment_whose_call_was_not_answered_the_outcome_is_unknown(call: Any, code: str) -> None:
+    noted: list[Answer] = []
+    calls: Any = SimpleNamespace(
+        connector=SimpleNamespace(name="mpesa"),
+        circuit=SimpleNamespace(note=noted.append),
+        _call_seconds=0,
+        _metrics=SimpleNamespace(count_call=lambda *_: None),
+    )
+    answer = await NetworkCalls.call(calls, AnswerSource.SEND, call, a_transaction(Type.DISBURSEMENT))
+    assert (answer.verdict, answer.code, answer.is_fault) == (Verdict.UNKNOWN, code, True)
+    assert noted == [answer], "its network may be in trouble"

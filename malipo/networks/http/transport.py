@@ -101,14 +101,20 @@ class Transport:
 
     async def _connect_to(self, address: str, target: Target, most_of_a_body: int) -> NetworkConnection:
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            lambda: NetworkConnection(loop.create_future(), self._lines, most_of_a_body),
-            address,
-            target.port,
-            ssl=self._tls if target.is_tls else None,
-            server_hostname=target.host if target.is_tls else None,
-            ssl_shutdown_timeout=_FAREWELL_SECONDS if target.is_tls else None,
-        )
+        connection = NetworkConnection(loop.create_future(), self._lines, most_of_a_body)
+        try:
+            await loop.create_connection(
+                lambda: connection,
+                address,
+                target.port,
+                ssl=self._tls if target.is_tls else None,
+                server_hostname=target.host if target.is_tls else None,
+                ssl_shutdown_timeout=_FAREWELL_SECONDS if target.is_tls else None,
+            )
+        except BaseException:
+            # If its deadline comes in the same turn of the loop, uvloop closes it and never reports that it is lost.
+            self._lines.discard(connection)
+            raise
         self._names.prefer(target.host, address)
         return connection
 

@@ -101,7 +101,7 @@ async def test_without_a_worker_a_test_is_answered_as_pending_before_the_caller_
     postgres: str, template: str
 ) -> None:
     own = await create_database(postgres, template)
-    async with webhook_stack(own, webhook_timeout_seconds=1) as here, in_process_api(here) as gate:
+    async with webhook_stack(own, answer_seconds=1) as here, in_process_api(here) as gate:
         delivery = await try_out(Desk(gate, await here.merchant()), "http://127.0.0.1:9/")
 
     assert (delivery["state"], delivery["attempts"]) == ("PENDING", [])

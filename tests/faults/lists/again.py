@@ -74,11 +74,11 @@ FAULTS = (
         _ASK,
     ),
     Fault(
-        "what its network has paid after all is tried again",
+        "what its network has called paid, and then not, is tried again",
         "may_ask",
         "if await corrections.find(connection, [key]):",
         "if False:",
-        "A payout that was paid is paid a second time.",
+        "A payout whose network contradicts itself is paid a second time.",
         _ASK,
     ),
     Fault(
@@ -154,11 +154,11 @@ FAULTS = (
         _PAY,
     ),
     Fault(
-        "what a network has paid after all is paid again with its batch",
+        "what a network has called paid, and then not, is paid again with its batch",
         "find_failed",
         "if key not in corrected and ",
         "if ",
-        "A payout that was paid is paid a second time.",
+        "A payout whose network contradicts itself is paid a second time.",
         _PAY,
     ),
     Fault(

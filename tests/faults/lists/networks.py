@@ -184,6 +184,14 @@ FAULTS = (
         ("networks/test_tokens.py",),
     ),
     Fault(
+        "a worker whose call was given up as it connected never ends",
+        "Transport._connect_to",
+        "self._lines.discard(connection)",
+        "pass",
+        "A worker that is asked to stop goes on for ever, with all of a processor.",
+        ("networks/http/test_transport.py",),
+    ),
+    Fault(
         "a payment whose reply was lost counts as unsent",
         "heard",
         'return nothing_sent("unsent", reply.reason) if isinstance(reply, RequestUnsent) else lost(reply.reason)',

@@ -301,7 +301,7 @@ FAULTS = (
         'Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)',
         'Answer(verdict=Verdict.REFUSED, code="lost", detail="no answer in time", is_fault=True)',
         "A payout whose reply is late is given back, and paid.",
-        ("worker/test_run.py", "journeys/networks/test_network_grid.py"),
+        ("worker/test_network_calls.py",),
     ),
     Fault(
         "an answer is dropped when the database is away",

@@ -7,7 +7,8 @@ import zlib
 
 import pytest
 
-from malipo.networks.http.connection import ConnectionBroken
+from malipo.http.tls import client_context
+from malipo.networks.http.connection import ConnectionBroken, NetworkConnection
 from malipo.networks.http.transport import NotSent, Transport, target_of, written
 from tests.networks.http.transports import OK, PAY, PLENTY, listening, pay
 from tests.networks.http.transports import anyio_backend as anyio_backend
@@ -230,3 +231,22 @@ async def test_an_answer_to_half_a_request_is_none(exchanges: Transport) -> None
         with pytest.raises(ConnectionBroken, match="before all was asked"):
             await pay(exchanges, port, body=b" " * 20_000_000)
         is_over.set()
+
+
+async def test_a_deadline_that_comes_with_the_connection_keeps_no_worker_from_ending(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uvloop closes such a connection, and never reports that it is lost."""
+    made = NetworkConnection.connection_made
+
+    def too_late(self: NetworkConnection, transport: asyncio.BaseTransport) -> None:
+        made(self, transport)
+        paying.cancel()
+
+    monkeypatch.setattr(NetworkConnection, "connection_made", too_late)
+    transport = Transport(client_context())
+    paying = asyncio.ensure_future(pay(transport, server.port))
+    with pytest.raises(asyncio.CancelledError):
+        await paying
+    async with asyncio.timeout(30):
+        await transport.close()

@@ -227,6 +227,25 @@ def test_a_report_about_an_adopted_payment_does_not_end_its_repeat(row: list[str
         assert decision.cause is (Cause.CONFIRMED if outcome == "ends" else Cause.SUBMITTED)
 
 
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("source", [AnswerSource.SEND, AnswerSource.QUERY, AnswerSource.CALLBACK])
+def test_no_report_ends_a_payment_that_resembles_an_adopted_one(source: AnswerSource, verdict: Verdict) -> None:
+    """Whatever its receipt: it may be about the payment that was lost."""
+    transaction = a_transaction(Type.DISBURSEMENT, Status.PROCESSING)
+    held = Dispatch(
+        connector="mpesa",
+        next_action=NextAction.QUERY,
+        sent_seconds=100,
+        send_count=1,
+        attention=ReviewReason.RESEMBLES_ADOPTED,
+    )
+    decision = decide(transaction, held, received(verdict, source, provider_reference="QK2"), RULES)
+    assert (decision.cause, decision.wait_seconds) == (None, None)
+    assert decision.dispatch is not None
+    assert decision.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+    assert decision.dispatch.next_action is NextAction.QUERY
+
+
 @pytest.mark.parametrize("status", [Status.FAILED, Status.COMPLETED, Status.CANCELLED])
 @pytest.mark.parametrize("has_follow_up", [True, False])
 def test_a_report_about_an_adopted_payment_contradicts_no_repeat_that_has_ended(

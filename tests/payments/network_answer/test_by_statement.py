@@ -131,6 +131,16 @@ def test_a_line_of_another_amount_ends_nothing_and_contradicts_nothing(type_: Ty
     assert decision.dispatch.next_action is NextAction.QUERY
 
 
+@pytest.mark.parametrize("type_", Type)
+@pytest.mark.parametrize("status", [Status.PENDING, Status.PROCESSING])
+def test_a_line_that_waits_for_a_second_operator_ends_nothing(type_: Type, status: Status) -> None:
+    heard = received(Verdict.CONFIRMED, AnswerSource.STATEMENT, is_trusted=False, amount=1000)
+    decision = decide(a_transaction(type_, status), dispatch_of(status), heard, RULES)
+    assert decision.cause in (None, Cause.SUBMITTED)
+    assert decision.dispatch is not None
+    assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.QUERY, 0), "its network is queried"
+
+
 @pytest.mark.parametrize("is_paid", [True, False])
 @pytest.mark.parametrize("heard_as", [AnswerSource.SEND, AnswerSource.QUERY, AnswerSource.CALLBACK])
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED, Status.CANCELLED])

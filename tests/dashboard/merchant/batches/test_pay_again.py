@@ -7,6 +7,7 @@ import secrets
 from malipo.app.assemble import Service
 from malipo.networks.connector import Verdict
 from malipo.payments.batches.batch import BatchStatus
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Transaction
@@ -131,6 +132,8 @@ async def test_what_its_network_has_corrected_is_not_paid_again(office: Office, 
     assert refused.status == 409
     assert "Leave out rows 1." in refused.words
     assert len(await office.made()) == 1
+    await steps.hear(first, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
+    assert (await steps.hear(first, Verdict.REFUSED)).is_contradiction, "it may say a third thing"
     other = (await again(office, page)).to
     assert "Asha Juma" not in (await office.clerk.get(other)).words
 

@@ -10,6 +10,7 @@ from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.networks.connector import Verdict
 from malipo.payments.batches.approve import Approval, PaidAfterAll
 from malipo.payments.batches.batch import Requester
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
@@ -144,6 +145,9 @@ async def test_what_its_network_corrects_meanwhile_is_not_paid_again(
     assert refused.to == path_of(failed)
     assert len(await payment_form.made()) == 1
     assert "again…" not in (await payment_form.surfer.get(path_of(failed))).words
+    await steps.hear(failed, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
+    assert (await steps.hear(failed, Verdict.REFUSED)).is_contradiction
+    assert "again…" not in (await payment_form.surfer.get(path_of(failed))).words, "it may say a third thing"
 
 
 async def test_what_its_network_corrects_while_the_new_one_waits_is_not_sent(
