@@ -30,6 +30,7 @@ class SensitiveAct(StrEnum):
     API_KEYS = "api_keys"  # makes or revokes one, or changes what requests with one need
     SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
     PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
+    PUBLIC_PROFILE = "public_profile"  # changes the name and the numbers that customers trust
     APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/acts.py`)
 
 
@@ -48,6 +49,7 @@ NEEDS: dict[SensitiveAct, Need] = {
     SensitiveAct.API_KEYS: Need(),
     SensitiveAct.SECOND_FACTOR: Need(),
     SensitiveAct.PAYOUT: Need(),
+    SensitiveAct.PUBLIC_PROFILE: Need(),
     SensitiveAct.APPROVAL: Need(),
 }
 

@@ -19,6 +19,8 @@ SENTENCES = {
     "refund_leaves_too_little": "Refund all that is left, or leave at least TZS 500.",
     "order_reference_invalid": "1 to 64 characters that can be printed.",
     "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
+    "contact_invalid": "This is not a phone number. Type it like 0754 000 100 or 022 212 3456.",
+    "tin_invalid": "A TIN has nine digits, as 123-456-789.",
     "channel_invalid": "Choose a network.",
     "digits_lost": "The spreadsheet has shortened this, and digits may be lost. Compare it, and save it.",
     "second_person_required": "Somebody else must approve it: you have made it yourself.",

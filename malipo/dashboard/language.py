@@ -1,6 +1,6 @@
-"""Translations: English in the templates and the code, Kiswahili in `locale/sw.po`.
+"""Translations: English in the templates and the code, Kiswahili in `locale/sw.po` of the pages' package.
 
-The catalogue is read as it is: there is no build step. A test compares it with every text in use.
+A catalogue is read as it is: there is no build step. A test compares each with every text in use.
 """
 
 from datetime import datetime
@@ -16,21 +16,24 @@ from malipo.http.accept_language import Language
 NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
 
 
+_DASHBOARD = "malipo.dashboard"
+
+
 @cache
-def catalogue(language: Language) -> dict[str, str]:
+def catalogue(language: Language, package: str = _DASHBOARD) -> dict[str, str]:
     """By the English text. English needs none."""
     if language is Language.ENGLISH:
         return {}
-    with resources.files("malipo.dashboard").joinpath("locale", f"{language}.po").open("rb") as file:
+    with resources.files(package).joinpath("locale", f"{language}.po").open("rb") as file:
         return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id and each.string}
 
 
 class Translator:
     """The texts of one language."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, package: str = _DASHBOARD) -> None:
         self.language = language
-        self._catalogue = catalogue(language)
+        self._catalogue = catalogue(language, package)
 
     def __call__(self, words: str, /, **values: object) -> str:
         said = self._catalogue.get(words, words)

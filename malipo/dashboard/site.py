@@ -8,25 +8,24 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Generic, TypeVar
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from malipo import clock, log, tracing
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.dashboard.compressed_pages import compressed, is_page, may_compress
+from malipo.dashboard.compressed_pages import may_compress
 from malipo.dashboard.language import Translator
 from malipo.dashboard.language_choice import language_of
 from malipo.dashboard.parts import PageParts
+from malipo.dashboard.secured_response import SecuredResponse
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http import methods as http_methods
-from malipo.http.client_address import HSTS, address_of, is_secure
-from malipo.http.compression import LEAST_BYTES
+from malipo.http.client_address import address_of, is_secure
 from malipo.http.methods import HasMethod
 from malipo.http.request_ids import begin_request
 
@@ -68,7 +67,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         scope["app"] = self
         request = Request(scope, receive)
         is_over_tls = is_secure(request, self._parts.settings.trusted_proxies)
-        sent = _SecuredResponse(send, is_secure=is_over_tls, may_compress=may_compress(request))
+        sent = SecuredResponse(send, SECURITY_HEADERS, is_secure=is_over_tls, may_compress=may_compress(request))
         try:
             await self._router(scope, receive, sent)
         except ClientDisconnect:
@@ -83,7 +82,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
             self._log_request(request, sent)
             self._parts.queries.end_waiting()
 
-    def _log_request(self, request: Request, sent: "_SecuredResponse") -> None:
+    def _log_request(self, request: Request, sent: SecuredResponse) -> None:
         """A line in the log, and a count. The path itself is left out: it may hold a key or a number."""
         seconds = clock.monotonic() - sent.began
         # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
@@ -139,39 +138,3 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def _home(self, request: Request) -> Response:
         return RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
-
-
-class _SecuredResponse:
-    """A response. Every one, a redirect too, has the security headers. A page is compressed, if it may be."""
-
-    def __init__(self, send: Send, *, is_secure: bool, may_compress: bool) -> None:
-        self._send = send
-        self._may_compress = may_compress
-        self._held: Message | None = None  # until the body is there: its length is a header
-        self.is_secure = is_secure
-        self.status: int | None = None
-        self.began = clock.monotonic()
-
-    @property
-    def has_begun(self) -> bool:
-        return self.status is not None
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in SECURITY_HEADERS.items():
-                headers.setdefault(name, value)
-            if self.is_secure:
-                headers.setdefault(*HSTS)
-            if is_page(headers):
-                headers.add_vary_header("Accept-Encoding")
-                if self._may_compress:
-                    self._held = message
-                    return
-        elif (start := self._held) is not None:
-            self._held = None
-            if not message.get("more_body") and len(message["body"]) >= LEAST_BYTES:
-                message["body"] = await compressed(message["body"], MutableHeaders(scope=start))
-            await self._send(start)
-        await self._send(message)

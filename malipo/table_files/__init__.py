@@ -1,1 +1,1 @@
-"""CSV and XLSX files from outside, read in a process of their own."""
+"""CSV and XLSX files and pictures from outside, read in a process of their own."""

@@ -1,4 +1,5 @@
 """Forks a reader for each order of `readers.py`: it reads a CSV or XLSX file, and writes its rows to standard output.
+Of a picture it draws a small one (`picture_reader.py`).
 
 The file is a reader's standard input, so it opens nothing by name. It imports nothing of malipo and has no environment:
 no secret and no database connection can be reached from here. It limits its own memory and time before it looks at the
@@ -6,6 +7,7 @@ file; what a limit ends, `rows.py` reports. Each piece of rows is a length of fo
 forks never looks at a file.
 """
 
+import base64
 import csv
 import json
 import os
@@ -17,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -66,6 +69,8 @@ def main() -> None:
         order = json.loads(asked)
         if order["is_workbook"]:  # Once here, and not in each reader.
             import_workbooks()
+        elif order["is_picture"]:
+            picture_reader()
         if not (pid := os.fork()):
             become_reader(line, files, order)
         for file in files:
@@ -101,6 +106,9 @@ def become_reader(line: socket.socket, files: list[int], order: dict[str, Any]) 
 def read(order: dict[str, Any]) -> None:
     limit_process(order)
     try:
+        if order["is_picture"]:
+            send_picture(order)
+            return
         send_all(workbook_rows(order) if order["is_workbook"] else text_rows(order), order)
         send({"is_last": True})
     except ReadingStopped as stopped:
@@ -125,7 +133,6 @@ def limit_process(order: dict[str, Any]) -> None:
         (resource.RLIMIT_CORE, 0, 0),
     ):
         resource.setrlimit(kind, (soft, hard))
-    csv.field_size_limit(order["cell_characters"])
 
 
 def send(message: dict[str, Any]) -> None:
@@ -202,6 +209,7 @@ def _take_dates(piece: list[list[Any]]) -> list[tuple[int, int, str]]:
 
 
 def text_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
+    csv.field_size_limit(order["cell_characters"])
     encoding = order["encoding"] or _encoding()
     os.lseek(0, 0, os.SEEK_SET)
     with open(0, encoding=encoding, newline="", closefd=False) as file:
@@ -224,6 +232,29 @@ def import_workbooks() -> None:
     """What only workbooks need takes a while to import."""
     for name in ("zipfile", "xml.parsers.expat", "python_calamine"):
         import_module(name)
+
+
+def picture_reader() -> Any:
+    """The file beside this one. It needs a library that takes a while to import."""
+    name = "picture_reader"
+    if name not in sys.modules:
+        found = spec_from_file_location(name, os.path.join(os.path.dirname(__file__), f"{name}.py"))
+        assert found is not None
+        assert found.loader is not None
+        sys.modules[name] = module_from_spec(found)
+        found.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+def send_picture(order: dict[str, Any]) -> None:
+    pictures = picture_reader()
+    try:
+        with open(0, "rb", closefd=False) as file:
+            content, _, _ = pictures.draw(file, order)
+    except pictures.NotDrawn as not_drawn:
+        send({"stopped": not_drawn.why})
+    else:
+        send({"picture": base64.b64encode(content).decode()})
 
 
 def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:

@@ -8,12 +8,14 @@ file was read for a minute.
 
 import atexit
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +24,8 @@ from typing import IO
 _PROGRAM = Path(__file__).with_name("reader_process.py")
 _ANSWER_SECONDS = 60.0  # to start Python and to fork: only a machine that stands still takes so long
 _LOOK_AGAIN_SECONDS = 0.01
+_MOST_MESSAGE_BYTES = 32 * 1024 * 1024  # The reader sends less; more would be a fault of it.
+_WAIT_SECONDS = 60.0  # for the next message: a reader that is only slow has met its limit of processor time before
 
 
 class Reader:
@@ -33,6 +37,27 @@ class Reader:
         self._pid = pid
         self._exit_code: int | None = None
         self._turn = threading.Lock()
+
+    def messages(self) -> Iterator[bytes]:
+        """What it sends, until it ends, or says nothing for too long."""
+        fd = self.output.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(fd, selectors.EVENT_READ)
+
+            def exactly(size: int) -> bytes | None:
+                content = bytearray()
+                while len(content) < size:
+                    most = min(size - len(content), 1 << 20)
+                    if not selector.select(_WAIT_SECONDS) or not (read := os.read(fd, most)):
+                        return None
+                    content += read
+                return bytes(content)
+
+            while (head := exactly(4)) is not None:
+                size = int.from_bytes(head, "big")
+                if size > _MOST_MESSAGE_BYTES or (body := exactly(size)) is None:
+                    return
+                yield body
 
     def kill(self) -> None:
         """Kill the process and wait for its end. A second call does nothing."""

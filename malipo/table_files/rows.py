@@ -6,14 +6,11 @@ process looks at the beginning of the file only, and gets the rows in pieces of 
 
 import csv
 import io
-import os
-import selectors
 import signal
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -24,8 +21,6 @@ from malipo.table_files.readers import Reader, start_reader
 Cell = str | int | float | datetime | None
 
 _SAMPLE_BYTES = 64 * 1024
-_MOST_PIECE_BYTES = 32 * 1024 * 1024  # The reader sends less; more would be a fault of it.
-_WAIT_SECONDS = 60.0  # for the next piece: a reader that is only slow has met its limit of processor time long before
 _MEGABYTE = 1024 * 1024
 _LARGE_BYTES = 10 * _MEGABYTE  # Pages take no such file: only the command line does.
 DELIMITERS = ",;\t|"
@@ -83,6 +78,7 @@ class _Order(msgspec.Struct):
     """The order for the reader."""
 
     is_workbook: bool
+    is_picture: bool
     is_large: bool
     encoding: str | None  # None: UTF-8 if all of it is, else the Windows code page
     delimiter: str
@@ -178,6 +174,7 @@ def _read(
     seconds = limits.seconds + size // _MEGABYTE
     order = _Order(
         is_workbook=is_workbook,
+        is_picture=False,
         is_large=size > _LARGE_BYTES,
         encoding=encoding,
         delimiter=delimiter,
@@ -188,7 +185,7 @@ def _read(
     if (stop := CURRENT_STOP.get()) is not None:
         stop.attach(reader)
     try:
-        for piece in _pieces(reader.output):
+        for piece in map(_decode, reader.messages()):
             for number, column, moment in piece.dates:
                 piece.rows[number][column] = moment  # type: ignore[call-overload]
             yield from piece.rows  # type: ignore[misc]
@@ -200,27 +197,6 @@ def _read(
     finally:
         reader.kill()
         reader.output.close()
-
-
-def _pieces(output: IO[bytes]) -> Iterator[_Piece]:
-    """Until the reader ends, or says nothing for too long."""
-    fd = output.fileno()
-    with selectors.DefaultSelector() as selector:
-        selector.register(fd, selectors.EVENT_READ)
-
-        def exactly(size: int) -> bytes | None:
-            content = bytearray()
-            while len(content) < size:
-                if not selector.select(_WAIT_SECONDS) or not (read := os.read(fd, min(size - len(content), 1 << 20))):
-                    return None
-                content += read
-            return bytes(content)
-
-        while (head := exactly(4)) is not None:
-            size = int.from_bytes(head, "big")
-            if size > _MOST_PIECE_BYTES or (body := exactly(size)) is None:
-                return
-            yield _decode(body)
 
 
 def _cause_of_death(reader: Reader) -> str:

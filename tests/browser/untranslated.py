@@ -30,13 +30,15 @@ _ENGLISH = re.compile(
 @cache
 def _meanings() -> list[re.Pattern[str]]:
     """Whatever the catalogue says in Kiswahili, with any values in it."""
-    meanings = kept(Language.KISWAHILI).values()
+    meanings = kept("malipo.dashboard", Language.KISWAHILI).values()
     return [re.compile(re.sub(r"\\{\w*\\}", "(.*)", re.escape(each))) for each in meanings]
 
 
 @cache
 def _english() -> set[str]:
-    return {words.lower() for words, meaning in kept(Language.KISWAHILI).items() if words != meaning}
+    return {
+        words.lower() for words, meaning in kept("malipo.dashboard", Language.KISWAHILI).items() if words != meaning
+    }
 
 
 async def english_in(page: Page) -> list[str]:

@@ -1,7 +1,7 @@
-"""Every text of the pages, and the catalogue that has it in Kiswahili.
+"""Every text of the pages, and the catalogues that have it in Kiswahili: one of each package of pages.
 
-`python -m tests.dashboard.catalogues` writes the catalogue anew: a new text comes in without a translation, and one that
-no page has any more goes.
+`python -m tests.dashboard.catalogues` writes them anew: a new text comes in without a translation, and one that no page
+has any more goes.
 """
 
 import pkgutil
@@ -14,36 +14,40 @@ from babel.messages.extract import extract
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
-from malipo import dashboard
 from malipo.http.accept_language import Language
 
-ROOM = Path(dashboard.__file__).parent
-LOCALE = ROOM / "locale"
+PACKAGES = ("malipo.dashboard",)
 KEYWORDS = {"_": None, "words": None, "ngettext": (1, 2), "plural": (1, 2)}
 
 
-def said() -> set[str]:
+def folder_of(package: str) -> Path:
+    file = import_module(package).__file__
+    assert file is not None
+    return Path(file).parent
+
+
+def said(package: str) -> set[str]:
     """All of them: in templates and calls as they stand there; in tables of sentences wherever a module has some."""
-    return {words for words in (*_in_templates(), *_in_calls(), *_in_tables()) if words}
+    return {words for words in (*_in_templates(package), *_in_calls(package), *_in_tables(package)) if words}
 
 
-def _in_templates() -> Iterator[str]:
-    for file in sorted(ROOM.rglob("*.html")):
+def _in_templates(package: str) -> Iterator[str]:
+    for file in sorted(folder_of(package).rglob("*.html")):
         with file.open("rb") as source:
-            for _, _, messages, _ in babel_extract(source, ["_", "ngettext"], [], {"encoding": "utf-8"}):
+            for _, _, messages, _ in babel_extract(source, ["_", "ngettext", "words"], [], {"encoding": "utf-8"}):
                 yield from _each(messages)
 
 
-def _in_calls() -> Iterator[str]:
-    for file in sorted(ROOM.rglob("*.py")):
+def _in_calls(package: str) -> Iterator[str]:
+    for file in sorted(folder_of(package).rglob("*.py")):
         with file.open("rb") as source:
             for _, messages, _, _ in extract("python", source, keywords=KEYWORDS):
                 yield from _each(messages)
 
 
-def _in_tables() -> Iterator[str]:
+def _in_tables(package: str) -> Iterator[str]:
     """`SENTENCES` and other tables of words, by whatever key, and what a function `sentences` tells."""
-    for module in pkgutil.walk_packages([str(ROOM)], "malipo.dashboard."):
+    for module in pkgutil.walk_packages([str(folder_of(package))], f"{package}."):
         room = import_module(module.name)
         for name in ("SENTENCES", "NOTICES", "ROLES", "WHO"):
             yield from _values(getattr(room, name, ()))
@@ -68,29 +72,31 @@ def _each(messages: object) -> Iterator[str]:
             yield message
 
 
-def file_of(language: Language) -> Path:
-    return LOCALE / f"{language}.po"
+def file_of(package: str, language: Language) -> Path:
+    return folder_of(package) / "locale" / f"{language}.po"
 
 
-def kept(language: Language) -> dict[str, str]:
-    with file_of(language).open("rb") as file:
+def kept(package: str, language: Language) -> dict[str, str]:
+    with file_of(package, language).open("rb") as file:
         return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id}
 
 
-def write(language: Language, more: dict[str, str] | None = None) -> None:
-    known = kept(language) | (more or {})
+def write(package: str, language: Language, more: dict[str, str] | None = None) -> None:
+    known = kept(package, language) | (more or {})
     catalogue = Catalog(locale=language, fuzzy=False, charset="utf-8")
-    for words in sorted(said(), key=lambda each: (each.lower(), each)):
+    for words in sorted(said(package), key=lambda each: (each.lower(), each)):
         catalogue.add(words, known.get(words, ""))
-    with file_of(language).open("wb") as file:
+    path = file_of(package, language)
+    with path.open("wb") as file:
         write_po(file, catalogue, width=0, omit_header=False, no_location=True)
-    lines = file_of(language).read_text().splitlines()
+    lines = path.read_text().splitlines()
     # Dates and tools in the head would change with every run.
     noise = ("# ", "#,", '"POT-Creation', '"PO-Revision', '"Last-Translator', '"Language-Team', '"Report', '"Project')
-    file_of(language).write_text(
+    path.write_text(
         "\n".join(line for line in lines if not line.startswith((*noise, '"Generated-By')) and line != "#") + "\n"
     )
 
 
 if __name__ == "__main__":
-    write(Language.KISWAHILI)
+    for each in PACKAGES:
+        write(each, Language.KISWAHILI)

@@ -32,6 +32,7 @@ ACTS = {
     ("POST", "/dashboard/settings/approval/confirm"): SensitiveAct.APPROVAL,
     ("POST", "/dashboard/settings/vouch"): SensitiveAct.APPROVAL,
     ("POST", "/dashboard/settings/people/{id}/approval"): SensitiveAct.PEOPLE,
+    ("POST", "/dashboard/settings/profile"): SensitiveAct.PUBLIC_PROFILE,
     ("POST", "/dashboard/settings/people"): SensitiveAct.PEOPLE,
     ("GET", "/dashboard/settings/people/new"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people/{id}/role"): SensitiveAct.PEOPLE,
