@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 import asyncpg
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.journey.processes import network_settings, process_settings, start_simulator, start_worker
 from benchmarks.load import CannotMeasure
 from malipo import clock
@@ -64,7 +64,7 @@ class Report:
 
 def measure(plan: Plan, say: Say) -> Report:
     with database.postgres() as url:
-        busy = systems.busy_percent()
+        busy = measured_processes.busy_percent()
         say(f"a batch of {plan.lines:,} payouts ...")
         batch = _trial(url, plan, _send_batch)
         say(f"{plan.lines:,} single payouts ...")
@@ -78,11 +78,11 @@ def _trial(server_url: str, plan: Plan, send: Callable[..., Any]) -> Trial:
         with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder, ExitStack() as stack:
             asyncio.run(_fund(url, plan))
             simulator = stack.enter_context(start_simulator(Path(folder)))
-            api = stack.enter_context(systems.malipo(url, Path(folder)))
+            api = stack.enter_context(measured_processes.malipo(url, Path(folder)))
             settings = process_settings(url, Path(folder)) | network_settings(simulator.port)
             stack.enter_context(start_worker(settings, Path(folder), 0))
             trial: Trial = asyncio.run(send(plan, f"http://127.0.0.1:{api.port}", url))
-        systems.check_ledger(url, Path(folder))
+        measured_processes.check_ledger(url, Path(folder))
         return trial
     finally:
         asyncio.run(database.drop(server_url, "bench"))

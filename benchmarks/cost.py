@@ -12,12 +12,12 @@ from pathlib import Path
 
 import asyncpg
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.journey.load import Load
 from benchmarks.journey.processes import Parts, parts
 from benchmarks.journey.trials import remember
 from benchmarks.journey.verify import Arrivals, Verification
-from benchmarks.systems import Postmaster
+from benchmarks.measured_processes import Postmaster
 from benchmarks.webhooks.receiver import need_nginx
 
 Say = Callable[[str], None]
@@ -50,7 +50,7 @@ def measure(plan: Plan, say: Say) -> Report:
     load.need_wrk()
     need_nginx()
     with database.postgres() as url:
-        busy = systems.busy_percent()
+        busy = measured_processes.busy_percent()
         say("create ...")
         create = _create(plan, url)
         say("whole payments ...")
@@ -63,14 +63,14 @@ def _create(plan: Plan, server_url: str) -> Microseconds:
     try:
         with (
             tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder,
-            systems.malipo(url, Path(folder)) as running,
+            measured_processes.malipo(url, Path(folder)) as running,
         ):
             postmaster = asyncio.run(Postmaster.of_database(url))
             load.wrk(running.port, word="warm-up", connections=_CONNECTIONS, seconds=plan.warm_up_seconds)
             before = running.cpu_seconds, postmaster.cpu_seconds
             answers = load.wrk(running.port, word="full", connections=_CONNECTIONS, seconds=plan.seconds).answers
             after = running.cpu_seconds, postmaster.cpu_seconds
-            systems.check_ledger(url, Path(folder))
+            measured_processes.check_ledger(url, Path(folder))
     finally:
         asyncio.run(database.drop(server_url, "bench"))
     api, postgresql = ((later - sooner) / answers * 1e6 for sooner, later in zip(before, after, strict=True))
@@ -84,7 +84,7 @@ def _journey(plan: Plan, server_url: str) -> Microseconds:
             asyncio.run(remember(url, database.merchant(plan.merchants + 1)))
             with parts(url, Path(folder), of_each=1, merchants=plan.merchants) as running:
                 took = asyncio.run(_stream(plan, running, url))
-            systems.check_ledger(url, Path(folder))
+            measured_processes.check_ledger(url, Path(folder))
     finally:
         asyncio.run(database.drop(server_url, "bench"))
     return took

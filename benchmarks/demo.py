@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import psutil  # type: ignore[import-untyped]
 
-from benchmarks import load, systems
+from benchmarks import load, measured_processes
 from benchmarks.load import CannotMeasure, Measured
-from benchmarks.systems import Running
+from benchmarks.measured_processes import Running
 
 PROCESSES = ("api", "worker", "simulator", "postgresql")
 
@@ -97,7 +97,7 @@ class Demo:
 @contextmanager
 def started(folder: Path) -> Iterator[Demo]:
     """`malipo demo` in this data folder, from when it is ready until the block ends, and how long that took."""
-    port, phones = systems.free_port(), systems.free_port()
+    port, phones = measured_processes.free_port(), measured_processes.free_port()
     settings = {
         "MALIPO_DATA_DIR": str(folder),
         "MALIPO_PORT": str(port),
@@ -106,7 +106,9 @@ def started(folder: Path) -> Iterator[Demo]:
     }
     log = folder.with_suffix(".log")
     began = time.perf_counter()
-    with systems.started(systems.command("demo"), settings, log, systems.answers(port, "/readyz"), port) as running:
+    with measured_processes.started(
+        measured_processes.command("demo"), settings, log, measured_processes.answers(port, "/readyz"), port
+    ) as running:
         yield Demo(time.perf_counter() - began, running, folder)
 
 

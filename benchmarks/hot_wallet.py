@@ -6,7 +6,7 @@ is where sharing commits counts most.
 
 import asyncio
 
-from benchmarks import database, rounds, systems
+from benchmarks import database, measured_processes, rounds
 from benchmarks.rounds import Plan, Report, Round, Say, Work
 from malipo import clock
 from malipo.db import Database
@@ -38,5 +38,5 @@ WORK = Work(
     path="/v1/payments/disburse",
     tables=("transactions", "dispatches", "moves", "idempotency_keys"),
     prepare=top_up,
-    check=systems.check_ledger,
+    check=measured_processes.check_ledger,
 )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import asyncpg
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.journey.processes import process_settings, start_api, start_simulator, start_worker
-from benchmarks.systems import Postmaster
+from benchmarks.measured_processes import Postmaster
 from malipo.cli import simulator_setup
 
 Say = Callable[[str], None]
@@ -44,7 +44,7 @@ def measure(plan: Plan, say: Say) -> Report:
     with database.postgres() as server, tempfile.TemporaryDirectory(prefix="malipo-bench-") as name:
         folder = Path(name)
         url = asyncio.run(database.create(server, "bench"))
-        busy = systems.busy_percent()
+        busy = measured_processes.busy_percent()
         with start_simulator(folder) as simulator:
             address = f"http://127.0.0.1:{simulator.port}"
             networks = simulator_setup.environment(address, asyncio.run(simulator_setup.credentials(address)))
@@ -56,10 +56,12 @@ def measure(plan: Plan, say: Say) -> Report:
         return Report(plan, asyncio.run(database.version(url)), busy, percent, commits)
 
 
-async def _watch(plan: Plan, url: str, processes: dict[str, systems.Running]) -> tuple[dict[str, float], float]:
+async def _watch(
+    plan: Plan, url: str, processes: dict[str, measured_processes.Running]
+) -> tuple[dict[str, float], float]:
     connection = await asyncpg.connect(url)
     try:
-        parts: dict[str, systems.Spending] = {
+        parts: dict[str, measured_processes.Spending] = {
             **processes,
             "postgresql": Postmaster.of(connection.get_server_pid()),
         }

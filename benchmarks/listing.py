@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 import asyncpg
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.history import history_database
 from benchmarks.history.generate import RARE_NAME
 from benchmarks.load import CannotMeasure
@@ -135,8 +135,8 @@ def measure(plan: Plan, say: Say) -> Report:
     ):
         merchants = {size: database.merchant(number) for number, size in enumerate(plan.sizes, start=1)}
         questions = {size: _questions(asyncio.run(_middle(url, merchants[size]))) for size in plan.sizes}
-        with systems.malipo(url, Path(folder)) as running:
-            busy = systems.busy_percent()
+        with measured_processes.malipo(url, Path(folder)) as running:
+            busy = measured_processes.busy_percent()
             say(f"asking {len(questions[plan.sizes[0]])} questions of {len(plan.sizes)} merchants ...")
             times = _ask(plan, running.port, questions)
             say("the conventional way ...")

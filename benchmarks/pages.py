@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.history import write
 from benchmarks.load import CannotMeasure
 from malipo import clock
@@ -75,10 +75,10 @@ def measure(plan: Plan, say: Say) -> Report:
         merchants = {SMALL: database.merchant(1), LARGE: database.merchant(2)}
         asyncio.run(write.write(url, merchants[SMALL], plan.short, first=0))
         asyncio.run(write.write(url, merchants[LARGE], plan.long, first=plan.short))
-        systems.check_ledger(url, Path(folder))
-        with systems.malipo(url, Path(folder)) as running:
+        measured_processes.check_ledger(url, Path(folder))
+        with measured_processes.malipo(url, Path(folder)) as running:
             visitors = {name: _log_in(running.port, url, merchant_id) for name, merchant_id in merchants.items()}
-            busy = systems.busy_percent()
+            busy = measured_processes.busy_percent()
             say(f"asking for {len(_PAGES)} pages, {plan.rounds} times each ...")
             return Report(plan, asyncio.run(database.version(url)), busy, _ask(plan, running.port, visitors))
 

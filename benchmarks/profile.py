@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.load import CannotMeasure
 
 Say = Callable[[str], None]
@@ -69,10 +69,10 @@ def measure(plan: Plan, say: Say) -> Report:
     load.need_wrk()
     with database.postgres() as server_url, tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
         url = asyncio.run(database.create(server_url, "bench"))
-        with systems.malipo(url, Path(folder)) as running:
+        with measured_processes.malipo(url, Path(folder)) as running:
             load.wrk(running.port, word="warm-up", connections=plan.connections, seconds=plan.warm_up_seconds)
-            busy = systems.busy_percent()
-            postmaster = asyncio.run(systems.Postmaster.of_database(url))
+            busy = measured_processes.busy_percent()
+            postmaster = asyncio.run(measured_processes.Postmaster.of_database(url))
             say("without the profiler ...")
             before, database_before = running.cpu_seconds, postmaster.cpu_seconds
             full = load.wrk(running.port, word="full", connections=plan.connections, seconds=plan.seconds)
@@ -83,7 +83,7 @@ def measure(plan: Plan, say: Say) -> Report:
         return Report(plan, asyncio.run(database.version(url)), busy, full.per_second, cpu_us, database_us, looks)
 
 
-def _profile(plan: Plan, running: systems.Running, raw: Path) -> Counter[str]:
+def _profile(plan: Plan, running: measured_processes.Running, raw: Path) -> Counter[str]:
     command = [
         str(Path(sys.executable).parent / "py-spy"),
         "record",

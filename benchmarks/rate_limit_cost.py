@@ -15,10 +15,10 @@ from statistics import median
 
 import asyncpg
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.load import CannotMeasure, Measured
+from benchmarks.measured_processes import Postmaster, Running
 from benchmarks.rounds import Say
-from benchmarks.systems import Postmaster, Running
 from malipo.rate_limit.sliding_window import SPAN_MS, Window
 
 OFF, ON = "no limits", "limits"
@@ -68,13 +68,13 @@ def measure(plan: Plan, say: Say) -> Report:
             bench = _Bench(plan, url, services)
             for system in services:
                 bench.turn(system, "warm-up")
-            busy = systems.busy_percent()
+            busy = measured_processes.busy_percent()
             runs: dict[str, list[Run]] = {system: [] for system in services}
             for number in range(plan.rounds):
                 say(f"round {number + 1} of {plan.rounds} ...")
                 for system in (OFF, ON) if number % 2 else (ON, OFF):
                     runs[system].append(bench.turn(system, str(number)))
-        systems.check_ledger(url, Path(folder))
+        measured_processes.check_ledger(url, Path(folder))
         return Report(plan, asyncio.run(database.version(url)), busy, runs)
 
 
@@ -84,8 +84,8 @@ def _both(url: str, folder: Path) -> Iterator[dict[str, Running]]:
     for each in folders.values():
         each.mkdir()
     with (
-        systems.malipo(url, folders[OFF]) as off,
-        systems.malipo(url, folders[ON], per_minute=_PER_MINUTE) as on,
+        measured_processes.malipo(url, folders[OFF]) as off,
+        measured_processes.malipo(url, folders[ON], per_minute=_PER_MINUTE) as on,
     ):
         yield {OFF: off, ON: on}
 

@@ -18,14 +18,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.journey.load import Load
 from benchmarks.journey.processes import Parts, parts
 from benchmarks.journey.trials import remember
 from benchmarks.journey.verify import Arrivals, Verification
 from benchmarks.load import Measured
+from benchmarks.measured_processes import Postmaster, Running
 from benchmarks.rounds import Say
-from benchmarks.systems import Postmaster, Running
 from benchmarks.webhooks.arrivals import percentiles_ms
 from benchmarks.webhooks.receiver import need_nginx
 
@@ -109,7 +109,7 @@ def measure(plan: Plan, say: Say) -> Report:
         for number in range(1, plan.rounds + 1):
             for distance in plan.distances if number % 2 else reversed(plan.distances):
                 say(f"round {number} of {plan.rounds}: {name(distance)} ...")
-                busy.append(systems.busy_percent())
+                busy.append(measured_processes.busy_percent())
                 runs[distance].append(_run(plan, distance, server_url))
         return Report(plan, asyncio.run(database.version(server_url)), median(busy), runs)
 
@@ -132,7 +132,7 @@ def _database(plan: Plan, server_url: str) -> Iterator[str]:
     try:
         yield url
         with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
-            systems.check_ledger(url, Path(folder))
+            measured_processes.check_ledger(url, Path(folder))
     finally:
         asyncio.run(database.drop(server_url, "bench"))
 
@@ -152,14 +152,14 @@ def route(direct: str, distance: Distance) -> Iterator[Route]:
 
 @contextmanager
 def proxy(socket: Path, round_trip_ms: float) -> Iterator[Running]:
-    port = systems.free_port()
+    port = measured_processes.free_port()
     command = [
         *(sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port)),
         *("--socket", str(socket), "--round-trip-ms", str(round_trip_ms)),
     ]
     with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
         log = Path(folder) / "proxy.log"
-        with systems.started(command, {}, log, systems.says(log, "listening"), port) as running:
+        with measured_processes.started(command, {}, log, measured_processes.says(log, "listening"), port) as running:
             yield running
 
 
@@ -179,7 +179,7 @@ async def _round_trip_ms(url: str) -> float:
 def _create(plan: Plan, way: Route) -> Created:
     with (
         tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder,
-        systems.malipo(way.url, Path(folder)) as running,
+        measured_processes.malipo(way.url, Path(folder)) as running,
     ):
         postmaster = asyncio.run(Postmaster.of_database(way.direct))
 

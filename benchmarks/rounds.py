@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.load import CannotMeasure, Measured
-from benchmarks.systems import Running
+from benchmarks.measured_processes import Running
 
 Say = Callable[[str], None]
 
@@ -82,10 +82,10 @@ class Round:
         return Run(max(map(self._with_clients, self._plan.clients), key=lambda measured: measured.per_second))
 
     def conventional(self) -> Run:
-        return self._service(systems.conventional, lambda url, folder: None)
+        return self._service(measured_processes.conventional, lambda url, folder: None)
 
     def malipo(self) -> Run:
-        return self._service(systems.malipo, systems.check_ledger)
+        return self._service(measured_processes.malipo, measured_processes.check_ledger)
 
     def _with_clients(self, clients: int) -> Measured:
         def pgbench(seconds: int, first: int) -> Measured:
@@ -177,6 +177,6 @@ def measure(plan: Plan, work: Work, runs_of: Mapping[str, Callable[[Round], Run]
         for number in range(1, plan.rounds + 1):
             for system, run_in in runs_of.items():
                 say(f"round {number} of {plan.rounds}: {system} ...")
-                busy.append(systems.busy_percent(0.5))
+                busy.append(measured_processes.busy_percent(0.5))
                 runs[system].append(run_in(Round(plan, work, url, Path(folder))))
         return Report(plan, asyncio.run(database.version(url)), median(busy), runs)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import linear_regression, median
 
-from benchmarks import demo, load, systems
+from benchmarks import demo, load, measured_processes
 from benchmarks.demo import Demo, Memory
 from benchmarks.load import Measured
 from benchmarks.rounds import Say
@@ -68,7 +68,7 @@ class Report:
 
 def measure(plan: Plan, say: Say) -> Report:
     load.need_wrk()
-    busy = systems.busy_percent()
+    busy = measured_processes.busy_percent()
     first: list[float] = []
     second: list[float] = []
     for number in range(1, plan.rounds + 1):

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.history import history_database
 from benchmarks.load import CannotMeasure
 from malipo import clock
@@ -80,9 +80,9 @@ def measure(plan: Plan, say: Say) -> Report:
     with (
         tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder,
         history_database.opened(plan.sizes, plan.data, say) as url,
-        systems.malipo(url, Path(folder)) as running,
+        measured_processes.malipo(url, Path(folder)) as running,
     ):
-        busy = systems.busy_percent()
+        busy = measured_processes.busy_percent()
         keys = {size: history_database.key(number) for number, size in enumerate(plan.sizes, start=1)}
         say(f"asking for {len(_pages())} pages of {len(plan.sizes)} merchants ...")
         times = _ask(plan, running.port, keys)
@@ -125,7 +125,7 @@ def _first_byte(port: int, path: str, key: str) -> float:
         connection.close()
 
 
-def _export(plan: Plan, running: systems.Running, key: str) -> Export:
+def _export(plan: Plan, running: measured_processes.Running, key: str) -> Export:
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     try:
         before = most = running.memory_mb

@@ -1,4 +1,7 @@
-"""The channels: the mobile money that a payment goes through. Pure. Their names are in `networks/channels.py`."""
+"""The channels: the mobile money that a payment goes through. Pure.
+
+Their names and number prefixes: `networks/channel_names_and_prefixes.py`.
+"""
 
 from enum import StrEnum
 

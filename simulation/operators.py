@@ -16,7 +16,7 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
 from malipo.payments.after_restore import release
 from malipo.payments.cases import resolve
-from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, is_held_for_adopted
+from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, resembles_adopted
 from malipo.payments.fees import Band
 from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
@@ -25,7 +25,7 @@ from malipo.payments.transaction import Type as PaymentType
 from malipo.restore import hold
 from malipo.restore.store import installation
 from malipo.settings import Settings
-from simulation.book import Book, net
+from simulation.networks_book import Book, net
 from simulation.plan import Fault
 from simulation.reconciling.adoptions import PROCESS, Adoptions
 from simulation.template import SimulatedMerchant
@@ -106,7 +106,7 @@ class Operators:
 
     async def _decide(self, case: Case) -> None:
         transaction = case.transaction
-        if is_held_for_adopted(case):
+        if resembles_adopted(case):
             self.ended.add(transaction.id)
             outcome = await self.adoptions.outcome_of_held(self._database, transaction)
             if outcome is ResolvedOutcome.FAILED:

@@ -29,9 +29,9 @@ from malipo.payments.check import transactions as transactions_check
 from malipo.payments.store import cases
 from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
-from simulation.book import Book, net
 from simulation.database import PaymentRow, SimulatedDatabase, find_payments
 from simulation.merchants import Merchants, PaymentReplies
+from simulation.networks_book import Book, net
 from simulation.operators import Operators
 from simulation.plan import Plan, PlannedPayment, twins_of
 from simulation.postgres_gate import EPOCH

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel, Type
 
 TRAFFIC_SECONDS = 5.0

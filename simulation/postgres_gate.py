@@ -15,11 +15,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from simulation import backends
+from simulation import postgres_backends
 from simulation import postgres_messages as protocol
 from simulation.blocking_connection import LockMonitor
 from simulation.postgres_connection import PostgresConnection, PostgresExchange
-from simulation.safeguard_list.taking_out import reached
+from simulation.safeguard_list.remove_safeguard import reached
 
 if TYPE_CHECKING:
     from simulation.event_loop import SimulatedLoop
@@ -133,14 +133,14 @@ class PostgresGate:
             try:
                 data = connection.socket.recv(1 << 20)
             except BlockingIOError:  # Nothing came in the first moment. It is quick, or it waits for somebody.
-                ends_at = ends_at or time.monotonic() + backends.MOST_REAL_SECONDS
+                ends_at = ends_at or time.monotonic() + postgres_backends.MOST_REAL_SECONDS
                 left = ends_at - time.monotonic()
-                is_long = left < backends.MOST_REAL_SECONDS - _LONG_SECONDS
+                is_long = left < postgres_backends.MOST_REAL_SECONDS - _LONG_SECONDS
                 if (is_long or self._may_wait(connection)) and self._monitor.is_waiting(connection.pid):
                     self._set_aside(exchange)
                     return
                 if left < 0:
-                    raise backends.BackendStuck(f"no answer to {_short(exchange.sql)}") from None
+                    raise postgres_backends.BackendStuck(f"no answer to {_short(exchange.sql)}") from None
                 patience_ms = min(patience_ms * 2, 20)
                 select.select([connection.socket], [], [], patience_ms / 1000)
                 continue
@@ -174,7 +174,7 @@ class PostgresGate:
         answer = exchange.answer
         if exchange.is_startup:
             connection.pid = protocol.backend_pid(answer)
-            backends.share_core(connection.pid)
+            postgres_backends.share_core(connection.pid)
         else:
             said = protocol.without_tables(answer) if exchange.is_flush else protocol.without_numbers(answer)
             self._note("got", connection.number, data=said)
@@ -211,7 +211,7 @@ class PostgresGate:
             data = b""
             while data.count(_CHANNEL) < sent:
                 if not select.select([connection.socket], [], [], 2)[0]:
-                    raise backends.BackendStuck("a notification that was sent did not arrive")
+                    raise postgres_backends.BackendStuck("a notification that was sent did not arrive")
                 data += connection.socket.recv(1 << 16)
             self._note("notified", connection.number, sent)
             connection.deliver(_without_pids(data))
@@ -223,7 +223,7 @@ class PostgresGate:
         self._note("blocked", exchange.connection.number)
         for _ in range(20):
             self._signal(exchange, signal.SIGSTOP)
-            backends.wait_until_stopped(exchange.connection.pid)
+            postgres_backends.wait_until_stopped(exchange.connection.pid)
             try:
                 self._monitor.blocked(seconds=0.2)
                 break
@@ -271,7 +271,7 @@ class PostgresGate:
         connection.socket.close()
         if connection.pid is None or any(each.connection is connection for each in [*self._blocked, *self._released]):
             return
-        backends.wait_until_gone(connection.pid)
+        postgres_backends.wait_until_gone(connection.pid)
         self._look_who_is_free()
 
     def abandon(self, process: str) -> None:
@@ -293,24 +293,24 @@ class PostgresGate:
             except ProcessLookupError:
                 continue
         for pid in dict.fromkeys(pids):
-            backends.wait_until_gone(pid)
+            postgres_backends.wait_until_gone(pid)
         self._blocked, self._released, self._asked = [], [], []
         for connection in list(self._connections.values()):
             connection.lose(ConnectionResetError("the server went away"))
 
     def _bury(self, exchange: PostgresExchange) -> None:
         """Nobody waits for its answer. It does what it was told and ends; or it is blocked again."""
-        pid, ends_at = exchange.connection.pid, time.monotonic() + backends.MOST_REAL_SECONDS
+        pid, ends_at = exchange.connection.pid, time.monotonic() + postgres_backends.MOST_REAL_SECONDS
         assert pid is not None
         looks = 0
-        while backends.is_there(pid):
+        while postgres_backends.is_there(pid):
             time.sleep(0.001)
             looks += 1
             if looks > 2 and self._monitor.is_waiting(pid):
                 self._set_aside(exchange)
                 return
             if time.monotonic() > ends_at:
-                raise backends.BackendStuck("a backend without a client does not end")
+                raise postgres_backends.BackendStuck("a backend without a client does not end")
         self._note("ended", exchange.connection.number)
         self._look_who_is_free()
 

@@ -19,13 +19,13 @@ from malipo_simulator.credentials import Keys
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.batches.planned import batches_of
 from simulation.blocking_connection import LockMonitor
-from simulation.book import Book
 from simulation.database import SimulatedDatabase
 from simulation.event_loop import SimulatedLoop
 from simulation.faults import Faults
 from simulation.history import History
 from simulation.memory_network import MemoryNetwork
 from simulation.merchants import FEED_SECONDS, Merchants
+from simulation.networks_book import Book
 from simulation.operators import Operators
 from simulation.oracle import Oracle
 from simulation.plan import FAULT_SECONDS, LOSING, Plan, twins_of
@@ -34,9 +34,9 @@ from simulation.receivers import Receivers
 from simulation.reconciling.adoptions import PROCESS as OPERATORS
 from simulation.reconciling.adoptions import Adoptions
 from simulation.reconciling.finance import Finance
+from simulation.reconciling.merchants_records import Wishes
 from simulation.reconciling.statement_files import StatementFiles, read_here
-from simulation.reconciling.wishes import Wishes
-from simulation.safeguard_list import taking_out
+from simulation.safeguard_list import remove_safeguard
 from simulation.statements import reconcile
 from simulation.story import Story
 from simulation.template import Server, SimulatedMerchant
@@ -107,7 +107,7 @@ def run(
         result.digest, result.lines = history.digest, history.lines
         result.seconds, result.real_seconds = loop.time(), time.monotonic() - began
         result.exchanges, result.blocks = gate.exchanges, gate.blocks
-        result.reached = sorted(taking_out.reached)
+        result.reached = sorted(remove_safeguard.reached)
         gate.close()
         shutil.rmtree(states, ignore_errors=True)
         database.drop()

@@ -18,7 +18,7 @@ from simulation.progress import Progress
 from simulation.run import Result
 from simulation.runner import Runner
 from simulation.safeguard_list import adoptions, answers, events, locks, requests, restores, sending, statements
-from simulation.safeguard_list.taking_out import InFunction, Safeguard
+from simulation.safeguard_list.remove_safeguard import InFunction, Safeguard
 from simulation.template import TEMPLATE, Server
 
 _PARTS = (requests, locks, sending, answers, restores, adoptions, statements, events)

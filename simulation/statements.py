@@ -19,12 +19,12 @@ from malipo.payments.check import transactions as transactions_check
 from malipo_simulator.state import Movement
 from malipo_simulator.statements.account import ZONE, entries_of, receipt_in_account
 from malipo_simulator.transaction import GatewayName, Transaction
-from simulation.book import Book
+from simulation.networks_book import Book
 from simulation.operators import Operators
 from simulation.oracle import OracleFinding
 from simulation.reconciling.finance import Finance
+from simulation.reconciling.merchants_records import Wishes
 from simulation.reconciling.statement_files import AGAIN, gateway_of
-from simulation.reconciling.wishes import Wishes
 from simulation.template import SimulatedMerchant
 from simulation.world import World
 

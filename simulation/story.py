@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from simulation.book import Book
 from simulation.database import SimulatedDatabase
 from simulation.faults import Faults
 from simulation.merchants import Merchants
+from simulation.networks_book import Book
 from simulation.operators import Operators
 from simulation.postgres_gate import EPOCH
 from simulation.world import World

@@ -20,7 +20,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
-from malipo.restore import monitor
+from malipo.restore import installation_monitor
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.webhooks.http_client import WebhookClient
@@ -96,7 +96,7 @@ class World:
         self.seed = plan.seed
         self._seed_sources(plan.seed)
         poll_loop.LOOK_SECONDS = _POLL_SECONDS
-        monitor.EVERY_SECONDS = _MONITOR_SECONDS
+        installation_monitor.EVERY_SECONDS = _MONITOR_SECONDS
         self.simulator = Simulator.assemble(
             state=None, speed=1.0, now=lambda: EPOCH.timestamp() + loop.time(), keys=keys
         )

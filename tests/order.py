@@ -22,7 +22,7 @@ LONGEST = (
     "cli/test_reload.py",
     "journeys/restore/test_restore_collections.py",
     "journeys/restore/test_restore_hosts.py",
-    "payments/spreadsheet/test_hostile_files.py",
+    "payments/batches/spreadsheet/test_hostile_files.py",
     "journeys/outages/test_commit_cut.py",
     "cli/test_child_processes.py",
     "journeys/worker/test_worker_kill.py",

@@ -25,11 +25,11 @@ from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction_moves
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.payment_json import in_event
 from malipo.payments.transaction import CorrectionNotice, CorrectionReason, Status, Type
-from malipo.payments.views import in_event
 from malipo.settings import Settings
 from malipo.settings.environment import read, variable
-from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
+from malipo.webhooks.disable_endpoint import DISABLE_AFTER
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
 from malipo.webhooks.signature import headers_of, new_secret
 from tests.payments.test_transaction import a_transaction
@@ -189,7 +189,7 @@ def test_the_numbers_in_the_page_of_webhooks_are_those_of_the_code() -> None:
     for told in (
         f"A merchant has up to {MOST_PER_MERCHANT} endpoints",
         f"Answer any 2xx within {settings.webhook_timeout_seconds} seconds",
-        f"failed for {words[GIVE_UP_AFTER.days]} days",
+        f"failed for {words[DISABLE_AFTER.days]} days",
         f"For {OVERLAP // timedelta(hours=1)} hours malipo signs with both",
         f"kept for {settings.events_keep_days} days",
     ):

@@ -53,14 +53,15 @@ def test_one_place_names_the_business_time_zone() -> None:
 SQL = re.compile(r"\b(SELECT\s.*\bFROM\b|INSERT INTO \w|UPDATE \w+( \w+)? SET\b|DELETE FROM \w)", re.DOTALL)
 # Files whose subject is one query, or a family of them. All other SQL is in stores and in `db`.
 QUERIES = {
-    "malipo/counts/check.py",
+    "malipo/rollups/check.py",
     "malipo/ledger/check.py",
     "malipo/ledger/check_in_pieces.py",
     "malipo/outbox/daily_totals.py",
     "malipo/outbox/feed.py",
-    *(f"malipo/payments/check/{name}.py" for name in ("check_in_pieces", "corrections", "counts", "expected")),
+    "malipo/outbox/feed_numbers.py",
+    *(f"malipo/payments/check/{name}.py" for name in ("check_in_pieces", "corrections", "rollups", "expected")),
     *(f"malipo/payments/check/{name}.py" for name in ("fingerprints", "newer_rows", "refunds", "transactions")),
-    "malipo/payments/counts/backlog.py",
+    "malipo/payments/rollups/backlog.py",
     *(f"malipo/payments/listing/{name}.py" for name in ("by_reference", "keyset_pagination", "late_payouts")),
     *(f"malipo/payments/listing/{name}.py" for name in ("offset_pagination", "sums", "transaction_list")),
     "malipo/payments/search/index.py",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import asyncpg
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.growth import disk_use
 from benchmarks.growth.disk_use import Relation, Statistics
 from benchmarks.growth.tables import GROWING, Kept
@@ -23,8 +23,8 @@ from benchmarks.webhooks.receiver import need_nginx
 from malipo import clock
 from malipo.db import Database
 from malipo.ledger.bookings import BookingKind, book
-from malipo.ledger.store import statement_counts
-from malipo.payments.counts import counter
+from malipo.ledger.store import statement_rollups
+from malipo.payments.rollups import counter
 
 _MONEY = 10**12  # more than the payouts of a merchant
 _AT_ONCE = 1  # second of requests, before what they began is worked off
@@ -75,7 +75,7 @@ def measure(plan: Plan, say: Say) -> Report:
         asyncio.run(_count(url))
         statistics = asyncio.run(_read_statistics(url))
         after = asyncio.run(_read(url))
-        systems.check_ledger(url, Path(folder))
+        measured_processes.check_ledger(url, Path(folder))
         packed = asyncio.run(_read(url, how="FULL"))
         return Report(
             asyncio.run(database.version(url)),
@@ -154,7 +154,7 @@ async def _wait(connection: asyncpg.Connection) -> None:
 async def _count(url: str) -> None:
     """What a worker leaves for later, because there is little of it."""
     async with Database.opened(url, size=1) as opened:
-        for count in (counter.count, statement_counts.count):
+        for count in (counter.count, statement_rollups.count):
             is_more = True
             while is_more:
                 async with opened.begin() as tx:

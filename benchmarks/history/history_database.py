@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.history import write
 from benchmarks.load import CannotMeasure
 from malipo.db.embedded import server
@@ -51,7 +51,7 @@ async def _write(server_url: str, sizes: Sizes, say: Say) -> None:
     say(f"written in {time.monotonic() - began:,.0f} s; checking the ledger ...")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
-        await asyncio.to_thread(systems.check_ledger, url, Path(folder))
+        await asyncio.to_thread(measured_processes.check_ledger, url, Path(folder))
     say(f"the ledger is clean ({time.monotonic() - began:,.0f} s)")
 
 

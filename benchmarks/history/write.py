@@ -20,16 +20,16 @@ import asyncpg
 
 from benchmarks.history.generate import GeneratedPayment, History, Place
 from malipo import clock
-from malipo.counts.bucket_tree import TOP
-from malipo.counts.store import Rollup
 from malipo.ledger.accounts import Account
 from malipo.ledger.statement import CATEGORIES as LINE_CELLS
 from malipo.ledger.statement import KINDS
 from malipo.ledger.statement import TREE as LINES
 from malipo.networks.connector import Channel
-from malipo.payments.counts.categories import CATEGORIES, TREE
+from malipo.payments.rollups.categories import CATEGORIES, TREE
 from malipo.payments.search.ngrams import ngrams_of
 from malipo.payments.transaction import BEFORE_ORDER, Status, Type
+from malipo.rollups.bucket_tree import TOP
+from malipo.rollups.store import Rollup
 
 _PART = 50_000
 _EPOCH = date(1970, 1, 1).toordinal()

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import database, systems
-from benchmarks.systems import Running, answers, free_port, says, started
+from benchmarks import database, measured_processes
+from benchmarks.measured_processes import Running, answers, free_port, says, started
 from benchmarks.webhooks.receiver import Receiver, receiver
 from malipo import clock
 from malipo.audit_log.actor import Actor
@@ -97,7 +97,7 @@ def _addresses(merchants: int) -> list[str]:
 
 async def _register(url: str, port: int, merchants: int) -> None:
     """One endpoint for each merchant, that hears of completed payments alone; its path names the merchant."""
-    encryption, now, addresses = Encryption(systems.SECRET_KEY), clock.now(), _addresses(merchants)
+    encryption, now, addresses = Encryption(measured_processes.SECRET_KEY), clock.now(), _addresses(merchants)
     async with Database.opened(url, size=1) as opened, opened.begin() as tx:
         for number in range(1, merchants + 1):
             await register(
@@ -120,7 +120,11 @@ def start_simulator(folder: Path) -> Iterator[Running]:
 
 
 def process_settings(url: str, folder: Path) -> dict[str, str]:
-    return {"MALIPO_DATABASE_URL": url, "MALIPO_DATA_DIR": str(folder), "MALIPO_SECRET_KEY": systems.SECRET_KEY}
+    return {
+        "MALIPO_DATABASE_URL": url,
+        "MALIPO_DATA_DIR": str(folder),
+        "MALIPO_SECRET_KEY": measured_processes.SECRET_KEY,
+    }
 
 
 def network_settings(simulator_port: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ from statistics import median
 
 import asyncpg
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.history import write
 from benchmarks.journey.load import Load, Say
 from benchmarks.journey.processes import Parts, parts
@@ -82,7 +82,7 @@ def measure(plan: Plan, say: Say) -> Report:
         for number in range(1, plan.rounds + 1):
             for of_each in plan.processes:
                 say(f"round {number} of {plan.rounds}: {of_each} of each ...")
-                busy.append(systems.busy_percent())
+                busy.append(measured_processes.busy_percent())
                 runs[of_each].append(_measure(plan, of_each, url, say))
         return Report(plan, asyncio.run(database.version(url)), median(busy), runs)
 
@@ -94,7 +94,7 @@ def _measure(plan: Plan, of_each: int, server_url: str, say: Say) -> Run:
             asyncio.run(remember(url, database.merchant(plan.merchants + 1)))
             with parts(url, Path(folder), of_each=of_each, merchants=plan.merchants) as running:
                 run = asyncio.run(_load(plan, running, url, say))
-            systems.check_ledger(url, Path(folder))
+            measured_processes.check_ledger(url, Path(folder))
     finally:
         asyncio.run(database.drop(server_url, "bench"))
     return run

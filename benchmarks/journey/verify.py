@@ -17,7 +17,7 @@ import msgspec
 
 from benchmarks import database
 from benchmarks.load import CannotMeasure
-from benchmarks.systems import Postmaster
+from benchmarks.measured_processes import Postmaster
 
 _LOOK_SECONDS = 0.1
 _PATIENCE_SECONDS = 60.0

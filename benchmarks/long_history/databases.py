@@ -9,7 +9,7 @@ from pathlib import Path
 
 import asyncpg
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.history import write
 from malipo.db import Database
 from malipo.db.migrate import migrate
@@ -33,7 +33,7 @@ def full(server_url: str, payments: int, say: Say) -> str:
     asyncio.run(_write(url, {database.merchant(number): each for number in range(1, database.MERCHANTS + 1)}))
     say(f"written in {time.monotonic() - began:,.0f} s; checking the ledger ...")
     with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
-        systems.check_ledger(url, Path(folder))
+        measured_processes.check_ledger(url, Path(folder))
     return url
 
 

@@ -14,13 +14,13 @@ from statistics import median
 
 import asyncpg
 
-from benchmarks import database, load, systems
+from benchmarks import database, load, measured_processes
 from benchmarks.journey.load import Load
 from benchmarks.journey.processes import Parts, parts
 from benchmarks.journey.verify import Arrivals, Verification
 from benchmarks.long_history import databases
 from benchmarks.long_history.databases import Say
-from benchmarks.systems import Postmaster
+from benchmarks.measured_processes import Postmaster
 from benchmarks.webhooks.receiver import need_nginx
 from malipo import clock, ids
 from malipo.db.embedded import server
@@ -82,7 +82,7 @@ class _Trial:
 
     def create(self) -> Run:
         """Answers a second, as `bench create` has it. What was created is taken out of the queue again."""
-        with systems.malipo(self._url, self._folder) as running:
+        with measured_processes.malipo(self._url, self._folder) as running:
             self._wrk(running.port, "warm", _WARM_UP_SECONDS)
             postgres = asyncio.run(Postmaster.of_database(self._url))
             before = (running.cpu_seconds, postgres.cpu_seconds, self._value(_WAL))
@@ -140,7 +140,7 @@ def measure(plan: Plan, say: Say) -> Report:
     load.need_wrk()
     need_nginx()
     with _opened(plan, say) as (server_url, full_url, folder):
-        report = Report(plan, asyncio.run(database.version(full_url)), systems.busy_percent())
+        report = Report(plan, asyncio.run(database.version(full_url)), measured_processes.busy_percent())
         for benchmark in ("journey", "create"):
             for number in range(1, plan.rounds + 1):
                 # By turns the one or the other comes first.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.load import CannotMeasure
 from benchmarks.reconcile import day_of_payments
 from malipo import clock
@@ -23,8 +23,8 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
@@ -77,7 +77,7 @@ class Report:
 
 
 def measure(plan: Plan, say: Say) -> Report:
-    busy = systems.busy_percent()
+    busy = measured_processes.busy_percent()
     trials = {}
     with database.postgres() as server_url, tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
         for size in plan.sizes:
@@ -146,7 +146,9 @@ class _Trial:
 
     async def _match(self, database: Database) -> None:
         settings = Settings()
-        settle = Settle(clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
-        done = await match_statements(database, settle, approval_amount=10**15, clock=clock.now)
+        apply_answers = ApplyNetworkAnswers(
+            clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself
+        )
+        done = await match_statements(database, apply_answers, approval_amount=10**15, clock=clock.now)
         if done.matched != self._size or done.exceptions.count:
             raise CannotMeasure(f"{done.matched:,} of {self._size:,} lines were matched: this is a bug.")

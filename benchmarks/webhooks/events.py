@@ -10,7 +10,7 @@ import asyncpg
 
 from benchmarks import database
 from benchmarks.load import CannotMeasure
-from benchmarks.systems import Postmaster
+from benchmarks.measured_processes import Postmaster
 from malipo.outbox.event import EVENTS_TOPIC
 
 _EVERY_SECONDS = 0.02

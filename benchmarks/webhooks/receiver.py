@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.load import CannotMeasure
-from benchmarks.systems import Running, answers, free_port, started
+from benchmarks.measured_processes import Running, answers, free_port, started
 
 _PROGRAM = "nginx"
 _MOST_CONNECTIONS = 8192

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks import database, systems
-from benchmarks.systems import Running, Spending
+from benchmarks import database, measured_processes
+from benchmarks.measured_processes import Running, Spending
 from benchmarks.webhooks.arrivals import Arrivals, percentiles_ms
 from benchmarks.webhooks.endpoints import ENDPOINTS, Endpoints, Kind
 from benchmarks.webhooks.events import EventWriter
@@ -104,7 +104,7 @@ def measure(plan: Plan, say: Say) -> Report:
             half: float | None = None
             for system in runs:
                 say(f"round {number} of {plan.rounds}: {system} ...")
-                busy.append(systems.busy_percent())
+                busy.append(measured_processes.busy_percent())
                 audience = Endpoints(plan.merchants, is_mixed=system == MIXED, servers=plan.servers)
                 run = _measure(plan, audience, half, url, Path(folder))
                 half = half or run.pile.per_second / 2
@@ -116,9 +116,9 @@ def _measure(plan: Plan, audience: Endpoints, half: float | None, server_url: st
     url = asyncio.run(database.create(server_url, "bench", merchants=plan.merchants))
     try:
         with receiver(folder, audience.addresses) as received:
-            asyncio.run(audience.register(url, port=received.nginx.port, secret_key=systems.SECRET_KEY))
+            asyncio.run(audience.register(url, port=received.nginx.port, secret_key=measured_processes.SECRET_KEY))
             arrivals = Arrivals(audience, received.log)
-            with systems.worker(url, folder) as worker:
+            with measured_processes.worker(url, folder) as worker:
                 load = _Load(plan, audience, arrivals, worker, received.nginx)
                 pile, stream, events = asyncio.run(load(url, half))
                 memory_mb = worker.memory_mb

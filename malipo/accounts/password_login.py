@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from malipo.accounts.failed_login_audit import FailedLogins
-from malipo.accounts.hashing_turns import TooBusy
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import LoginAttempts, TooManyAttempts
+from malipo.accounts.password_hashing_queue import TooBusy
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import Proof, WrongPassword
 from malipo.accounts.second_factor.check_code import CodeRequired

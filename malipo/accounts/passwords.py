@@ -1,4 +1,4 @@
-"""Passwords: argon2id, in threads of their own, two at a time (`hashing_turns.py`).
+"""Passwords: argon2id, in threads of their own, two at a time (`password_hashing_queue.py`).
 
 Checking one deliberately takes tens of milliseconds and 19 MiB; more than two at once would slow down the whole
 process.
@@ -12,7 +12,7 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
-from malipo.accounts.hashing_turns import AT_ONCE, HashingTurns
+from malipo.accounts.password_hashing_queue import AT_ONCE, HashingTurns
 from malipo.accounts.password_strength import WeakPassword, weakness_of
 
 Result = TypeVar("Result")

@@ -31,7 +31,7 @@ class SensitiveAct(StrEnum):
     SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
     PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
     PUBLIC_PROFILE = "public_profile"  # changes the name and the numbers that customers trust
-    APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/acts.py`)
+    APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/act_rules.py`)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from malipo.api.urls import id_in
 from malipo.http.body_limit import MOST_BATCH_BYTES
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency
-from malipo.payments.batches import progress, views
+from malipo.payments.batches import batch_json, progress
 from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import BatchLine, BatchProgress, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.cancel import BatchCancellation
@@ -48,7 +48,7 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
     is_long = isinstance(items, list) and len(items) > _MOST_READ_AT_ONCE
     made = await parts.batches.create(await asyncio.to_thread(read) if is_long else read())
     headers = replayed(made.batch.status) if made.is_replay else None
-    return success({"batch": views.created(made.batch)}, status=201, headers=headers)
+    return success({"batch": batch_json.created(made.batch)}, status=201, headers=headers)
 
 
 async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
@@ -59,7 +59,7 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     total, found = await parts.queries.read_snapshot(
         lambda connection: batches.find_page(connection, caller.merchant_id, status=status, page=page, limit=limit)
     )
-    shown = [views.listed(each) for each in found]
+    shown = [batch_json.listed(each) for each in found]
     return success({"batches": shown, "pagination": pagination(total, page=page, limit=limit)})
 
 
@@ -83,7 +83,7 @@ async def list_items(parts: ApiParts, caller: Caller, request: Request) -> Respo
         lines = await parts.queries.read_snapshot(
             lambda connection: progress.find_lines(connection, batch, first=first, limit=limit)
         )
-    shown = [views.item(each) for each in lines]
+    shown = [batch_json.item(each) for each in lines]
     return success({"items": shown, "pagination": pagination(batch.item_count, page=page, limit=limit)})
 
 
@@ -103,7 +103,7 @@ async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
 
 async def _shown(parts: ApiParts, caller: Caller, batch_id: str) -> Response:
     found = await _find(parts, caller, batch_id)
-    return success({"batch": views.retrieved(found.batch, found.counts)})
+    return success({"batch": batch_json.retrieved(found.batch, found.counts)})
 
 
 async def _find(parts: ApiParts, caller: Caller, batch_id: str) -> BatchProgress:
@@ -122,5 +122,5 @@ def _requester(caller: Caller) -> Requester:
 async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
     is_first = True
     async for piece in pieces:
-        yield views.csv_of(piece, is_first=is_first)
+        yield batch_json.csv_of(piece, is_first=is_first)
         is_first = False

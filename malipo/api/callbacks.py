@@ -17,8 +17,8 @@ from malipo.http.client_address import address_of
 from malipo.http.request_ids import note_transaction
 from malipo.networks.connector import Callback, CallbackReport, cannot_query
 from malipo.networks.routing import CallbackAccess
+from malipo.payments.apply_network_answers import Report
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
-from malipo.payments.settle import Report
 
 
 async def receive(parts: ApiParts, request: Request) -> Response:
@@ -49,7 +49,7 @@ def _require_address(parts: ApiParts, access: CallbackAccess, request: Request) 
 async def _take_in(parts: ApiParts, route: str, report: CallbackReport) -> None:
     """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
     access = parts.networks.callback_access[route]
-    to_settle = Report(
+    received = Report(
         id=ids.mint("hrg_", parts.clock()),
         channels=parts.networks.reach[route],
         key=report.key,
@@ -63,15 +63,15 @@ async def _take_in(parts: ApiParts, route: str, report: CallbackReport) -> None:
             cannot_query=cannot_query(parts.networks.connectors[route]),
         ),
     )
-    settled = await parts.network_work.settle(to_settle)
-    if settled is None:
+    result = await parts.network_work.apply_answer(received)
+    if result is None:
         answer = report.answer
         log.warning(
             "callback.unknown_payment", route=route, verdict=answer.verdict, key=report.key, amount=answer.amount
         )
         return
-    note_transaction(settled.transaction.id)
+    note_transaction(result.transaction.id)
     if tracing.active is not None:
-        tracing.active.note_callback(settled.transaction.id, route, report.answer.verdict)
-    if not (report.is_signed and settled.transaction.status.is_final):
+        tracing.active.note_callback(result.transaction.id, route, report.answer.verdict)
+    if not (report.is_signed and result.transaction.status.is_final):
         parts.network_work.wake_querier(route)

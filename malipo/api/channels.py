@@ -8,7 +8,7 @@ from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
 from malipo.money import MIN_PAYMENT
 from malipo.networks import circuit_store
-from malipo.networks.channels import PROFILES, channel_of
+from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
 from malipo.validation.fields import Fields
 

@@ -17,7 +17,7 @@ from malipo.http.client_disconnect import while_connected
 from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, Permission
 from malipo.merchants.authenticate import Caller
-from malipo.payments import idempotency, views
+from malipo.payments import idempotency, payment_json
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest
 from malipo.payments.listing import transaction_list
@@ -49,7 +49,7 @@ async def disburse(parts: ApiParts, caller: Caller, request: Request) -> Respons
 async def refund(parts: ApiParts, caller: Caller, request: Request) -> Response:
     body = await optional_object_of(request)
     collection = await _get(parts, caller, request)
-    order = refund_request_of(
+    wanted = refund_request_of(
         Fields(body),
         collection,
         key=header_of(request, idempotency.HEADER),
@@ -59,11 +59,11 @@ async def refund(parts: ApiParts, caller: Caller, request: Request) -> Response:
         payout_limits=caller.payout_limits,
         is_key_required=caller.requires_idempotency_key,
     )
-    return await _create(parts, order)
+    return await _create(parts, wanted)
 
 
 async def _initiate(parts: ApiParts, caller: Caller, request: Request, type_: Type) -> Response:
-    order = payment_request_of(
+    wanted = payment_request_of(
         Fields(await object_of(request)),
         type_,
         caller.merchant_id,
@@ -74,17 +74,17 @@ async def _initiate(parts: ApiParts, caller: Caller, request: Request, type_: Ty
         payout_limits=caller.payout_limits,
         is_key_required=caller.requires_idempotency_key,
     )
-    return await _create(parts, order)
+    return await _create(parts, wanted)
 
 
-async def _create(parts: ApiParts, order: PaymentRequest) -> Response:
-    if order.draft is not None:
-        enter_payment(order.draft.id)
+async def _create(parts: ApiParts, wanted: PaymentRequest) -> Response:
+    if wanted.draft is not None:
+        enter_payment(wanted.draft.id)
     try:
-        initiated = await parts.payments.initiate(order)
+        initiated = await parts.payments.initiate(wanted)
     except OutcomeUnknown:
-        if order.draft is not None:
-            note_transaction(order.draft.id)  # It may exist: whoever looks into it must know where.
+        if wanted.draft is not None:
+            note_transaction(wanted.draft.id)  # It may exist: whoever looks into it must know where.
         raise
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     headers = replayed(initiated.transaction.status) if initiated.is_replay else None
@@ -92,7 +92,7 @@ async def _create(parts: ApiParts, order: PaymentRequest) -> Response:
 
 
 def created_body(initiated: InitiatedPayment) -> bytes:
-    return encoded({"transaction": views.created(initiated.transaction)})
+    return encoded({"transaction": payment_json.created(initiated.transaction)})
 
 
 async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
@@ -110,9 +110,9 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     total, found = await parts.queries.read_snapshot(find, is_search=wanted.may_be_costly)
     body = {"pagination": pagination(total, page=page, limit=limit)}
     if view is None:
-        return success({"transactions": [views.listed(each) for each in found]} | body)
+        return success({"transactions": [payment_json.listed(each) for each in found]} | body)
     language = _language_of(request)
-    lines = [views.in_full(each, language) for each in found]
+    lines = [payment_json.in_full(each, language) for each in found]
     return success({"transactions": lines} | body, headers=_headers_of(language))
 
 
@@ -128,7 +128,7 @@ async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Respons
         parts.queries.begin_waiting()
         transaction = await _get(parts, caller, request)
     language = _language_of(request)
-    return success({"transaction": views.retrieved(transaction, language)}, headers=_headers_of(language))
+    return success({"transaction": payment_json.retrieved(transaction, language)}, headers=_headers_of(language))
 
 
 def _language_of(request: Request) -> Language:
@@ -167,4 +167,4 @@ async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
         require(caller, *_CANCELLING[(await _get(parts, caller, request)).type])  # The type of a payment never changes.
     transaction = await parts.payments.cancel(Cancellation(caller.merchant_id, _name_in(request)))
     note_transaction(transaction.id)
-    return success({"transaction": views.retrieved(transaction)})
+    return success({"transaction": payment_json.retrieved(transaction)})

@@ -41,7 +41,7 @@ from malipo.payments.payments import Payments
 from malipo.payments.status_signals import StatusSignals
 from malipo.rate_limit.in_process import RequestsOfPeople
 from malipo.rate_limit.sliding_window import RateClass
-from malipo.restore.monitor import InstallationMonitor
+from malipo.restore.installation_monitor import InstallationMonitor
 from malipo.settings import Settings
 from malipo.turns import Turns
 from malipo.webhooks.http_client import WebhookClient, client_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from malipo.db.database_clock import ClockSkew
 from malipo.db.readiness import ReadinessCheck
 from malipo.http.client_address import UntrustedProxies
-from malipo.restore.monitor import InstallationMonitor
+from malipo.restore.installation_monitor import InstallationMonitor
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import msgspec
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import BOOKINGS, Act
+from malipo.approvals.act_rules import BOOKINGS, Act
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -226,8 +226,8 @@ def proposed_booking(proposal: Proposal) -> ProposedBooking:
 
 
 async def lock_open(tx: Tx, id_or_reference: str) -> Proposal:
-    """The one that is open, held until the commit. What looks like an id is one, so that no reference of that form can
-    be mistaken for a proposal's id."""
+    """Lock the open proposal with this id or bank reference until the commit. A text that begins like an id is read as
+    an id, so that no bank's reference is taken for one."""
     is_id = id_or_reference.startswith(ID_PREFIXES)
     lock, find = (
         (proposals.lock_open_with_id, proposals.find_with_id) if is_id else (proposals.lock_open, proposals.find_of)

@@ -13,7 +13,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.approvals import moved_alone, store
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.moved_alone import require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -113,7 +113,7 @@ async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposa
 
 
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str, nothing: NothingProposed | None = None) -> Proposal:
-    """The one that is open about it, held until the commit."""
+    """The one that is open about it, locked until the commit."""
     if found := await store.lock_open(tx, acts, subject):
         return found[-1]
     raise nothing or NothingProposed()

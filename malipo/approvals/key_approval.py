@@ -10,7 +10,7 @@ import msgspec
 
 from malipo import ids, money
 from malipo.approvals import decide, moved_alone
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
@@ -18,8 +18,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import PAYING, Environment, NewKey, Permission, address_range_of
 
@@ -45,8 +45,8 @@ def amount_of(terms: KeyTerms, wallet: Wallet) -> int:
     """What the key can pay out in a day, as the wallet is now; payouts in flight may come back to it. Pure."""
     if not PAYING & set(terms.permissions):
         return 0
-    held = max(wallet.available + wallet.in_flight, 0)
-    return held if terms.daily_payout_limit is None else min(held, terms.daily_payout_limit)
+    total = max(wallet.available + wallet.in_flight, 0)
+    return total if terms.daily_payout_limit is None else min(total, terms.daily_payout_limit)
 
 
 async def request(

@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from malipo.approvals import store
-from malipo.approvals.acts import ACTS, COUNTED, Act
-from malipo.approvals.acts import takes_two as rule_takes_two
+from malipo.approvals.act_rules import ACTS, COUNTED, Act
+from malipo.approvals.act_rules import takes_two as rule_takes_two
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden

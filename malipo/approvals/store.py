@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.db import Conn, Row, Tx
 
 Terms = TypeVar("Terms")
@@ -132,7 +132,7 @@ async def set_proposer(tx: Tx, proposal_id: str, requested_by: str, *, now: date
 
 
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str) -> list[Proposal]:
-    """The open proposals about it, held until the commit: two operators may decide at once."""
+    """The open proposals about it, locked until the commit: two operators may decide at once."""
     return await _find(tx, "action = ANY($1) AND subject = $2 AND decided_at IS NULL", list(acts), subject, lock=True)
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from malipo.approvals import store
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.service_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.cli.approval_code import ShownProposal

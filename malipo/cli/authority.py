@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any
 
 from malipo.accounts.reauthentication import SensitiveAct
-from malipo.approvals.acts import (
+from malipo.approvals.act_rules import (
     BOOKINGS,
     CANCELS,
     CLOSES,

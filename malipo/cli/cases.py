@@ -130,7 +130,7 @@ def correction_lines(case: Case) -> list[tuple[str, str]]:
     if corrected.borne:
         lines.append(("house", _borne(case.transaction, corrected.borne)))
     if corrected.owed:
-        lines.append(("owed", f"{money.display(corrected.owed)}, held in the wallet until operators decide"))
+        lines.append(("owed", f"{money.display(corrected.owed)}, not to be spent until operators decide"))
     return lines
 
 
@@ -140,11 +140,13 @@ def _moved(credited: int) -> str:
 
 
 def _borne(transaction: Transaction, amount: int) -> str:
-    """Our losses take what a wallet should have paid, or keep what it should have received; or that is taken back."""
+    """Either a wallet should have paid the amount, and it is written off; or a wallet should have received it, and the
+    house keeps it. Or a decision before this one is reversed."""
     is_debt = (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)
-    verb = "bear" if is_debt else "keep"
-    does = f"{verb}s" if is_debt == (amount < 0) else f"no longer {verb}s"
-    return f"the house {does} {money.display(abs(amount))}"
+    is_reversed = is_debt != (amount < 0)
+    if is_debt:
+        return f"{money.display(abs(amount))} is {'no longer ' if is_reversed else ''}written off"
+    return f"the house {'no longer ' if is_reversed else ''}keeps {money.display(abs(amount))}"
 
 
 def named(transaction: Transaction) -> str:

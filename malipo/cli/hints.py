@@ -6,7 +6,7 @@ from malipo.words.say import say
 HINTS = {
     "approval_changed": "malipo approvals",
     "booking_not_proposed": "malipo wallet pending, malipo floats pending",
-    "case_held_for_adopted": "malipo exceptions propose",
+    "case_repeat_or_other": "malipo exceptions propose",
     "case_network_waits": "--despite-waiting",
     "case_pending": "malipo payments cancel",
     "close_does_not_add_up": "--accept-difference --reason WHY",

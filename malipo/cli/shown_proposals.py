@@ -6,7 +6,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.approvals import decide
-from malipo.approvals.acts import BOOKINGS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import BOOKINGS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
 from malipo.approvals.key_approval import KeyTerms, find_wallet
 from malipo.approvals.store import Proposal
@@ -160,26 +160,26 @@ async def _statement(connection: Conn, proposal: Proposal, settings: Settings) -
 
 
 async def _import(connection: Conn, proposal: Proposal) -> ShownProposal:
-    held = await import_approval.find_held(connection, proposal)
+    waiting = await import_approval.find_waiting_list(connection, proposal)
     file = await statements.get(connection, proposal.subject)
     layout = "" if file is None else file.profile
     terms = {
         "import": proposal.subject,
         "read as": layout,
-        "payments": len(held.lines),
-        "amount": money.display(held.amount),
+        "payments": len(waiting.lines),
+        "amount": money.display(waiting.amount),
     }
     told = []
-    for author in held.authors:
+    for author in waiting.authors:
         sentence, values = effect_words.author_of(author, layout)
         told.append(f"  {sentence.format(**values)}")
     told += [
         f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}"
         f"{_by_word(each)}{_by_name(each)}"
-        for each in held.lines
+        for each in waiting.lines
     ]
-    told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in held.sums]
-    return ShownProposal(import_approval.code_of(held), terms, told)
+    told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in waiting.sums]
+    return ShownProposal(import_approval.code_of(waiting), terms, told)
 
 
 def _by_word(line: WaitingLine) -> str:

@@ -18,7 +18,7 @@ from malipo.cli.developer.credentials import Access, access, add_arguments, phon
 from malipo.cli.developer.sandbox import Sandbox, Transaction
 from malipo.cli.output import add_subcommand, tell
 from malipo.errors import Impossible, Invalid
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel, Type
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status

@@ -16,9 +16,9 @@ from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.merchants import onboard
 from malipo.merchants.store import merchants
 from malipo.settings import Settings

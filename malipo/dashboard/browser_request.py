@@ -12,7 +12,7 @@ from malipo.accounts import known_browsers
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.second_factor.check_code import TypedCode
-from malipo.accounts.store.login_places import Alert
+from malipo.accounts.store.new_place_alerts import Alert
 from malipo.dashboard import cookies, csrf, redirects
 from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form, read_form

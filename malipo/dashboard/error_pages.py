@@ -14,7 +14,7 @@ from malipo.dashboard.form_errors import of_refusal
 from malipo.dashboard.language import Translator
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.table_files.reader_queue import FilesBeingRead, OwnFileBeingRead
 
 _TITLES = {

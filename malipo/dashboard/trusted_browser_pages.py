@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
-from malipo.accounts.login_places import ALERT_LIFE
-from malipo.accounts.store import login_places, trusted_browsers
-from malipo.accounts.store.login_places import Alert, ViewingSession
+from malipo.accounts.new_place_alerts import ALERT_LIFE
+from malipo.accounts.store import new_place_alerts, trusted_browsers
+from malipo.accounts.store.new_place_alerts import Alert, ViewingSession
 from malipo.accounts.store.trusted_browsers import TrustedBrowser
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.browser_request import BrowserRequest
@@ -46,7 +46,7 @@ async def find_alerts(request: BrowserRequest) -> list[Alert]:
     """Those that the user has not answered. Sessions that began after the log-in do not see it in a new browser."""
     account_id, asking, since = request.owner.id, _asking(request), request.parts.clock() - ALERT_LIFE
     return await request.parts.queries.read(
-        lambda connection: login_places.find_unread(connection, account_id, asking, since=since)
+        lambda connection: new_place_alerts.find_unread(connection, account_id, asking, since=since)
     )
 
 
@@ -57,7 +57,7 @@ async def read_alert(request: BrowserRequest) -> Response:
     now = request.parts.clock()
 
     async def act(tx: Tx) -> None:
-        if await login_places.read_alert(tx, owner.id, session_id, asking, now=now):
+        if await new_place_alerts.read_alert(tx, owner.id, session_id, asking, now=now):
             await audit_log.append(tx, owner.actor, "session.new_place_known", now=now, merchant_id=owner.merchant_id)
 
     await request.parts.queries.write(act)

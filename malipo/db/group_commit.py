@@ -8,7 +8,7 @@ An act may run more than once for the same callers, so it must be safe to repeat
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
 its answer lost (in doubt).
 
-Some of what is asked may need no transaction, because one statement does it all and commits by itself (`at_once`,
+Some of what is asked may need no transaction, because one statement does it all and commits by itself (`fast_path`,
 decision 50): that is tried first, and what it did not do goes into a transaction.
 
 While the database is away, each caller waits until its own deadline (`retry.py`). A batch goes on for those who
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from malipo import clock, log, randomness, tracing
 from malipo.db import Conn, ConnectionLost, Contention, Database, DiskFull, ReadOnly, Tx, retry
+from malipo.db.pace import Pace
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.metrics.process_metrics import Metrics
-from malipo.pace import Pace
 
 if TYPE_CHECKING:
     from malipo.tracing.context import Work
@@ -53,7 +53,7 @@ class GroupAct(Protocol[Ask, Answer]):
     def __call__(self, tx: Tx, asks: Sequence[Ask], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
 
 
-class AtOnce(Protocol[Ask, Answer]):
+class FastPath(Protocol[Ask, Answer]):
     """What one statement does for many, and commits by itself. Its transaction is the statement: all of it is done, or
     nothing."""
 
@@ -97,7 +97,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         lanes: int = 1,
         most: int = MOST_CALLERS,
         needs_transaction: bool = True,
-        at_once: AtOnce[_Ask, _Answer] | None = None,
+        fast_path: FastPath[_Ask, _Answer] | None = None,
         pace: Pace | None = None,
         name: str = "",
         observe: Callable[[int, float], None] | None = None,
@@ -107,7 +107,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         self._begin = database.begin if needs_transaction else database.read
         self._read = database.read
         self._act = act
-        self._at_once = at_once
+        self._fast_path = fast_path
         self._patience = patience_seconds
         self._idle = lanes
         self._most = most
@@ -165,8 +165,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 if not (callers := self._take_batch()):
                     break
                 try:
-                    if self._at_once is not None:
-                        callers = await self._run_at_once(self._at_once, callers)
+                    if self._fast_path is not None:
+                        callers = await self._run_by_fast_path(self._fast_path, callers)
                     if callers:
                         await self._run(callers)
                 except BaseException as error:
@@ -197,15 +197,15 @@ class GroupCommit(Generic[_Ask, _Answer]):
             self._waiting = deque(self._still_waiting(self._waiting, loop.time(), "the database is away"))
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._drains else None
 
-    async def _run_at_once(
-        self, at_once: AtOnce[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
+    async def _run_by_fast_path(
+        self, fast_path: FastPath[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
     ) -> list[_Caller[_Ask, _Answer]]:
         """Those who need a transaction: one statement did not do it, or it is not known whether it did."""
-        quick = [caller for caller in callers if at_once.may(caller.ask)]
+        quick = [caller for caller in callers if fast_path.may(caller.ask)]
         if not quick:
             return callers
         try:
-            answers = await self._commit(quick, partial(self._try_at_once, at_once))
+            answers = await self._commit(quick, partial(self._try_fast_path, fast_path))
         except (ConnectionLost, Contention) as error:
             for caller in quick:
                 caller.in_doubt |= error.in_doubt
@@ -220,8 +220,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 caller.give(answer)
         return [caller for caller in callers if not caller.has_left]
 
-    async def _try_at_once(
-        self, at_once: AtOnce[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
+    async def _try_fast_path(
+        self, fast_path: FastPath[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
     ) -> Sequence[_Answer | None]:
         loop = asyncio.get_running_loop()
         began, seconds = loop.time(), self._seconds_for(callers)
@@ -229,7 +229,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         try:
             async with asyncio.timeout(seconds), self._read() as connection:
                 has_begun = True
-                answers = await at_once(connection, [caller.ask for caller in callers])
+                answers = await fast_path(connection, [caller.ask for caller in callers])
                 assert len(answers) == len(callers), "an act answers everybody"
         except (ConnectionLost, TimeoutError) as error:
             # The statement is its own COMMIT. A server that says that it takes no writes, or has no room, did nothing.
@@ -361,7 +361,7 @@ class GroupCommits:
         most: int = MOST_CALLERS,
         least_patience_seconds: float = 0.0,
         needs_transaction: bool = True,
-        at_once: AtOnce[_Ask, _Answer] | None = None,
+        fast_path: FastPath[_Ask, _Answer] | None = None,
         pace: Pace | None = None,
     ) -> GroupCommit[_Ask, _Answer]:
         made = GroupCommit(
@@ -371,7 +371,7 @@ class GroupCommits:
             lanes=lanes,
             most=most,
             needs_transaction=needs_transaction,
-            at_once=at_once,
+            fast_path=fast_path,
             pace=pace,
             name=name,
             observe=self._metrics.observer_of(name),

@@ -12,7 +12,7 @@ import asyncpg
 
 from malipo import log
 from malipo.db import ConnectionLost, Contention, Database
-from malipo.pace import Pace
+from malipo.db.pace import Pace
 
 _CHANNEL = "malipo"
 _PACE = Pace(least_seconds=0.05, most_seconds=0.1, enough=8)

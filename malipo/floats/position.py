@@ -67,10 +67,10 @@ class Position(NamedTuple):
         # Payouts are paid from the account whose balance the network's call returns, if it has one; money in other
         # accounts does not cover them.
         paying = [each for each in self.readings if not self.asked or each.account in self.asked]
-        held = sum(each.amount for each in paying) if paying else self.ledger
+        at_network = sum(each.amount for each in paying) if paying else self.ledger
         if any(now - each.read_at > _OLD for each in paying):
-            held = min(held, self.ledger)
-        return held - self.in_flight
+            at_network = min(at_network, self.ledger)
+        return at_network - self.in_flight
 
 
 def position_of(

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo.api.app import App
-from malipo.api.direct_collections import PATH, DirectCollections
+from malipo.api.collection_fast_path import PATH, DirectCollections
 from malipo.api.errors import answer_to
 from malipo.api.http.writer import Cycle
 from malipo.app.assemble import Service

@@ -2,11 +2,10 @@
 
 A move takes an amount from one account and gives it to another, so all balances always sum to zero. A positive
 balance is money the house owes (a wallet) or has earned (fees); a negative one is money the house holds
-somewhere else (a network's float, the bank) or has spent (what networks charged). What a wallet may spend, and that it
-is never below zero, is `Wallet`'s.
+somewhere else (a network's float, the bank) or has spent (what networks charged). What a wallet may spend: `wallet.py`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -63,32 +62,3 @@ class Posting(msgspec.Struct, frozen=True):
     moves: Sequence[Move]
     ordinal: int = 1
     owed: int = 0  # how much more the wallet owes afterwards; negative: less
-
-
-class Wallet(msgspec.Struct, frozen=True):
-    """A merchant's two stored balances, the number of its statement lines, and what it owes after corrections."""
-
-    merchant_id: str
-    available: int
-    in_flight: int
-    statement_lines: int
-    owed: int = 0
-
-    @property
-    def spendable(self) -> int:
-        """The balance less the debt: debt cannot be spent."""
-        return max(self.available - self.owed, 0)
-
-    def can_spend(self, moves: Iterable[Move]) -> bool:
-        """Whether these moves leave what is owed untouched, and no balance below zero."""
-        after = self.after(moves)
-        return after.available >= after.owed and after.in_flight >= 0
-
-    def after(self, moves: Iterable[Move], *, owed: int = 0) -> "Wallet":
-        available, in_flight, lines = self.available, self.in_flight, self.statement_lines
-        for move in moves:
-            change = move.change_of(Account.WALLET)
-            available += change
-            in_flight += move.change_of(Account.IN_FLIGHT)
-            lines += change != 0
-        return Wallet(self.merchant_id, available, in_flight, lines, self.owed + owed)

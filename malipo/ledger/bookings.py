@@ -7,8 +7,9 @@ from enum import StrEnum
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Refusal
-from malipo.ledger.accounts import Account, Move, Posting, Step, Wallet
+from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.ledger.store import wallets as store
+from malipo.ledger.wallet import Wallet
 
 ID_PREFIX = "bok_"
 
@@ -118,7 +119,7 @@ async def _lock_wallet(tx: Tx, booking: Booking) -> dict[str, Wallet]:
 
 
 def _too_low(wallet: Wallet) -> WalletTooLow:
-    held = money.display(wallet.available)
+    available = money.display(wallet.available)
     if wallet.owed:
-        return WalletTooLow(code=BookingRefusal.WALLET_OWES, held=held, owed=money.display(wallet.owed))
-    return WalletTooLow(code=BookingRefusal.WALLET_TOO_LOW, held=held)
+        return WalletTooLow(code=BookingRefusal.WALLET_OWES, available=available, owed=money.display(wallet.owed))
+    return WalletTooLow(code=BookingRefusal.WALLET_TOO_LOW, available=available)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from malipo import clock
-from malipo.counts import check as rollup_check
-from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.accounts import HOUSE
 from malipo.ledger.statement import CATEGORIES, ROUTES, TREE
+from malipo.rollups import check as rollup_check
+from malipo.rollups.store import Rollup
 
 _HOUSE = f"'{HOUSE}'::text COLLATE \"C\""  # which is sorted as the merchants' ids are
 

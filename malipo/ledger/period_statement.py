@@ -80,7 +80,7 @@ class PeriodLine:
 
     @property
     def set_aside(self) -> int:
-        """Neither income nor expense: minus what is held for a payout, plus what came back of one."""
+        """Neither income nor expense: minus the money set aside for a payout, plus what came back of it."""
         return self.net if self.group in _ONLY_SET_ASIDE else 0
 
     @property

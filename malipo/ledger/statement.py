@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from malipo import clock
-from malipo.counts.bucket_tree import Tree
 from malipo.ledger.accounts import Account
+from malipo.rollups.bucket_tree import Tree
 from malipo.table_files.csv_export import csv_lines
 
 

@@ -53,8 +53,8 @@ _NARROWER = {Permission.PAYMENTS_CREATE: (Permission.PAYMENTS_COLLECT, Permissio
 
 def narrowed(permissions: Iterable[str]) -> frozenset[str]:
     """All that a key with these permissions can be left with: these, and those that open a part of what they open."""
-    held = frozenset(permissions)
-    return held.union(*(parts for whole, parts in _NARROWER.items() if whole in held))
+    given = frozenset(permissions)
+    return given.union(*(parts for whole, parts in _NARROWER.items() if whole in given))
 
 
 class Environment(StrEnum):

@@ -68,7 +68,7 @@ async def change_key(
     now: datetime,
     seen: str | None = None,
 ) -> StoredKey:
-    """The key as it is now. Requests that come after the commit are held against that."""
+    """The key as it is now. Requests that come after the commit are checked against it."""
     # Payouts with the key are decided while their wallet is locked, and read what it has paid out today.
     await wallets.lock(tx, [merchant_id])
     before = await api_keys.lock(tx, merchant_id, key_id)

@@ -9,7 +9,7 @@ from datetime import datetime
 from malipo import ids
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import LoginAttempts
-from malipo.accounts.login_places import note_login
+from malipo.accounts.new_place_alerts import note_login
 from malipo.accounts.password_login import FirstStep, PasswordLogin
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import Proof

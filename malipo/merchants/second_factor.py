@@ -4,7 +4,7 @@ from datetime import datetime
 
 from malipo.accounts.account import AccountOwner
 from malipo.accounts.second_factor import enrol
-from malipo.accounts.store import login_places, pending_logins, second_factors, trusted_browsers
+from malipo.accounts.store import new_place_alerts, pending_logins, second_factors, trusted_browsers
 from malipo.accounts.store.credential_resets import SECOND_FACTOR
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -64,7 +64,7 @@ async def forget(tx: Tx, person: Person) -> None:
     """Of somebody who is removed."""
     await second_factors.delete(tx, person.id)
     await pending_logins.delete_pending_logins_of(tx, person.id)
-    await login_places.forget(tx, person.id)
+    await new_place_alerts.forget(tx, person.id)
 
 
 async def set_required(tx: Tx, person: Person, *, is_required: bool, actor: Actor, now: datetime) -> None:

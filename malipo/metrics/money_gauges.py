@@ -41,7 +41,7 @@ _ALONE = {
     "malipo_webhook_oldest_seconds": "How long the oldest of them has been due",
     "malipo_events_unnumbered": "Events that are not in their feed yet",
     "malipo_events_unnumbered_oldest_seconds": "How long the oldest of them has waited",
-    "malipo_webhooks_exhausted": "Deliveries that were given up, as long as they are kept",
+    "malipo_webhooks_exhausted": "Failed deliveries that are still stored",
     "malipo_webhook_endpoints_disabled": "Endpoints that were disabled because they failed",
     "malipo_unknown_callbacks": "Callbacks about payments that we do not have",
     "malipo_suspense_shillings": "The balance of the account suspense",

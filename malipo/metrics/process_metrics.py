@@ -136,8 +136,8 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._given_up = Counter(
-            "malipo_webhooks_given_up", "Deliveries given up after their last attempt", registry=self._registry
+        self._exhausted = Counter(
+            "malipo_webhooks_given_up", "Deliveries that failed at their last attempt", registry=self._registry
         )
         self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
 
@@ -191,8 +191,8 @@ class Metrics:
     def watch_deliveries(self, under_way: Callable[[], float]) -> None:
         self._deliveries.set_function(under_way)
 
-    def count_given_up(self) -> None:
-        self._given_up.inc()
+    def count_exhausted(self) -> None:
+        self._exhausted.inc()
 
     def watch_loop(self, loop: str, *, is_stuck: Callable[[], bool], is_blocked: Callable[[], bool]) -> None:
         self._stuck.labels(loop).set_function(is_stuck)

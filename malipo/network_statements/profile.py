@@ -144,7 +144,7 @@ def decode(name: str, text: str) -> StatementProfile:
     if missing:
         raise msgspec.ValidationError(f"`columns` has no {', '.join(missing)}")
     if any(rule.pattern != rule.pattern.lower() for rule in profile.kinds):
-        raise msgspec.ValidationError("The patterns of `kinds` must be in small letters: they are held against such")
+        raise msgspec.ValidationError("The patterns of `kinds` must be in small letters: they are compared with such")
     if profile.decimal_mark not in DECIMAL_MARKS:
         raise msgspec.ValidationError("`decimal_mark` is . or ,")
     for pattern in (profile.key_pattern, profile.linked_pattern, *(rule.pattern for rule in profile.kinds)):

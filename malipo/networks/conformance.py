@@ -12,12 +12,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from malipo import clock, randomness
-from malipo.networks.channels import channel_of
+from malipo.networks.channel_names_and_prefixes import channel_of
 from malipo.networks.connector import (
     Answer,
     Connector,
     LooksUpNames,
-    NetworkOrder,
+    PaymentInstruction,
     ReadsBalance,
     Resubmit,
     Type,
@@ -75,43 +75,45 @@ async def _verify_type(
 ) -> AsyncIterator[ConformanceCheck]:
     name = type_.lower()
     if connector.can_query(type_):
-        stranger = await connector.query(_order(type_, phone, amount))
+        stranger = await connector.query(_instruction(type_, phone, amount))
         yield ConformanceCheck(
             f"{name}: of a payment that was never made it says nothing", not _ends(stranger), _in_words(stranger)
         )
-    order = _order(type_, phone, amount)
-    answer = await connector.send(order)
+    instruction = _instruction(type_, phone, amount)
+    answer = await connector.send(instruction)
     is_taken = answer.verdict in (Verdict.WAITING, Verdict.CONFIRMED)
     yield ConformanceCheck(f"{name}: it takes one of TZS {amount:,}", is_taken, _in_words(answer))
     if not is_taken:
         return
     last = answer
     if connector.can_query(type_):
-        last = await _until_it_ends(connector, order, answer, patience_seconds)
+        last = await _until_it_ends(connector, instruction, answer, patience_seconds)
         yield ConformanceCheck(f"{name}: asked, it says what became of it", _ends(last), _in_words(last))
         is_same = not (_ends(answer) and _ends(last)) or answer.verdict is last.verdict
         yield ConformanceCheck(f"{name}: the reply and the answer to the question agree", is_same, _in_words(last))
     if connector.resubmit(type_) is Resubmit.DUPLICATES_REFUSED:
-        again = await connector.send(order)
+        again = await connector.send(instruction)
         is_refused = again.verdict in (Verdict.UNKNOWN, Verdict.REFUSED) or _is_same(again, last)
         yield ConformanceCheck(
             f"{name}: sent again with the same key, it is not done again", is_refused, _in_words(again)
         )
 
 
-async def _until_it_ends(connector: Connector, order: NetworkOrder, answer: Answer, patience_seconds: float) -> Answer:
+async def _until_it_ends(
+    connector: Connector, instruction: PaymentInstruction, answer: Answer, patience_seconds: float
+) -> Answer:
     deadline = asyncio.get_running_loop().time() + patience_seconds
-    order = replace(order, network_id=answer.network_id)
+    instruction = replace(instruction, network_id=answer.network_id)
     while True:
-        answer = await connector.query(order)
+        answer = await connector.query(instruction)
         if _ends(answer) or asyncio.get_running_loop().time() > deadline:
             return answer
         await asyncio.sleep(min(_PAUSE_SECONDS, patience_seconds / 10))
 
 
-def _order(type_: Type, phone: str, amount: int) -> NetworkOrder:
+def _instruction(type_: Type, phone: str, amount: int) -> PaymentInstruction:
     key = "".join(_KEY_CHARACTERS[randomness.below(len(_KEY_CHARACTERS))] for _ in range(16))
-    return NetworkOrder(
+    return PaymentInstruction(
         key=key,
         type=type_,
         phone=phone,

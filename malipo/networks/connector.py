@@ -1,4 +1,4 @@
-"""The interface of a connector: orders, answers with verdicts, callbacks, failure codes. Pure."""
+"""The interface of a connector: payment instructions, answers with verdicts, callbacks, failure codes. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -59,8 +59,8 @@ class Resubmit(StrEnum):
     UNSAFE = "unsafe"  # neither: only an operator can tell
 
 
-class NetworkOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What a network is told to do. `key` is ours, and the same key never pays twice."""
+class PaymentInstruction(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment as the network is told to make it. `key` is ours, and the same key never pays twice."""
 
     key: str
     type: Type
@@ -155,11 +155,11 @@ class Connector(Protocol):
     def can_query(self, type_: Type) -> bool:
         """Whether the network has a query for this type of payment."""
 
-    async def send(self, order: NetworkOrder) -> Answer:
-        """Send the order: request a collection, or make a payout."""
+    async def send(self, instruction: PaymentInstruction) -> Answer:
+        """Send the instruction: request a collection, or make a payout."""
 
-    async def query(self, order: NetworkOrder) -> Answer:
-        """The status query: what became of an order that was sent."""
+    async def query(self, instruction: PaymentInstruction) -> Answer:
+        """The status query: what became of an instruction that was sent."""
 
     async def probe(self) -> Answer:
         """A harmless request: anything but a fault says that the network is up."""

@@ -7,7 +7,7 @@ from typing import Any
 from malipo import ids
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.login_attempts import LoginAttempts
-from malipo.accounts.login_places import note_login
+from malipo.accounts.new_place_alerts import note_login
 from malipo.accounts.password_login import FirstStep, PasswordLogin
 from malipo.accounts.passwords import Passwords
 from malipo.accounts.reauthentication import NOTED_EVERY, Proof

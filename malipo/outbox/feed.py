@@ -9,11 +9,11 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.counts import store as rollups
-from malipo.counts.store import Rollup
 from malipo.db import Conn, Row, Tx
 from malipo.errors import Invalid
 from malipo.outbox.event import OF_BATCHES, Event
+from malipo.rollups import store as rollups
+from malipo.rollups.store import Rollup
 
 
 class CursorExpired(Invalid):

@@ -12,7 +12,7 @@ from malipo.payments import status_writer
 from malipo.payments.status_writer import StatusChange, StatusOutcome
 from malipo.payments.store import asked_first, transactions
 from malipo.payments.transaction import Cause, NoSuchTransaction, Status
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -43,15 +43,15 @@ class Cancel:
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
         # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
-        held = await asked_first.find_asked_first(tx, keys)
+        queried_first = await asked_first.find_asked_first(tx, keys)
         changes = [
             StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys
-            if (merchant_id, id_) not in held
+            if (merchant_id, id_) not in queried_first
         ]
         now = self._clock()
         moved = iter(await status_writer.advance(tx, changes, now=now))
-        outcomes = [_AskedFirst() if key in held else next(moved) for key in keys]
+        outcomes = [_AskedFirst() if key in queried_first else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
             if each.actor is not None and isinstance(outcome, StatusOutcome) and outcome.has_moved:
                 transaction = outcome.transaction

@@ -18,7 +18,7 @@ from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import claims
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.transaction import Cause, Status, Transaction
-from malipo.payments.withhold import withhold, without_excess
+from malipo.payments.withhold_duplicate_payouts import withhold, without_excess
 from malipo.restore.store import send_counts
 from malipo.restore.store.send_counts import CountedBatch
 
@@ -69,8 +69,8 @@ async def _take(
 ) -> ClaimedPayments:
     """Payments to send now. A collection that has waited too long is ended instead, and so is a refund too many."""
     claimed = await _find(tx, claim, pairs, turn)
-    subjects, withheld = await withhold(tx, claimed, connector=claim.connector, now=now)
-    late, in_time = split_lapsed(subjects, claim.lapse_seconds)
+    records, withheld = await withhold(tx, claimed, connector=claim.connector, now=now)
+    late, in_time = split_lapsed(records, claim.lapse_seconds)
     lapsed = [*withheld, *await end_lapsed(tx, late, now=now)]
     if not in_time:
         return ClaimedPayments([], lapsed)
@@ -97,19 +97,19 @@ async def _take(
 
 async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[PaymentRecord]:
     # First those that were tried, and of which provably nothing was sent.
-    subjects = await claims.claim_unsent(tx, claim.connector, most=claim.most)
-    free = claim.most - len(subjects)
+    records = await claims.claim_unsent(tx, claim.connector, most=claim.most)
+    free = claim.most - len(records)
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
     of_batches = await claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
     # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches. What a
     # quarter leaves over goes round with the turns, so that batches get their share of few places, too.
     most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
     for place, (channel, type_) in enumerate(pairs):
-        left = most - len(subjects)
+        left = most - len(records)
         share = -(-left // (len(pairs) - place))  # rounded up
         if share > 0:
-            subjects += await claims.claim_new(tx, channel, type_, most=share)
-    return subjects + of_batches[: claim.most - len(subjects)]
+            records += await claims.claim_new(tx, channel, type_, most=share)
+    return records + of_batches[: claim.most - len(records)]
 
 
 def _submitted(transaction: Transaction) -> StatusChange:

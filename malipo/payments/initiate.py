@@ -17,7 +17,7 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal, Unavailable
-from malipo.ledger.accounts import Wallet
+from malipo.ledger.wallet import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of, refusal_of_repeat
@@ -25,8 +25,8 @@ from malipo.payments.limits.payout_sums import Limits, PayoutSums
 from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
-from malipo.payments.store import batch_inputs, idempotency_keys, transactions
-from malipo.payments.store.collections_at_once import bands_text
+from malipo.payments.store import idempotency_keys, initiate_inputs, transactions
+from malipo.payments.store.collection_fast_path import bands_text
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.store.tariffs import Place
 from malipo.payments.transaction import Transaction, Type
@@ -117,13 +117,13 @@ class Initiate:
         self._clock = clock
         self._tariffs = tariffs or KnownTariffs()
 
-    async def __call__(self, tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
-        wanted = _claims_of(orders)
-        drafts = [order.draft for order in orders if order.draft is not None]
+    async def __call__(self, tx: Tx, requests: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
+        wanted = _claims_of(requests)
+        drafts = [request.draft for request in requests if request.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
         places = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
-        needed = await batch_inputs.find_inputs(
+        needed = await initiate_inputs.find_inputs(
             tx,
             wanted,
             places,
@@ -132,30 +132,30 @@ class Initiate:
         self._tariffs.note(places, needed.bands)
         if needed.takes_no_payments:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
-            return await _refuse_all(tx, orders, again=again)
-        rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
+            return await _refuse_all(tx, requests, again=again)
+        rest = {request.idempotency_key for request in requests if request.idempotency_key is not None} - needed.won
         used = await idempotency_keys.find(tx, rest) if rest else {}
         # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.
         written = await transactions.find_written(tx, drafts) if again else {}
-        limits = [each for order in orders if order.type is Type.DISBURSEMENT for each in order.limits]
+        limits = [each for request in requests if request.type is Type.DISBURSEMENT for each in request.limits]
         sums = await PayoutSums.find(tx, limits, now=self._clock())
         decision = _Decision(dict(needed.wallets), used, needed.bands, written, sums, reservations)
-        answers = [decision.on(order) for order in orders]
+        answers = [decision.on(request) for request in requests]
         await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
         now = self._clock()
         await status_writer.open_all(tx, decision.created, needed.wallets, now=now)
         await sums.save(tx)
-        await self._note(tx, orders, decision.created, now)
+        await self._note(tx, requests, decision.created, now)
         return answers
 
     @staticmethod
-    async def _note(tx: Tx, orders: Sequence[PaymentRequest], created: Sequence[Transaction], now: datetime) -> None:
+    async def _note(tx: Tx, requests: Sequence[PaymentRequest], created: Sequence[Transaction], now: datetime) -> None:
         by_id = {each.id: each for each in created}
-        for order in orders:
-            if order.actor is not None and order.draft is not None and (made := by_id.get(order.draft.id)):
+        for request in requests:
+            if request.actor is not None and request.draft is not None and (made := by_id.get(request.draft.id)):
                 await audit_log.append(
                     tx,
-                    order.actor,
+                    request.actor,
                     "payment.initiated",
                     now=now,
                     merchant_id=made.merchant_id,
@@ -178,28 +178,28 @@ class Initiate:
             await idempotency_keys.update(tx, changed)
 
 
-async def _refuse_all(tx: Tx, orders: Sequence[PaymentRequest], *, again: bool) -> list[Answer]:
+async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool) -> list[Answer]:
     """No payments are taken in now, except those that an earlier try has written before that."""
     closed = (await installation.get(tx)).refusal
-    drafts = [order.draft for order in orders if order.draft is not None]
+    drafts = [request.draft for request in requests if request.draft is not None]
     written = await transactions.find_written(tx, drafts) if again else {}
     answers: list[Answer] = []
-    for order in orders:
-        if order.draft is not None and order.draft.id in written:
-            answers.append(InitiatedPayment(written[order.draft.id]))
-        elif order.is_key_checked or again:  # `again`: nobody in doubt is asked to order anew.
+    for request in requests:
+        if request.draft is not None and request.draft.id in written:
+            answers.append(InitiatedPayment(written[request.draft.id]))
+        elif request.is_key_checked or again:  # `again`: nobody in doubt is asked to order anew.
             answers.append(closed)
         else:
             answers.append(KeyCheckFailed())
     return answers
 
 
-def _claims_of(orders: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
+def _claims_of(requests: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
     """The idempotency keys of the orders; of two orders with the same key, the first."""
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
-    for order in orders:
-        if order.idempotency_key is not None and order.draft is not None:
-            wanted.setdefault(order.idempotency_key, IdempotencyRecord(order.request_hash, order.draft.id))
+    for request in requests:
+        if request.idempotency_key is not None and request.draft is not None:
+            wanted.setdefault(request.idempotency_key, IdempotencyRecord(request.request_hash, request.draft.id))
     return wanted
 
 
@@ -224,38 +224,38 @@ class _Decision:
         self.created: list[Transaction] = []
         self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
-    def on(self, order: PaymentRequest) -> Answer:
-        key = order.idempotency_key
-        if not order.is_key_checked:
-            return self._only_written(order)
+    def on(self, request: PaymentRequest) -> Answer:
+        key = request.idempotency_key
+        if not request.is_key_checked:
+            return self._only_written(request)
         if key is not None and key in self._used:
-            return self._replay(order, *self._used[key])
-        if order.draft is None:
-            assert order.problem is not None
-            return order.problem
-        answer = self._open(order.draft, order.limits)
+            return self._replay(request, *self._used[key])
+        if request.draft is None:
+            assert request.problem is not None
+            return request.problem
+        answer = self._open(request.draft, request.limits)
         if key is not None and isinstance(answer, InitiatedPayment):
-            self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
+            self.claims[key] = IdempotencyRecord(request.request_hash, request.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
 
-    def _only_written(self, order: PaymentRequest) -> Answer:
+    def _only_written(self, request: PaymentRequest) -> Answer:
         """The payment that an earlier try of this request has written. A caller whose key is not checked gets nothing
         else."""
-        assert order.draft is not None
-        assert order.idempotency_key is not None
-        _, written = self._used.get(order.idempotency_key, (None, None))
-        return InitiatedPayment(written) if written is not None and written.id == order.draft.id else KeyCheckFailed()
+        assert request.draft is not None
+        assert request.idempotency_key is not None
+        _, written = self._used.get(request.idempotency_key, (None, None))
+        return InitiatedPayment(written) if written is not None and written.id == request.draft.id else KeyCheckFailed()
 
     @staticmethod
-    def _replay(order: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
+    def _replay(request: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         refusal: Refusal | Unavailable | None
-        if order.draft is not None and order.draft.id == transaction.id:
+        if request.draft is not None and request.draft.id == transaction.id:
             return InitiatedPayment(transaction)  # Written by an earlier try whose commit was not confirmed to us.
-        if claim.request_hash == idempotency_keys.ADOPTED and order.draft is not None:
-            refusal = refusal_of_repeat(order.draft, transaction, is_adopted=True)
+        if claim.request_hash == idempotency_keys.ADOPTED and request.draft is not None:
+            refusal = refusal_of_repeat(request.draft, transaction, is_adopted=True)
         else:
-            refusal = refusal_of(order.request_hash, claim.request_hash)
+            refusal = refusal_of(request.request_hash, claim.request_hash)
         return refusal or InitiatedPayment(transaction, is_replay=True)
 
     def _open(self, draft: Transaction, limits: Sequence[Limits]) -> Answer:

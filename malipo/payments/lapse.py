@@ -21,34 +21,32 @@ async def lapse(
     tx: Tx, channels: Sequence[Channel], *, connector: str | None, lapse_seconds: float, most: int, now: datetime
 ) -> list[Transaction]:
     """End the collections that no worker could send in time, while their connector is down or there is none."""
-    subjects: list[PaymentRecord] = []
+    records: list[PaymentRecord] = []
     for channel in channels:
-        subjects += await claims.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
+        records += await claims.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
     if connector is not None:
-        subjects += await claims.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
-    return await end_lapsed(tx, [each.transaction for each in subjects], now=now)
+        records += await claims.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
+    return await end_lapsed(tx, [each.transaction for each in records], now=now)
 
 
 async def fail_unconnected_payouts(
     tx: Tx, channels: Sequence[Channel], *, lapse_seconds: float, most: int, now: datetime
 ) -> list[Transaction]:
     """End the payouts that no worker has ever claimed, on channels without a connector. Their money goes back."""
-    subjects: list[PaymentRecord] = []
+    records: list[PaymentRecord] = []
     for channel in channels:
-        subjects += await claims.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
-    return await _end(tx, [each.transaction for each in subjects], Cause.UNCONNECTED, now=now)
+        records += await claims.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
+    return await _end(tx, [each.transaction for each in records], Cause.UNCONNECTED, now=now)
 
 
-def split_lapsed(
-    subjects: Sequence[PaymentRecord], lapse_seconds: float
-) -> tuple[list[Transaction], list[Transaction]]:
+def split_lapsed(records: Sequence[PaymentRecord], lapse_seconds: float) -> tuple[list[Transaction], list[Transaction]]:
     """The payments that have waited too long by the database's clock, and the others.
 
     A payment that its network may know never lapses.
     """
     late: list[Transaction] = []
     in_time: list[Transaction] = []
-    for transaction, dispatch, *_ in subjects:
+    for transaction, dispatch, *_ in records:
         assert dispatch is not None, "what is claimed is in the queue"
         is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
         is_unknown_to_network = (

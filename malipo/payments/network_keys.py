@@ -1,6 +1,6 @@
 """Network keys that are derived, so that a request repeated after a restore is refused as a duplicate. Pure.
 
-What a payment's key is derived from is chosen in `payments/derived_network_keys.py`.
+What a payment's key is derived from is chosen in `payments/assign_network_keys.py`.
 A random key would be another one when the database has lost the first. A derived key is the same.
 """
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from malipo import log
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
+from malipo.db.pace import Pace
 from malipo.networks.connector import Channel
-from malipo.pace import Pace
+from malipo.payments.apply_network_answers import AnswerResult, ApplyNetworkAnswers, Report
 from malipo.payments.claim_for_sending import ClaimedPayments, ClaimForSending, SendClaim
 from malipo.payments.dispatch import Rules
 from malipo.payments.lapse import fail_unconnected_payouts, lapse
-from malipo.payments.settle import Report, Settle, SettleResult
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store import claims
 from malipo.settings import Settings
@@ -28,9 +28,9 @@ class NetworkWork:
         self._clock = clock
         # "submit" is the label of this group in the metrics, and stays.
         self._claim = commits.group("submit", ClaimForSending(clock=clock))
-        self._settle = commits.group(
+        self._apply_answers = commits.group(
             "settle",
-            Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
+            ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
             pace=_PACE,
         )
 
@@ -45,20 +45,20 @@ class NetworkWork:
         async with self._database.begin() as tx:
             await claims.take_back(tx, claim.id)
 
-    async def settle(self, report: Report) -> SettleResult | None:
-        settled = await self._settle(report)
-        if settled is not None and settled.is_merchant_notified:
+    async def apply_answer(self, report: Report) -> AnswerResult | None:
+        result = await self._apply_answers(report)
+        if result is not None and result.is_merchant_notified:
             self._signals.wake_fan_out()
-        if settled is not None and settled.transaction.status is not settled.before:
-            self._signals.reached(settled.transaction)
+        if result is not None and result.transaction.status is not result.before:
+            self._signals.reached(result.transaction)
             log.info(
                 "payment.settled",
-                transaction=settled.transaction.id,
-                status=settled.transaction.status,
+                transaction=result.transaction.id,
+                status=result.transaction.status,
                 by=report.received.source,
                 network=report.received.connector,
             )
-        return settled
+        return result
 
     async def lapse(self, channels: Sequence[Channel], *, connector: str | None) -> None:
         """End the collections that nobody could send in time, while their connector is down or there is none."""

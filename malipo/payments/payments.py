@@ -5,10 +5,10 @@ import asyncio
 from malipo.clock import Clock
 from malipo.db import DataError
 from malipo.db.group_commit import GroupCommits, granted
+from malipo.payments.assign_network_keys import DerivedKeys
 from malipo.payments.cancel import Cancel, Cancellation
-from malipo.payments.derived_network_keys import DerivedKeys
+from malipo.payments.collection_fast_path import InitiateByFastPath
 from malipo.payments.initiate import Answer, Initiate, InitiatedPayment, KnownTariffs, PaymentRequest
-from malipo.payments.initiate_at_once import InitiateAtOnce
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.status_signals import StatusSignals
@@ -23,7 +23,7 @@ class Payments:
         self._derived_keys = DerivedKeys(commits.database, terms)
         tariffs = KnownTariffs()
         self._initiate = commits.group(
-            "initiate", Initiate(clock=clock, tariffs=tariffs), at_once=InitiateAtOnce(tariffs, clock=clock)
+            "initiate", Initiate(clock=clock, tariffs=tariffs), fast_path=InitiateByFastPath(tariffs, clock=clock)
         )
         self._cancel = commits.group("cancel", Cancel(clock=clock))
 
@@ -31,30 +31,30 @@ class Payments:
         """The network key that an idempotency key gives; None: the secret has not been read yet."""
         return self._derived_keys.derived(merchant_id, type_, key)
 
-    def submit(self, order: PaymentRequest, *, deadline: float) -> "asyncio.Future[Answer]":
+    def submit(self, request: PaymentRequest, *, deadline: float) -> "asyncio.Future[Answer]":
         """An order whose network key is derived, decided once: a key that another payment has is a DataError. Whoever
         gets a payment as the answer signals it."""
-        return self._initiate.submit(order, deadline=deadline)
+        return self._initiate.submit(request, deadline=deadline)
 
     def signal(self, initiated: InitiatedPayment) -> None:
         if not initiated.is_replay:
             self._signals.reached(initiated.transaction)
             self._signals.wake_sender(initiated.transaction.channel)
 
-    async def initiate(self, order: PaymentRequest) -> InitiatedPayment:
-        order = await self._derived_keys.give(order)
+    async def initiate(self, request: PaymentRequest) -> InitiatedPayment:
+        request = await self._derived_keys.give(request)
         try:
-            initiated = granted(await self._initiate(order))
+            initiated = granted(await self._initiate(request))
         except DataError as error:
             if error.constraint not in UNIQUE_KEYS:
                 raise
-            if order.draft is not None and order.draft.refund_of is not None:
+            if request.draft is not None and request.draft.refund_of is not None:
                 raise AdoptedRefund from error
-            assert order.draft is not None
-            if order.draft.is_key_derived and (found := await self._derived_keys.find_replayed(order)):
+            assert request.draft is not None
+            if request.draft.is_key_derived and (found := await self._derived_keys.find_replayed(request)):
                 return found
             # The reference exists already. Nothing was written, so another one is tried.
-            initiated = granted(await self._initiate(self._derived_keys.with_new_reference(order)))
+            initiated = granted(await self._initiate(self._derived_keys.with_new_reference(request)))
         self.signal(initiated)
         return initiated
 

@@ -14,14 +14,15 @@ from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Conn, Tx
-from malipo.ledger.accounts import Posting, Wallet
+from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets as ledger
+from malipo.ledger.wallet import Wallet
 from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
-from malipo.payments import views
+from malipo.payments import payment_json
 from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.status_effects import CORRECTED, EVENTS, event_of, posting_of
-from malipo.payments.store import collections_at_once, corrections, refunds, retries, shared_commit, transactions
+from malipo.payments.store import collection_fast_path, corrections, refunds, retries, status_writes, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -92,35 +93,35 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
     if refunded := [each for each in opened if each.refund_of is not None]:
         await refunds.insert(tx, refunded)
     if opened:
-        await shared_commit.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
+        await status_writes.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
     if retried := [each for each in opened if each.retry_of is not None]:
         await retries.insert(tx, retried)
 
 
-class AtOnce(NamedTuple):
+class FastPathCollection(NamedTuple):
     """A new collection that one statement is to write."""
 
     transaction: Transaction
-    tariff: str  # that its fee was computed from, as `collections_at_once.bands_text` writes it
+    tariff: str  # that its fee was computed from, as `collection_fast_path.bands_text` writes it
     key: str
     request_hash: bytes
 
 
-async def open_at_once(connection: Conn, wanted: Sequence[AtOnce], *, now: datetime) -> set[str]:
+async def open_by_fast_path(connection: Conn, wanted: Sequence[FastPathCollection], *, now: datetime) -> set[str]:
     """Write new collections, each with its idempotency key, in a statement that is its own transaction; the ids of
     those that were written. Of the others, nothing was."""
-    places: dict[tuple[str, str], collections_at_once.Place] = {}
+    places: dict[tuple[str, str], collection_fast_path.Place] = {}
     rows = []
     for new, tariff, key, request_hash in wanted:
         assert new.type is Type.COLLECTION
         assert new.created_by is not None
         place = places.get((new.created_by, new.channel))
         if place is None:
-            place = collections_at_once.Place(len(places), new.created_by, new.merchant_id, new.channel, tariff)
+            place = collection_fast_path.Place(len(places), new.created_by, new.merchant_id, new.channel, tariff)
             places[new.created_by, new.channel] = place
         event = _outbox_event(EVENTS[new.type, new.status], new, new.created_at)
         rows.append(
-            collections_at_once.NewCollection(
+            collection_fast_path.NewCollection(
                 place.number,
                 new.merchant_id,
                 new.id,
@@ -143,7 +144,7 @@ async def open_at_once(connection: Conn, wanted: Sequence[AtOnce], *, now: datet
                 event.body,
             )
         )
-    return await collections_at_once.create(connection, rows, [*places.values()], now=now)
+    return await collection_fast_path.create(connection, rows, [*places.values()], now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[StatusOutcome | None]:
@@ -180,12 +181,12 @@ async def write(
         return
     latest = {(each.merchant_id, each.id): each for each in reached}
     if latest:
-        await shared_commit.advance(tx, [(found[key].status, each) for key, each in latest.items()])
+        await status_writes.advance(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
     events = _events(reached) + [event for each in corrected if (event := each.outbox_event(now))]
     events += await _refunded_events(tx, reached, corrected, now=now)
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
-    await shared_commit.write_moves_and_events(tx, wallets, postings, events, now=now)
+    await status_writes.write_moves_and_events(tx, wallets, postings, events, now=now)
     if corrected:
         kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
         await corrections.write(tx, list(kept.values()), now=now)
@@ -245,5 +246,5 @@ async def _refunded_events(
 
 
 def _outbox_event(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> OutboxEvent:
-    body = _encode({"event": event, "transaction": views.in_event(transaction)}).decode()
+    body = _encode({"event": event, "transaction": payment_json.in_event(transaction)}).decode()
     return OutboxEvent(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)

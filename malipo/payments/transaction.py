@@ -51,9 +51,9 @@ class CorrectionReason(StrEnum):
     """Why the merchant is notified of a correction."""
 
     CREDITED = "credited"  # the wallet got what it should have got
-    DEBT_RECORDED = "debt_recorded"  # the wallet has money that it must give back: it is held
-    DEBT_COLLECTED = "debt_collected"  # that was taken, or a part of it
-    DEBT_WAIVED = "debt_waived"  # it need not be given back
+    DEBT_RECORDED = "debt_recorded"  # the wallet must give money back; until then that cannot be spent
+    DEBT_COLLECTED = "debt_collected"  # the debt was taken from the wallet, or a part of it
+    DEBT_WAIVED = "debt_waived"  # operators cancelled the debt
     DEBT_WITHDRAWN = "debt_withdrawn"  # the network reversed its report: nothing is owed
 
 

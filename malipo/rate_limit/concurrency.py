@@ -19,7 +19,7 @@ class ConcurrencyLimit:
         return self._open[whose] < self._each and self.open < self._all
 
     @contextmanager
-    def held(self, whose: str) -> Iterator[None]:
+    def slot(self, whose: str) -> Iterator[None]:
         """One more, for as long as the block lasts."""
         self._open[whose] += 1
         try:

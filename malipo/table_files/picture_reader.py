@@ -29,14 +29,14 @@ class NotDrawn(Exception):  # noqa: N818 - its reason becomes a sentence in the 
         self.why = why
 
 
-def draw(file: IO[bytes], order: dict[str, Any]) -> tuple[bytes, int, int]:
+def draw(file: IO[bytes], command: dict[str, Any]) -> tuple[bytes, int, int]:
     """The PNG, its width and its height."""
-    Image.MAX_IMAGE_PIXELS = None  # The order has the limit, and what is above it is no warning.
+    Image.MAX_IMAGE_PIXELS = None  # The command has the limit, above which nothing is a warning.
     try:
         opened = Image.open(file, formats=_FORMATS)
     except (OSError, ValueError, SyntaxError):
         raise NotDrawn("no_picture") from None
-    if opened.width * opened.height > order["pixels"]:
+    if opened.width * opened.height > command["pixels"]:
         raise NotDrawn("pixels")
     if min(opened.size) < _LEAST_SIDE:
         raise NotDrawn("small")
@@ -51,7 +51,7 @@ def draw(file: IO[bytes], order: dict[str, Any]) -> tuple[bytes, int, int]:
         small = picture.copy()
         small.thumbnail(size, Image.Resampling.LANCZOS)  # It keeps the shape, and makes nothing larger.
         content = _png(small, colours)
-        if len(content) <= order["bytes"]:
+        if len(content) <= command["bytes"]:
             return content, small.width, small.height
     raise NotDrawn("bytes")
 

@@ -51,7 +51,7 @@ _PROBLEMS = {each.value: each for each in PictureProblem} | {"memory": PicturePr
 
 def read_logo(path: Path) -> Picture:
     """A small PNG of what the file shows. NotAPicture if it shows nothing that can be drawn."""
-    order = {
+    command = {
         "is_picture": True,
         "is_workbook": False,
         "is_large": False,
@@ -61,7 +61,7 @@ def read_logo(path: Path) -> Picture:
         "bytes": MOST_LOGO_BYTES,
     }
     with path.open("rb") as file:
-        reader = start_reader(file, msgspec.json.encode(order))
+        reader = start_reader(file, msgspec.json.encode(command))
     if (stop := CURRENT_STOP.get()) is not None:
         stop.attach(reader)
     try:

@@ -1,4 +1,4 @@
-"""Forks a reader for each order of `readers.py`: it reads a CSV or XLSX file, and writes its rows to standard output.
+"""Forks a reader for each command of `readers.py`: it reads a CSV or XLSX file, and writes its rows to standard output.
 Of a picture it draws a small one (`picture_reader.py`).
 
 The file is a reader's standard input, so it opens nothing by name. It imports nothing of malipo and has no environment:
@@ -66,13 +66,13 @@ def main() -> None:
             what, which = asked.split()
             line.send(end_of(int(which), readers, kills=what == b"kill"))
             continue
-        order = json.loads(asked)
-        if order["is_workbook"]:  # Once here, and not in each reader.
+        command = json.loads(asked)
+        if command["is_workbook"]:  # Once here, and not in each reader.
             import_workbooks()
-        elif order["is_picture"]:
+        elif command["is_picture"]:
             picture_reader()
         if not (pid := os.fork()):
-            become_reader(line, files, order)
+            become_reader(line, files, command)
         for file in files:
             os.close(file)
         readers.add(pid)
@@ -92,24 +92,24 @@ def end_of(pid: int, readers: set[int], *, kills: bool) -> bytes:
     return b"%d" % os.waitstatus_to_exitcode(status)
 
 
-def become_reader(line: socket.socket, files: list[int], order: dict[str, Any]) -> NoReturn:
+def become_reader(line: socket.socket, files: list[int], command: dict[str, Any]) -> NoReturn:
     try:
         line.detach()
         for number, file in enumerate(files):
             os.dup2(file, number)  # The first takes the place of the line.
             os.close(file)
-        read(order)
+        read(command)
     finally:
         os._exit(0)
 
 
-def read(order: dict[str, Any]) -> None:
-    limit_process(order)
+def read(command: dict[str, Any]) -> None:
+    limit_process(command)
     try:
-        if order["is_picture"]:
-            send_picture(order)
+        if command["is_picture"]:
+            send_picture(command)
             return
-        send_all(workbook_rows(order) if order["is_workbook"] else text_rows(order), order)
+        send_all(workbook_rows(command) if command["is_workbook"] else text_rows(command), command)
         send({"is_last": True})
     except ReadingStopped as stopped:
         send({"is_last": True, "stopped": stopped.why, "detail": stopped.detail})
@@ -123,12 +123,12 @@ def read(order: dict[str, Any]) -> None:
         send({"is_last": True, "stopped": "damaged", "detail": str(error)[:200]})
 
 
-def limit_process(order: dict[str, Any]) -> None:
-    if not order["is_large"]:
+def limit_process(command: dict[str, Any]) -> None:
+    if not command["is_large"]:
         os.nice(_NICENESS)
     for kind, soft, hard in (
-        (resource.RLIMIT_AS, order["memory_bytes"], order["memory_bytes"]),
-        (resource.RLIMIT_CPU, order["seconds"], order["seconds"] + 1),
+        (resource.RLIMIT_AS, command["memory_bytes"], command["memory_bytes"]),
+        (resource.RLIMIT_CPU, command["seconds"], command["seconds"] + 1),
         (resource.RLIMIT_FSIZE, 0, 0),  # It writes no file.
         (resource.RLIMIT_CORE, 0, 0),
     ):
@@ -145,11 +145,11 @@ def _write(content: bytes) -> None:
         left = left[os.write(1, left) :]
 
 
-def send_all(rows: Iterator[list[Any]], order: dict[str, Any]) -> None:
+def send_all(rows: Iterator[list[Any]], command: dict[str, Any]) -> None:
     """In pieces, until a limit is met. Empty rows after the last that may have something count for nothing."""
-    left_rows, left_cells, left_text = order["rows"], order["cells"], order["characters"]
-    most_columns, cuts, left_empty = order["columns"], order["cuts"], _MOST_EMPTY_ROWS
-    encode, has_dates = _encoder(order), order["is_workbook"]
+    left_rows, left_cells, left_text = command["rows"], command["cells"], command["characters"]
+    most_columns, cuts, left_empty = command["columns"], command["cuts"], _MOST_EMPTY_ROWS
+    encode, has_dates = _encoder(command), command["is_workbook"]
     while piece := list(islice(rows, _ROWS_A_PIECE)):
         if cuts is not None:
             piece = [[each[:cuts] if type(each) is str else each for each in row[:most_columns]] for row in piece]
@@ -168,9 +168,9 @@ def send_all(rows: Iterator[list[Any]], order: dict[str, Any]) -> None:
             left_text -= send_piece(piece, left_text, encode, has_dates=has_dates)
 
 
-def _encoder(order: dict[str, Any]) -> Callable[[Any], bytes]:
+def _encoder(command: dict[str, Any]) -> Callable[[Any], bytes]:
     """Of a large file the faster one, which takes a while to import."""
-    if order["is_large"]:
+    if command["is_large"]:
         import msgspec
 
         return msgspec.json.encode
@@ -208,12 +208,12 @@ def _take_dates(piece: list[list[Any]]) -> list[tuple[int, int, str]]:
     return dates
 
 
-def text_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
-    csv.field_size_limit(order["cell_characters"])
-    encoding = order["encoding"] or _encoding()
+def text_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
+    csv.field_size_limit(command["cell_characters"])
+    encoding = command["encoding"] or _encoding()
     os.lseek(0, 0, os.SEEK_SET)
     with open(0, encoding=encoding, newline="", closefd=False) as file:
-        yield from csv.reader(file, delimiter=order["delimiter"])
+        yield from csv.reader(file, delimiter=command["delimiter"])
 
 
 def _encoding() -> str:
@@ -246,18 +246,18 @@ def picture_reader() -> Any:
     return sys.modules[name]
 
 
-def send_picture(order: dict[str, Any]) -> None:
+def send_picture(command: dict[str, Any]) -> None:
     pictures = picture_reader()
     try:
         with open(0, "rb", closefd=False) as file:
-            content, _, _ = pictures.draw(file, order)
+            content, _, _ = pictures.draw(file, command)
     except pictures.NotDrawn as not_drawn:
         send({"stopped": not_drawn.why})
     else:
         send({"picture": base64.b64encode(content).decode()})
 
 
-def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
+def workbook_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
     """Those of the first sheet."""
     import zipfile
 
@@ -265,7 +265,7 @@ def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
 
     with open(0, "rb", closefd=False) as file:
         archive = zipfile.ZipFile(file)
-        if sum(each.file_size for each in archive.infolist()) > order["unpacked_bytes"]:
+        if sum(each.file_size for each in archive.infolist()) > command["unpacked_bytes"]:
             raise ReadingStopped("unpacked_bytes")
         file.seek(0)
         book = CalamineWorkbook.from_filelike(file)
@@ -276,7 +276,7 @@ def workbook_rows(order: dict[str, Any]) -> Iterator[list[Any]]:
             raise ReadingStopped("damaged", "it has no sheet")
         exact = inexact_cells(archive, at)
         sheet = book.get_sheet_by_index(at)
-        if sheet.end is not None and sheet.end[0] >= order["rows"] + _MOST_EMPTY_ROWS:
+        if sheet.end is not None and sheet.end[0] >= command["rows"] + _MOST_EMPTY_ROWS:
             raise ReadingStopped("rows")  # At once: it would send nothing while it counts, and be taken to hang.
         # Rows begin with the first column that has anything, and columns are counted from A.
         left = [None] * (sheet.start[1] if sheet.start else 0)

@@ -119,11 +119,11 @@ _current: _Forks | None = None
 _turn = threading.Lock()
 
 
-def start_reader(file: IO[bytes], order: bytes) -> Reader:
+def start_reader(file: IO[bytes], command: bytes) -> Reader:
     """It gets the file as standard input, and its pipe, and nothing else of this process."""
     output, theirs = os.pipe()
     try:
-        forks, pid = _fork(order, file.fileno(), theirs)
+        forks, pid = _fork(command, file.fileno(), theirs)
     except BaseException:
         os.close(output)
         raise
@@ -132,18 +132,18 @@ def start_reader(file: IO[bytes], order: bytes) -> Reader:
     return Reader(forks, pid, open(output, "rb"))
 
 
-def _fork(order: bytes, *files: int) -> tuple[_Forks, int]:
+def _fork(command: bytes, *files: int) -> tuple[_Forks, int]:
     global _current
     with _turn:
         if _current is not None and _current.owner == os.getpid():
             try:
-                return _current, int(_current.ask(order, *files))
+                return _current, int(_current.ask(command, *files))
             except OSError:
                 pass  # It has had nothing to do for a while, or was killed.
         if _current is not None:
             _current.end()
         _current = _Forks()
-        return _current, int(_current.ask(order, *files))
+        return _current, int(_current.ask(command, *files))
 
 
 @atexit.register

@@ -74,8 +74,8 @@ class Stop:
 CURRENT_STOP: ContextVar[Stop | None] = ContextVar("CURRENT_STOP", default=None)
 
 
-class _Order(msgspec.Struct):
-    """The order for the reader."""
+class _ReadCommand(msgspec.Struct):
+    """The command for the reader."""
 
     is_workbook: bool
     is_picture: bool
@@ -172,7 +172,7 @@ def _read(
     # What grows with the file may take longer; what grows inside a small one may not.
     size = path.stat().st_size
     seconds = limits.seconds + size // _MEGABYTE
-    order = _Order(
+    command = _ReadCommand(
         is_workbook=is_workbook,
         is_picture=False,
         is_large=size > _LARGE_BYTES,
@@ -181,7 +181,7 @@ def _read(
         **{**msgspec.structs.asdict(limits), "seconds": seconds},
     )
     with path.open("rb") as file:
-        reader = start_reader(file, msgspec.json.encode(order))
+        reader = start_reader(file, msgspec.json.encode(command))
     if (stop := CURRENT_STOP.get()) is not None:
         stop.attach(reader)
     try:

@@ -10,10 +10,10 @@ from malipo.db import Tx
 from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.store import endpoints
 
-GIVE_UP_AFTER = timedelta(days=5)
+DISABLE_AFTER = timedelta(days=5)
 # The reasons, as the merchant reads them.
 GONE = "The receiver answered 410 Gone."
-GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
+FAILED_TOO_LONG = f"Every attempt has failed for {DISABLE_AFTER.days} days."
 
 _WORKER = Actor(SYSTEM_NAME, "worker")
 
@@ -38,8 +38,8 @@ def why_disabled(*, is_gone: bool, failing_since: datetime | None, now: datetime
     """Why an endpoint is disabled after a failure; None if it stays enabled. Pure."""
     if is_gone:
         return GONE
-    is_given_up = failing_since is not None and now - failing_since >= GIVE_UP_AFTER
-    return GIVEN_UP if is_given_up else None
+    has_failed_too_long = failing_since is not None and now - failing_since >= DISABLE_AFTER
+    return FAILED_TOO_LONG if has_failed_too_long else None
 
 
 async def _disable(tx: Tx, endpoint_id: str, reason: str, now: datetime) -> None:

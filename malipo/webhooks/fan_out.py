@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.db import Tx
-from malipo.outbox import daily_totals
-from malipo.outbox import store as outbox
+from malipo.outbox import daily_totals, feed_numbers
 from malipo.outbox.store import AnyEvent, OutboxEvent
 from malipo.restore.store import send_counts
 from malipo.webhooks.delivery_state import WebhookMessage
@@ -33,7 +32,7 @@ async def fan_out(
 ) -> FannedOut:
     # Not before the workers have compared the server with their marks: if the database was restored, these numbers
     # belonged to other events, and readers of the feed would miss the new ones.
-    events = await outbox.number(tx, most=most, condition=send_counts.IS_COMPARED)
+    events = await feed_numbers.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not events:
         return FannedOut(0, (), frozenset())
     await daily_totals.add(tx, events)

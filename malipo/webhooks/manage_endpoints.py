@@ -22,11 +22,11 @@ class NoSuchEndpoint(Missing):
         super().__init__("There is no webhook endpoint with this id.")
 
 
-class EndpointOff(Conflict):
+class EndpointDisabled(Conflict):
     code = "webhook_inactive"
 
     def __init__(self) -> None:
-        super().__init__("The endpoint is switched off: set isActive to true first.")
+        super().__init__("The endpoint is disabled: set isActive to true first.")
 
 
 class TooManyEndpoints(Conflict):
@@ -97,7 +97,7 @@ async def get_active(tx: Tx, merchant_id: str, endpoint_id: str) -> Endpoint:
     if endpoint is None:
         raise NoSuchEndpoint
     if not endpoint.is_active:
-        raise EndpointOff
+        raise EndpointDisabled
     return endpoint
 
 

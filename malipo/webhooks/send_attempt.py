@@ -9,9 +9,9 @@ from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
+from malipo.db.pace import Pace
 from malipo.encryption import Encryption
 from malipo.metrics.process_metrics import Metrics
-from malipo.pace import Pace
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery, WebhookMessage
 from malipo.webhooks.http_client import ReceiverResponse, WebhookClient

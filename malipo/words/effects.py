@@ -1,7 +1,7 @@
 """What a decision of operators changes: the names of accounts, and sentences about the withdrawal of a file. Pure."""
 
 from malipo.ledger.accounts import Account
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exceptions.find_effect import OWED, AccountChange, ImportNote
 from malipo.reconciliation.statements.statement_file import LayoutAuthor, LayoutChoice
@@ -24,8 +24,8 @@ IMPORT_NOTES: dict[str, str] = {
     "files right afterwards, so this change is without them.",
     ImportNote.CALLED_OTHERWISE: "Fees and sweeps of it that other files call something else: {count}. They become "
     "what those files call them.",
-    ImportNote.HELD: "Fees and sweeps of files that operators brought, and that wait for a second operator afterwards: "
-    "{count}. This change books them back.",
+    ImportNote.AWAITS_APPROVAL: "Fees and sweeps of files that operators brought, and that wait for a second operator "
+    "afterwards: {count}. This change books them back.",
     ImportNote.MATCHES: "Matches that are undone: {count}.",
     ImportNote.STAYS: "Payments that it has ended or corrected, and that stay as they are: {count}.",
 }

@@ -20,8 +20,10 @@ SENTENCES = {
     "matched": "Lines matched with payments: {count}.",
     "ended": "Open payments that ended by them: {count}.",
     "contradicted": "Payments of which the merchant was told something else: {count}.",
-    "held": "Payments that this file alone would end or contradict, and that wait for a second operator: {count}.",
-    "held_bookings": "Fees and sweeps of this file that wait for a second operator before they are booked: {count}.",
+    "awaiting_approval": "Payments that this file alone would end or contradict, and that wait for a second operator: "
+    "{count}.",
+    "bookings_awaiting_approval": "Fees and sweeps of this file that wait for a second operator before they are "
+    "booked: {count}.",
     "reversals": "Payments that the network took back: {count}.",
     "transfers": "Lines matched with transfers to or from the bank: {count}.",
     "fees": "The network charged {amount}, which is booked.",
@@ -48,8 +50,8 @@ def sentences_of(summary: MatchingSummary) -> Iterator[SummarySentence]:
     for name, number, kind in (
         ("ended", summary.completed, None),
         ("contradicted", summary.contradicted, ExceptionKind.STATE_DIFFERS),
-        ("held", summary.held - summary.held_bookings, None),
-        ("held_bookings", summary.held_bookings, None),
+        ("awaiting_approval", summary.awaiting_approval - summary.bookings_awaiting_approval, None),
+        ("bookings_awaiting_approval", summary.bookings_awaiting_approval, None),
         ("reversals", summary.reversals, None),
         ("transfers", summary.transfers, None),
     ):

@@ -36,11 +36,12 @@ CASES = {
     "case_pending": "It is PENDING: nothing was sent. It can be cancelled.",
     "case_not_sent_by_decision": "Only a payment that waits because it resembles an adopted one can be sent by a "
     "decision.",
-    "case_held_for_adopted": "If it is the repeat of the adopted payment, it has failed. If it is another one, and "
+    "case_repeat_or_other": "If it is the repeat of the adopted payment, it has failed. If it is another one, and "
     "nothing was sent of it, it is sent. If the network has paid it too, match its line with it.",
     "case_adoption_undone": "It was adopted from a line of a statement, and that was undone. Adopt the line again.",
     "case_not_contradicted": "It is {status}, and nothing contradicts that.",
-    "case_wallet_empty": "The wallet holds {held}, so nothing can be taken from it now. Try again when there is more.",
+    "case_wallet_empty": "The wallet holds {available}, so nothing can be taken from it now. Try again when there is "
+    "more.",
     "case_merchant_can_cancel": "Its merchant is active, and can cancel it.",
     "case_not_pending": "Only a PENDING payment can be cancelled; this one is {status}.",
     "case_asked_first": "Its network is being asked whether it was sent before the service was restored. If the "
@@ -63,8 +64,8 @@ BOOKINGS = {
     "amount.",
     "reference_booked_without_proposal": "The reference {reference!r} was booked without its proposal, which can be "
     "rejected.",
-    "wallet_too_low": "The wallet holds only {held}.",
-    "wallet_owes": "The wallet holds only {held}, of which {owed} is owed.",
+    "wallet_too_low": "The wallet holds only {available}.",
+    "wallet_owes": "The wallet holds only {available}, of which {owed} is owed.",
     "merchant_name": "A merchant's name is 1 to {most} printable characters.",
     "merchant_unknown": "There is no merchant {name!r}.",
     "merchant_several": "Several merchants are called {name!r}: {ids}. Give the id.",

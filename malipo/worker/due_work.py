@@ -10,19 +10,19 @@ from collections.abc import Callable, Collection, Sequence
 from malipo.db import Database
 from malipo.networks import circuit_store
 from malipo.networks.connector import Channel, Type
-from malipo.outbox import store as outbox
+from malipo.outbox import feed_numbers
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.batches.store import batches
 from malipo.payments.store import claims
 from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.first_worker import Precedence
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
-from malipo.worker.precedence import Precedence
 
 # The topics that no other process sends.
 BATCHES_TOPIC = "batches"
 
-_ALSO = f"SELECT {outbox.has_unnumbered_sql('$1::float8')}, {batches.IS_ANY_RUNNING}, {circuit_store.DOWN}"
+_ALSO = f"SELECT {feed_numbers.has_unnumbered_sql('$1::float8')}, {batches.IS_ANY_RUNNING}, {circuit_store.DOWN}"
 
 
 def resend_topic(connector: str) -> str:

@@ -11,11 +11,11 @@ from malipo import ids, log, tracing
 from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.metrics.process_metrics import Metrics
-from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict, cannot_query
+from malipo.networks.connector import Answer, Connector, PaymentInstruction, Type, Verdict, cannot_query
 from malipo.networks.routing import Networks
+from malipo.payments.apply_network_answers import Report
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.network_work import NetworkWork
-from malipo.payments.settle import Report
 from malipo.payments.transaction import Transaction
 from malipo.worker.circuit_breaker import CircuitBreaker
 
@@ -100,7 +100,7 @@ class NetworkCalls:
         await asyncio.gather(*under_way, return_exceptions=True)
 
     async def call(
-        self, source: AnswerSource, call: Callable[[NetworkOrder], Awaitable[Answer]], transaction: Transaction
+        self, source: AnswerSource, call: Callable[[PaymentInstruction], Awaitable[Answer]], transaction: Transaction
     ) -> Answer:
         began = clocks.monotonic()
         if tracing.active is not None:
@@ -113,7 +113,7 @@ class NetworkCalls:
             )
         try:
             async with asyncio.timeout(self._call_seconds):
-                answer = await call(_order_of(transaction))
+                answer = await call(_instruction_of(transaction))
         except TimeoutError:
             answer = Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)
         except Exception as error:
@@ -164,7 +164,7 @@ class NetworkCalls:
         self.mark("recording")
         while True:
             try:
-                await self._network_work.settle(report)
+                await self._network_work.apply_answer(report)
             except Unavailable as error:
                 log.warning("worker.database_away", route=self.connector.name, reason=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -205,8 +205,8 @@ def may_be_written_later(transaction: Transaction, source: AnswerSource, answer:
     )
 
 
-def _order_of(transaction: Transaction) -> NetworkOrder:
-    return NetworkOrder(
+def _instruction_of(transaction: Transaction) -> PaymentInstruction:
+    return PaymentInstruction(
         key=transaction.network_key,
         type=transaction.type,
         phone=transaction.phone,

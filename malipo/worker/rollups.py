@@ -1,8 +1,8 @@
 """Updates the rollups: of payments, and of the statements of wallets."""
 
 from malipo.db import Database
-from malipo.ledger.store import statement_counts
-from malipo.payments.counts import counter
+from malipo.ledger.store import statement_rollups
+from malipo.payments.rollups import counter
 
 
 async def count(database: Database, *, least: int = counter.LEAST) -> bool:
@@ -10,4 +10,4 @@ async def count(database: Database, *, least: int = counter.LEAST) -> bool:
     async with database.begin() as tx:
         is_more = await counter.count(tx, least=least)
     async with database.begin() as tx:
-        return await statement_counts.count(tx, least=least) or is_more
+        return await statement_rollups.count(tx, least=least) or is_more

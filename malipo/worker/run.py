@@ -28,6 +28,7 @@ from malipo.worker import rollups
 from malipo.worker.batch_completer import complete_batches
 from malipo.worker.circuit_breaker import CircuitBreaker, OpenCircuits
 from malipo.worker.due_work import BATCHES_TOPIC, wake_due
+from malipo.worker.first_worker import Precedence
 from malipo.worker.float_reader import float_readers
 from malipo.worker.lapse_unconnected import lapse_unconnected
 from malipo.worker.ledger_checker import LedgerChecker
@@ -36,7 +37,6 @@ from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
-from malipo.worker.precedence import Precedence
 from malipo.worker.pruner import prune_hourly
 from malipo.worker.statement_fetcher import StatementFetcher
 from malipo.worker.webhook_sender import WebhookSender

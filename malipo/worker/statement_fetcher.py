@@ -20,8 +20,8 @@ from malipo.clock import Clock
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.networks.routing import Networks
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.imports.fetch_statement import (
     DAYS_TRIED,
     FetchableAccount,
@@ -101,9 +101,13 @@ class StatementFetcher:
 
     async def _match(self) -> None:
         settings, clock = self._settings, self._clock
-        settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+        apply_answers = ApplyNetworkAnswers(
+            clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself
+        )
         limit = settings.booking_approval_amount
-        _, summary = await match_and_note(self._database, settle, approval_amount=limit, clock=clock, actor=_ACTOR)
+        _, summary = await match_and_note(
+            self._database, apply_answers, approval_amount=limit, clock=clock, actor=_ACTOR
+        )
         log.info("statement_fetch.matched", **msgspec.to_builtins(summary))
 
     async def _fetch(self, account: FetchableAccount, day: date, now: datetime) -> bool:

@@ -272,7 +272,7 @@ class WebhookSender:
         if tracing.active is not None and delivery is not None:
             tracing.active.note_attempt(delivery.attempt_count)
         if delivery is not None and delivery.state is DeliveryState.EXHAUSTED:
-            self._metrics.count_given_up()
+            self._metrics.count_exhausted()
             log.warning(
                 "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count
             )

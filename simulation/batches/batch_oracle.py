@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from simulation.batches.merchant_batches import MerchantBatches
-from simulation.book import Book
 from simulation.database import PaymentRow, SimulatedDatabase
+from simulation.networks_book import Book
 
 _ROWS = """
     SELECT b.id, b.status, b.item_count, count(t.id) + b.adopted_count, count(t.ended_at) + b.adopted_count,

@@ -4,7 +4,7 @@ import random
 
 import msgspec
 
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel
 from simulation.plan import TRAFFIC_SECONDS, Plan
 

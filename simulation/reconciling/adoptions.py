@@ -28,7 +28,7 @@ from simulation.database import SimulatedDatabase
 from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
 from simulation.reconciling.finance import ELSEWHERE, Finance, ImportedFile
-from simulation.reconciling.wishes import Wish, Wishes
+from simulation.reconciling.merchants_records import Wish, Wishes
 from simulation.template import SimulatedMerchant
 from simulation.world import NETWORKS, World
 

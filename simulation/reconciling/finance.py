@@ -16,10 +16,10 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Conflict, Impossible, Refusal
 from malipo.networks.connector import Channel
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
-from malipo.reconciliation.imports.doubt_statement import AgainstAnother, NothingKnown
 from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.refuse_conflicting_file import AgainstAnother, NothingKnown
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.match_statements import match_statements
@@ -222,11 +222,11 @@ class Finance:
         )
 
     async def match(self, database: Database) -> None:
-        settle = Settle(clock=clock.now, rules=Rules.of(self._world.settings))
-        await match_statements(database, settle, approval_amount=_APPROVAL_AMOUNT, clock=clock.now)
+        apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(self._world.settings))
+        await match_statements(database, apply_answers, approval_amount=_APPROVAL_AMOUNT, clock=clock.now)
         async with database.begin() as tx:
             for each in await import_approval.find_open(tx):
-                await approve_import(tx, settle, each.proposal.subject, actor=_SECOND, now=clock.now())
+                await approve_import(tx, apply_answers, each.proposal.subject, actor=_SECOND, now=clock.now())
 
     # Withdrawals, by two.
 

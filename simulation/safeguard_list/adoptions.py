@@ -3,12 +3,12 @@
 from malipo.payments.batches import approve
 from malipo.payments.network_answer import decide
 from malipo.payments.refunds import reserve
-from malipo.payments.refunds.refund_keys import RefundKeys
-from malipo.payments.store import dispatches, shared_commit
+from malipo.payments.refunds.refund_network_keys import RefundKeys
+from malipo.payments.store import dispatches, status_writes
 from malipo.reconciliation.exceptions import adopt_payment, apply_action, lost_request
 from malipo.reconciliation.matching.store import matching
+from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
-from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 _KEY_LOOKED_UP = InFunction(
     lost_request.require_new, "if adopted is None or not adopted.is_undone or not is_of_line:", "if False:"
@@ -72,12 +72,12 @@ SAFEGUARDS = (
     Safeguard(
         "like-adopted-held",
         "A payout like an adopted one, whose repeat nobody would recognize, waits for operators.",
-        (InConstant(shared_commit, "_OPEN", "a.phone = created.phone", "false"),),
+        (InConstant(status_writes, "_OPEN", "a.phone = created.phone", "false"),),
     ),
     Safeguard(
         "refund-of-keyless-held",
         "A refund of a collection that was adopted from a line without a key waits for operators.",
-        (InConstant(shared_commit, "_OPEN", "a.transaction_id = created.refund_of", "false"),),
+        (InConstant(status_writes, "_OPEN", "a.transaction_id = created.refund_of", "false"),),
         note="not simulated: merchants refund the payment that their repeated request is answered with; where a "
         "collection was adopted without a key, that is another one",
     ),

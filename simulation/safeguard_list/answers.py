@@ -1,22 +1,24 @@
 """Networks' answers: a payment ends as its network says, and what is said later is not lost."""
 
-from malipo.payments import settle, transaction
-from malipo.payments.network_answer import contradiction, decide, failure, not_found, trust
+from malipo.payments import apply_network_answers, transaction
+from malipo.payments.network_answer import contradiction, decide, failure, not_found_and_resend, trust
 from malipo.payments.transaction import Cause, Status
-from simulation.safeguard_list.taking_out import InFunction, InTable, Safeguard
+from simulation.safeguard_list.remove_safeguard import InFunction, InTable, Safeguard
 
 _NOT_FOUND_REPEATED = InFunction(
-    not_found.decide_missing,
+    not_found_and_resend.decide_missing,
     "if dispatch.not_found_count < _NOT_FOUNDS or not had_time(dispatch, rules.not_found_seconds):",
     "if False:",
 )
-_PAYOUT_NEVER_NOT_FOUND = InFunction(not_found.decide_not_found, "if transaction.type is Type.COLLECTION:", "if True:")
+_PAYOUT_NEVER_NOT_FOUND = InFunction(
+    not_found_and_resend.decide_not_found, "if transaction.type is Type.COLLECTION:", "if True:"
+)
 
 SAFEGUARDS = (
     Safeguard(
         "success-blocks-failed",
         "What was reported as paid neither fails nor is sent again when the network no longer finds it.",
-        (InFunction(not_found.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
+        (InFunction(not_found_and_resend.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
         note="covered by not-found-repeated: networks here find a payment before “not found” counts",
     ),
     Safeguard(
@@ -52,7 +54,7 @@ SAFEGUARDS = (
     Safeguard(
         "acknowledged-is-kept",
         "What its network had acknowledged, and no longer finds, is for operators.",
-        (InFunction(not_found.decide_not_found, "if dispatch.is_acknowledged:", "if False:"),),
+        (InFunction(not_found_and_resend.decide_not_found, "if dispatch.is_acknowledged:", "if False:"),),
         note="no seed reaches it",
     ),
     Safeguard(
@@ -82,7 +84,7 @@ SAFEGUARDS = (
     Safeguard(
         "answer-counts-once",
         "An answer that was stored by a COMMIT that was not confirmed has its effects once.",
-        (InFunction(settle.Settle.__call__, "report.id in new", "True"),),
+        (InFunction(apply_network_answers.ApplyNetworkAnswers.__call__, "report.id in new", "True"),),
         note="covered by final-is-final: the second time the payment has ended",
     ),
     Safeguard(

@@ -1,14 +1,14 @@
 """Events: a feed has no gaps, and every webhook is sent."""
 
-from malipo.outbox import store as outbox
+from malipo.outbox import feed_numbers
 from malipo.webhooks.store import delivery_queue
-from simulation.safeguard_list.taking_out import InFunction, Safeguard
+from simulation.safeguard_list.remove_safeguard import InFunction, Safeguard
 
 SAFEGUARDS = (
     Safeguard(
         "one-numberer",
         "Events get their numbers from one worker at a time, so that a feed has no gaps.",
-        (InFunction(outbox.number, "SELECT pg_advisory_xact_lock({_NUMBERER})", "SELECT {_NUMBERER}"),),
+        (InFunction(feed_numbers.number, "SELECT pg_advisory_xact_lock({_NUMBERER})", "SELECT {_NUMBERER}"),),
     ),
     Safeguard(
         "delivery-lease",

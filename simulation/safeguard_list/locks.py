@@ -2,8 +2,8 @@
 
 from malipo.db import errors
 from malipo.ledger.store import wallets
-from malipo.payments.store import batch_inputs, claims, dispatches, shared_commit, transactions
-from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
+from malipo.payments.store import claims, dispatches, initiate_inputs, status_writes, transactions
+from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 
 # In another order in each transaction, which is the same whenever the seed is run.
 _BY_CHANCE = "ORDER BY md5({} || current_setting('sim.now')) FOR UPDATE"
@@ -11,7 +11,7 @@ _UNSORTED = (
     InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", _BY_CHANCE.format("t.id")),
     InFunction(transactions.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", _BY_CHANCE.format("t.id")),
     InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
-    InConstant(batch_inputs, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
+    InConstant(initiate_inputs, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
 )
 _CONTENTION_RETRIED = InFunction(errors.meaning_of, "state in _CONTENTION", "state in _CONTENTION - {'40P01', '40001'}")
 SAFEGUARDS = (
@@ -20,7 +20,7 @@ SAFEGUARDS = (
         "Balances are read under a lock that lasts until the commit.",
         (
             InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
-            InConstant(batch_inputs, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
+            InConstant(initiate_inputs, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
         ),
     ),
     Safeguard(
@@ -43,7 +43,7 @@ SAFEGUARDS = (
     Safeguard(
         "status-expected",
         "A status is written only over the status that was read.",
-        (InConstant(shared_commit, "_ADVANCE", "AND t.status = new.expected", ""),),
+        (InConstant(status_writes, "_ADVANCE", "AND t.status = new.expected", ""),),
         note="covered by payment-locked and claim-locked",
     ),
     Safeguard(

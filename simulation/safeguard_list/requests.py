@@ -3,7 +3,7 @@
 from malipo.db import group_commit
 from malipo.payments import initiate, transaction
 from malipo.payments.transaction import Cause, Status
-from simulation.safeguard_list.taking_out import InFunction, InTable, Safeguard
+from simulation.safeguard_list.remove_safeguard import InFunction, InTable, Safeguard
 
 _KEY_LOOKED_UP = InFunction(initiate._Decision.on, "if key is not None and key in self._used:", "if False:")
 _BALANCE_CHECKED = InFunction(initiate._Decision._open, "if not wallet.can_spend(posting.moves):", "if False:")

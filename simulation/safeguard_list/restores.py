@@ -1,12 +1,12 @@
 """A database that was restored from a backup: what was sent in the lost time is not sent again."""
 
 from malipo.outbox import feed
-from malipo.payments import derived_network_keys
-from malipo.payments.store import asked_first, claims, shared_commit
+from malipo.payments import assign_network_keys
+from malipo.payments.store import asked_first, claims, status_writes
 from malipo.restore import feed_cursors, mark_comparison
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.store import installation, send_counts
-from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
+from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 
 _CLAIMS_COMPARED = InConstant(claims, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
 _WORKER_COMPARED = InFunction(RestoreDetector.may_send.fget, "return self._may_send", "return True")  # type: ignore[attr-defined]
@@ -28,10 +28,10 @@ _RESTORE_NOTICED = InFunction(
 )
 
 _NEW_ASKED_FIRST = InConstant(
-    shared_commit, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"
+    status_writes, "_OPEN", "held.yes OR paid.yes OR lost.since IS NOT NULL", "held.yes OR paid.yes"
 )
 _PAID_BY_ITS_LINE = InConstant(
-    shared_commit, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"
+    status_writes, "_OPEN", "ELSE false END AS yes) paid", "ELSE false END AND false AS yes) paid"
 )
 _CURSOR_KEPT = InFunction(feed_cursors.require_kept, "if of_epoch == epoch:", "if True:")
 
@@ -84,8 +84,8 @@ SAFEGUARDS = (
         "A request that is repeated after a restore has the network key that it had before.",
         (
             InFunction(
-                derived_network_keys.DerivedKeys.give,
-                "if order.draft is None or order.key is None or order.draft.refund_of is not None:",
+                assign_network_keys.DerivedKeys.give,
+                "if request.draft is None or request.key is None or request.draft.refund_of is not None:",
                 "if True:",
             ),
         ),

@@ -1,11 +1,11 @@
 """Sending: a payment leaves once."""
 
-from malipo.payments import claim_for_sending, lapse, withhold
+from malipo.payments import claim_for_sending, lapse, withhold_duplicate_payouts
 from malipo.payments.network_answer import decide
 from malipo.payments.store import claims
 from malipo.restore.store import installation
 from malipo.worker import network_sender
-from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
+from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 
 SAFEGUARDS = (
     Safeguard(
@@ -95,7 +95,7 @@ SAFEGUARDS = (
     Safeguard(
         "excess-refund-not-sent",
         "A refund is not sent when the money was given back, or taken back, since it was made.",
-        (InFunction(withhold._split, "refundable.is_excess(payout, *found)", "False"),),
+        (InFunction(withhold_duplicate_payouts._split, "refundable.is_excess(payout, *found)", "False"),),
         note="no seed reaches it",
     ),
     Safeguard(
@@ -103,7 +103,7 @@ SAFEGUARDS = (
         "A refund that may have been paid, and is one too many by now, is not sent again.",
         (
             InFunction(
-                withhold._split,
+                withhold_duplicate_payouts._split,
                 "refundable.is_excess(payout, *found)",
                 "refundable.is_excess(*(payout, *found)) and _is_unknown_to_network(each)",
             ),

@@ -1,12 +1,12 @@
 """Statements: a line is what its payment is, a file is one account's, and what is booked of it is booked once."""
 
 from malipo.ledger import house_bookings
-from malipo.payments.store import shared_commit
-from malipo.reconciliation.imports import doubt_statement, import_statement, withdraw_statement
+from malipo.payments.store import status_writes
+from malipo.reconciliation.imports import import_statement, refuse_conflicting_file, withdraw_statement
 from malipo.reconciliation.matching import carriers
 from malipo.reconciliation.matching.store import booked_lines, matching
 from malipo.reconciliation.statements.store import statement_lines
-from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
+from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 
 SAFEGUARDS = (
     Safeguard(
@@ -44,7 +44,9 @@ SAFEGUARDS = (
                 "if False:",
             ),
             InFunction(
-                doubt_statement.refuse_content_of_another, "is_fetched = file.imported_by == FETCHED_BY", "return None"
+                refuse_conflicting_file.refuse_content_of_another,
+                "is_fetched = file.imported_by == FETCHED_BY",
+                "return None",
             ),
         ),
     ),
@@ -58,7 +60,7 @@ SAFEGUARDS = (
     Safeguard(
         "batches-asked-first",
         "A batch from before a restore is asked about first, however late it is approved.",
-        (InConstant(shared_commit, "_OPEN", "CASE WHEN created.batch_id IS NOT NULL THEN", "CASE WHEN false THEN"),),
+        (InConstant(status_writes, "_OPEN", "CASE WHEN created.batch_id IS NOT NULL THEN", "CASE WHEN false THEN"),),
         note="covered by new-asked-first: no run lasts as long as a week after its restore",
     ),
     Safeguard(

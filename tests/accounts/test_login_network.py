@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.accounts.login_places import network_of
+from malipo.accounts.new_place_alerts import network_of
 
 
 @pytest.mark.parametrize(

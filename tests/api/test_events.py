@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.outbox import feed
-from malipo.payments.counts import counter
+from malipo.payments.rollups import counter
 from malipo.payments.transaction import Status
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.batch_completer import complete_batches

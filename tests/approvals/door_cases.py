@@ -11,7 +11,7 @@ from pathlib import Path
 
 from malipo import clock
 from malipo.app.assemble import Service
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
 from malipo.ledger.bookings import Booking, BookingKind

@@ -7,7 +7,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval, decide, store
-from malipo.approvals.acts import ACTS, Act, Two
+from malipo.approvals.act_rules import ACTS, Act, Two
 from malipo.approvals.decide import AlreadyProposed, NothingProposed
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log

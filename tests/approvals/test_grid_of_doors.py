@@ -17,7 +17,7 @@ import pytest
 from malipo import clock, ids
 from malipo.accounts.reauthentication import WITHOUT_CODE
 from malipo.app.assemble import assemble
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.cli.authority import DOES
 from malipo.dashboard.operator.routes import PAGES
 from malipo.db import Database

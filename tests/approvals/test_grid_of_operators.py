@@ -13,7 +13,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval, key_approval
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
@@ -318,13 +318,13 @@ class World:
             file = await desk.bring(self.statements.write(line_of(payment)), actor)
             files.append(file.file.id)
             matched = await self.statements.match(LIMIT)
-            if matched.held and self.alone:
+            if matched.awaiting_approval and self.alone:
                 await approve(actor)
-            return self.alone or matched.held == 0
+            return self.alone or matched.awaiting_approval == 0
 
         async def approve(actor: Actor) -> object:
-            settle = self.statements.settle()
-            return await self.write(lambda tx: approve_import(tx, settle, files[-1], **self.approving(actor)))
+            apply_answers = self.statements.apply_answers()
+            return await self.write(lambda tx: approve_import(tx, apply_answers, files[-1], **self.approving(actor)))
 
         return begin, approve
 

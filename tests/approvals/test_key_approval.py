@@ -12,7 +12,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Forbidden
-from malipo.ledger.accounts import Wallet
+from malipo.ledger.wallet import Wallet
 from malipo.merchants.api_keys import UNNAMED_PERMISSIONS, Environment, NewKey, Permission
 from malipo.merchants.store import api_keys
 from malipo.payments.transaction import Type

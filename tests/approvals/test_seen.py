@@ -11,7 +11,7 @@ import pytest
 from malipo import clock
 from malipo.approvals import booking_approval
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.cli.shown_proposals import find_shown
 from malipo.db import Database
 from malipo.errors import Conflict

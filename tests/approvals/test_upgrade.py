@@ -6,7 +6,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import store
-from malipo.approvals.acts import COUNTED
+from malipo.approvals.act_rules import COUNTED
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.db.migrate import migrate

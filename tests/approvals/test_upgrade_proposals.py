@@ -13,7 +13,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval, decide
-from malipo.approvals.acts import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import NotOpen
 from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx

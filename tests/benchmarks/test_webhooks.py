@@ -6,7 +6,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from benchmarks import database, systems
+from benchmarks import database, measured_processes
 from benchmarks.__main__ import _json, _parser
 from benchmarks.load import CannotMeasure
 from benchmarks.reports.result import Result
@@ -45,7 +45,7 @@ async def test_what_has_to_arrive_is_what_the_database_says_each_endpoint_is_to_
     name = f"bench_{secrets.token_hex(4)}"
     url = await database.create(postgres, name, merchants=audience.merchants)
     try:
-        await audience.register(url, port=8080, secret_key=systems.SECRET_KEY)
+        await audience.register(url, port=8080, secret_key=measured_processes.SECRET_KEY)
         async with EventWriter.opened(url, audience.merchants) as news:
             first = await news.write(3)
             events = range(first.start, (await news.write(audience.merchants)).stop)

@@ -13,8 +13,8 @@ from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.operators import store
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
@@ -77,7 +77,10 @@ async def at_work(database: Database, database_url: str, folder: Path) -> AsyncI
             _write(path, day, lines, OPENING[channel])
             await _import(database, path, channel)
     await match_statements(
-        database, Settle(clock=clock.now, rules=Rules.of(Settings())), approval_amount=1_000_000, clock=clock.now
+        database,
+        ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(Settings())),
+        approval_amount=1_000_000,
+        clock=clock.now,
     )
     with starting(folder) as start:
         running = await until_ready(start("api", database_url=database_url, float_low="HALOPESA=300000", **OPTIONAL))

@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.async_api import async_playwright
 
 from malipo import clock
-from malipo.accounts.store import login_places
+from malipo.accounts.store import new_place_alerts
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
@@ -105,7 +105,7 @@ async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
         baraka = await add_person(database, merchant.id, _ENROLLED, name="Baraka Mushi")
         app = await enrolled(database, baraka.id)
         async with database.begin() as tx:
-            await login_places.insert_alert(
+            await new_place_alerts.insert_alert(
                 tx, "ses_0", baraka.id, address="196.41.7.20", user_agent=_PHONE, now=clock.now()
             )
         payment = await Shop(database, merchant).trade(clock.now())

@@ -6,7 +6,7 @@ from functools import cache
 from playwright.async_api import Page
 
 from malipo.http.accept_language import Language
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from tests.dashboard.catalogues import kept
 
 # What is seen, and what is read out. Code is for programs, and what a machine has said is in its own words.

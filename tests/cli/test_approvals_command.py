@@ -5,7 +5,7 @@ import re
 import pytest
 
 from malipo import clock
-from malipo.approvals.acts import ACTS, Act, Two
+from malipo.approvals.act_rules import ACTS, Act, Two
 from malipo.approvals.store import Proposal
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.dashboard.operator.routes import PAGES

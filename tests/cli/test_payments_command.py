@@ -208,7 +208,7 @@ async def test_callbacks_about_payments_that_we_do_not_have_are_listed(desk: Des
         report = a_report(
             replace(payout, network_key=key), Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, **answer
         )
-        assert await desk.steps.service.network_work.settle(report) is None
+        assert await desk.steps.service.network_work.apply_answer(report) is None
 
     text, rows = await asyncio.gather(desk.told("unknown-callbacks"), desk.json("unknown-callbacks"))
 

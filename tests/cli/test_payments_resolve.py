@@ -102,7 +102,7 @@ async def test_an_open_collection_takes_one_operator(desk: Desk) -> None:
 COMPLETED, FAILED = ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED
 RESOLVED = [
     (PAYOUT, Status.FAILED, COMPLETED, -1030, 0, "TZS 1,030 taken from the wallet. The merchant still sees FAILED."),
-    (PAYOUT, Status.FAILED, COMPLETED, 0, -1030, "The house bears TZS 1,030. The merchant still sees FAILED."),
+    (PAYOUT, Status.FAILED, COMPLETED, 0, -1030, "TZS 1,030 is written off. The merchant still sees FAILED."),
     (PAYOUT, Status.COMPLETED, FAILED, 1030, 0, "TZS 1,030 added to the wallet. The merchant still sees COMPLETED."),
     (PAYOUT, Status.COMPLETED, COMPLETED, 0, 1030, "The house keeps TZS 1,030."),
     (
@@ -113,7 +113,7 @@ RESOLVED = [
         0,
         "TZS 970 taken from the wallet. The merchant still sees COMPLETED.",
     ),
-    (COLLECTION, Status.COMPLETED, COMPLETED, 0, -970, "The house bears TZS 970."),
+    (COLLECTION, Status.COMPLETED, COMPLETED, 0, -970, "TZS 970 is written off."),
 ]
 
 
@@ -174,9 +174,9 @@ async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> No
     assert nothing == "The wallet holds TZS 0, so nothing can be taken from it now. Try again when there is more."
     assert re.search(r"^last said: +that it was paid, by the network$", show, re.MULTILINE)
     assert re.search(r"^corrected: +TZS 400 taken from the wallet$", show, re.MULTILINE)
-    assert re.search(r"^owed: +TZS 998,600, held in the wallet until operators decide$", show, re.MULTILINE)
+    assert re.search(r"^owed: +TZS 998,600, not to be spent until operators decide$", show, re.MULTILINE)
     assert re.search(r"^waived: +what is still owed is not taken: it is written off$", waiving, re.MULTILINE)
-    assert "The house bears TZS 998,600. " in rest
+    assert "TZS 998,600 is written off. " in rest
     assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
     await database_facts.assert_clean(steps.database)
 

@@ -9,7 +9,7 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE
 from malipo.payments.transaction import Type
-from malipo.restore.state import Installation
+from malipo.restore.installation import Installation
 from malipo.restore.store import installation
 from tests.conftest import Merchant
 from tests.journeys.concurrency import order

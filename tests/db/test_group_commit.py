@@ -11,7 +11,7 @@ import pytest
 from malipo import log
 from malipo.db import Database, DataError, Tx
 from malipo.db.group_commit import GroupCommit
-from malipo.pace import Pace
+from malipo.db.pace import Pace
 from tests.db.recorded_commits import RecordedCommits, callers_per_commit, until, who_shared
 from tests.db.recorded_commits import group as group
 from tests.db.recorded_commits import recorded_commits as recorded_commits

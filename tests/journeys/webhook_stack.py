@@ -22,7 +22,7 @@ from malipo.db import Database
 from malipo.outbox.event import Event
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Transaction, Type
-from malipo.restore.state import NotComparedYet
+from malipo.restore.installation import NotComparedYet
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.webhooks import manage_endpoints

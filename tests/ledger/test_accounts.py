@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.ledger.accounts import Account, Move, Posting, Step, Wallet
+from malipo.ledger.accounts import Account, Move, Posting, Step
+from malipo.ledger.wallet import Wallet
 
 ACCOUNTS = [account for account in Account if account is not Account.FLOAT]
 MOVES = st.builds(

@@ -10,7 +10,7 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger import statement as statements
 from malipo.ledger.statement import WalletLine, WalletLineFilter, WalletLineKind
-from malipo.ledger.store import statement, statement_counts
+from malipo.ledger.store import statement, statement_rollups
 from tests.conftest import make_merchant
 from tests.payments.test_listing import Shop
 
@@ -74,7 +74,7 @@ async def test_whatever_is_counted_every_page_is_the_same(database: Database, se
             )
             await agree(database, shop, lines, wanted)
         async with database.begin() as tx:
-            await statement_counts.count(tx, least=1)
+            await statement_rollups.count(tx, least=1)
     assert len(lines) > 2 * 2**statements.TREE.leaf_bits, "no whole leaf was walked into"
 
 

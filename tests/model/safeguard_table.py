@@ -13,13 +13,13 @@ from malipo.payments.network_answer import (
     contradiction,
     decide,
     failure,
-    not_found,
+    not_found_and_resend,
     query_schedule,
     trust,
 )
 
 # What decides about a network's answer: each imports only those before it.
-DECIDING = [query_schedule, trust, failure, contradiction, not_found, after_restore, by_statement, decide]
+DECIDING = [query_schedule, trust, failure, contradiction, not_found_and_resend, after_restore, by_statement, decide]
 
 
 class Safeguard(NamedTuple):

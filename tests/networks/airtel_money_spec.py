@@ -6,7 +6,7 @@ Written by hand from its documentation, and from nothing that malipo says of it.
 import json
 from typing import Any
 
-from malipo.networks.connector import NetworkOrder, Type
+from malipo.networks.connector import PaymentInstruction, Type
 from tests.networks import rsa_keys
 from tests.networks.scripted_server import Reply, http
 from tests.networks.verdict_words import (
@@ -43,10 +43,10 @@ ASK = {
     Type.DISBURSEMENT: "GET /standard/v1/disbursements/0K3ABCDEFGHJ5678",
 }
 
-COLLECTION = NetworkOrder(
+COLLECTION = PaymentInstruction(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255684000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = NetworkOrder(
+DISBURSEMENT = PaymentInstruction(
     key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255692345678", amount=250000, note="Wages: week 7 (Juma)"
 )
 ORDERS = {Type.COLLECTION: COLLECTION, Type.DISBURSEMENT: DISBURSEMENT}
@@ -145,7 +145,9 @@ def result_coded(status: int, result_code: str) -> Reply:
     return http(f"{status} Whatever", json.dumps(said))
 
 
-def told(order: NetworkOrder, letters: object, *, code: str, success: bool, status: int = 200, **more: object) -> Reply:
+def told(
+    order: PaymentInstruction, letters: object, *, code: str, success: bool, status: int = 200, **more: object
+) -> Reply:
     """A transaction's own status, beside whatever the status block says."""
     said = {
         "data": {"transaction": {"id": order.key, "message": "Words for people", "status": letters} | more},

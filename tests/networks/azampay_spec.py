@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from malipo.networks.connector import Channel, NetworkOrder, Type, Verdict
+from malipo.networks.connector import Channel, PaymentInstruction, Type, Verdict
 from tests.networks.rsa_keys import AIRTEL_MONEY_LONG, AIRTEL_MONEY_LONG_PUBLIC_KEY
 from tests.networks.scripted_server import Reply, http
 
@@ -23,7 +23,7 @@ PAY_OUT = "POST /api/v1/azampay/disburse"
 ASK = "GET /api/v1/azampay/transactionstatus"
 LOOK_UP = "POST /api/v1/azampay/namelookup"
 
-DISBURSEMENT = NetworkOrder(
+DISBURSEMENT = PaymentInstruction(
     key="0K3ABCDEFGHJ5678",
     type=Type.DISBURSEMENT,
     phone="+255622345678",

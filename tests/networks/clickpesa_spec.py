@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from malipo.networks.connector import NetworkOrder, Type, Verdict
+from malipo.networks.connector import PaymentInstruction, Type, Verdict
 from tests.networks.scripted_server import Reply, http
 
 CLIENT_ID = "IDk4f8r2w9t1"
@@ -22,10 +22,10 @@ ASK = {
     Type.DISBURSEMENT: "GET /third-parties/payouts/0K3ABCDEFGHJ5678",
 }
 
-COLLECTION = NetworkOrder(
+COLLECTION = PaymentInstruction(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255621000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = NetworkOrder(
+DISBURSEMENT = PaymentInstruction(
     key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255692345678", amount=250000, note="Wages: week 7 (Juma)"
 )
 ORDERS = {Type.COLLECTION: COLLECTION, Type.DISBURSEMENT: DISBURSEMENT}

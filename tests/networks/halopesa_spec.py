@@ -3,7 +3,7 @@
 import datetime
 from typing import Any
 
-from malipo.networks.connector import NetworkOrder, Type
+from malipo.networks.connector import PaymentInstruction, Type
 from tests.networks.scripted_server import Reply, http
 from tests.networks.verdict_words import FAIL_CFG, INSUFFICIENT, PENDING, SUCCESS, UNKNOWN, Outcome
 
@@ -15,10 +15,10 @@ RECEIPT = "HP2611150001"
 
 SERVICE = "POST /ServiceAPI"
 
-COLLECTION = NetworkOrder(
+COLLECTION = PaymentInstruction(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255621000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = NetworkOrder(
+DISBURSEMENT = PaymentInstruction(
     key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255622345678", amount=250000, note="Wages"
 )
 # Half past eight in London, half past eleven in Dar es Salaam.

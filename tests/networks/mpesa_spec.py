@@ -6,7 +6,7 @@ Written by hand from its documentation, and from nothing that malipo says of it.
 import json
 from typing import Any
 
-from malipo.networks.connector import NetworkOrder, Type
+from malipo.networks.connector import PaymentInstruction, Type
 from tests.networks import rsa_keys
 from tests.networks.scripted_server import Reply, http
 from tests.networks.verdict_words import (
@@ -39,10 +39,10 @@ DISBURSE = f"POST {PREFIX}b2cPayment/"
 QUERY = f"GET {PREFIX}queryTransactionStatus/"
 PAY = {Type.COLLECTION: COLLECT, Type.DISBURSEMENT: DISBURSE}
 
-COLLECTION = NetworkOrder(
+COLLECTION = PaymentInstruction(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255754000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = NetworkOrder(
+DISBURSEMENT = PaymentInstruction(
     key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255765432109", amount=250000, note="Wages: week 7 (Juma)"
 )
 ORDERS = {Type.COLLECTION: COLLECTION, Type.DISBURSEMENT: DISBURSEMENT}

@@ -10,7 +10,7 @@ from typing import Any
 from malipo.networks.airtel_money.connector import AirtelMoney
 from malipo.networks.azampay.connector import Azampay
 from malipo.networks.clickpesa.connector import Clickpesa
-from malipo.networks.connector import Answer, Connector, NetworkOrder, Type
+from malipo.networks.connector import Answer, Connector, PaymentInstruction, Type
 from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa.connector import Mpesa
@@ -161,7 +161,7 @@ class Call:
     connect: Callable[..., Connector]
     entry: Entry
     line: str
-    order: NetworkOrder
+    order: PaymentInstruction
     is_payment: bool
     reply: Reply  # and what it means
     outcome: Outcome
@@ -169,7 +169,7 @@ class Call:
     def __repr__(self) -> str:
         return self.name
 
-    async def make(self, connector: Connector, order: NetworkOrder | None = None) -> Answer:
+    async def make(self, connector: Connector, order: PaymentInstruction | None = None) -> Answer:
         order = order or self.order
         return await (connector.send(order) if self.is_payment else connector.query(order))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.networks.channels import choice_for
+from malipo.networks.channel_names_and_prefixes import choice_for
 
 MPESA, AIRTEL, HALO = "+255754000100", "+255684000100", "+255624000100"
 OTHER_MPESA, NOBODYS, ANOTHER_NOBODYS = "+255744000199", "+255735000100", "+255645000100"

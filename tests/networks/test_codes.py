@@ -14,7 +14,7 @@ from malipo.networks.clickpesa import callbacks as clickpesa_callbacks
 from malipo.networks.clickpesa import codes as clickpesa_codes
 from malipo.networks.clickpesa import replies as clickpesa_replies
 from malipo.networks.code_meanings import Table
-from malipo.networks.connector import Answer, Callback, Connector, NetworkOrder, Type, Verdict
+from malipo.networks.connector import Answer, Callback, Connector, PaymentInstruction, Type, Verdict
 from malipo.networks.halopesa import codes as halopesa_codes
 from malipo.networks.http.client import HttpClient
 from malipo.networks.http.client import Reply as ReceivedReply
@@ -53,7 +53,7 @@ def read_by(of: Callable[[ReceivedReply], Answer], made: Callable[[str], Reply])
     return say
 
 
-def on_the_wire(line: str, order: NetworkOrder, made: Callable[[str], Reply]) -> Say:
+def on_the_wire(line: str, order: PaymentInstruction, made: Callable[[str], Reply]) -> Say:
     async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer:
         server.expect(line, made(code))
         return await connector.send(order)
@@ -72,15 +72,15 @@ def in_callback(made: Callable[[str], str]) -> Say:
 IN, OUT = Type.COLLECTION, Type.DISBURSEMENT
 
 
-def of_mpesa(order: NetworkOrder) -> Callable[[ReceivedReply], Answer]:
+def of_mpesa(order: PaymentInstruction) -> Callable[[ReceivedReply], Answer]:
     return lambda reply: mpesa_replies.of_payment(reply, order)
 
 
-def of_airtel(order: NetworkOrder) -> Callable[[ReceivedReply], Answer]:
+def of_airtel(order: PaymentInstruction) -> Callable[[ReceivedReply], Answer]:
     return lambda reply: airtel_money_replies.of_payment(reply, order)
 
 
-def of_airtels_enquiry(order: NetworkOrder) -> Callable[[ReceivedReply], Answer]:
+def of_airtels_enquiry(order: PaymentInstruction) -> Callable[[ReceivedReply], Answer]:
     return lambda reply: airtel_money_replies.of_query(reply, order)
 
 
@@ -88,11 +88,11 @@ def of_tigos_query(reply: ReceivedReply) -> Answer:
     return tigo_pesa_replies.of_query(reply, f"{tigo.CODE}{tigo.COLLECTION.key}", tigo_pesa_codes.queries(()))
 
 
-def of_click(order: NetworkOrder) -> Callable[[ReceivedReply], Answer]:
+def of_click(order: PaymentInstruction) -> Callable[[ReceivedReply], Answer]:
     return lambda reply: clickpesa_replies.of_payment(reply, order)
 
 
-def of_clicks_query(order: NetworkOrder) -> Callable[[ReceivedReply], Answer]:
+def of_clicks_query(order: PaymentInstruction) -> Callable[[ReceivedReply], Answer]:
     return lambda reply: clickpesa_replies.of_query(reply, order)
 
 

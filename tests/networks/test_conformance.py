@@ -8,7 +8,7 @@ import pytest
 from malipo.cli import simulator_setup
 from malipo.networks import conformance
 from malipo.networks.conformance import ConformanceCheck
-from malipo.networks.connector import Answer, Connector, NetworkOrder, Type, Verdict
+from malipo.networks.connector import Answer, Connector, PaymentInstruction, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
 from malipo.settings.environment import read
@@ -76,11 +76,11 @@ class Forgetful:
         self.resubmit, self.can_query, self.probe = real.resubmit, real.can_query, real.probe
         self.read, self.acknowledge = real.read, real.acknowledge
 
-    async def send(self, order: NetworkOrder) -> Answer:
+    async def send(self, order: PaymentInstruction) -> Answer:
         self._receipts += 1
         return Answer(verdict=Verdict.CONFIRMED, provider_reference=f"R{self._receipts}")
 
-    async def query(self, order: NetworkOrder) -> Answer:
+    async def query(self, order: PaymentInstruction) -> Answer:
         return Answer(verdict=Verdict.CONFIRMED, provider_reference="R0")
 
 

@@ -13,7 +13,7 @@ import pytest
 from malipo.networks.airtel_money import replies as airtel_replies
 from malipo.networks.azampay import replies as azam_replies
 from malipo.networks.clickpesa import replies as click_replies
-from malipo.networks.connector import Answer, NetworkOrder, Type
+from malipo.networks.connector import Answer, PaymentInstruction, Type
 from malipo.networks.halopesa import replies as halo_replies
 from malipo.networks.http.client import Reply as ReceivedReply
 from malipo.networks.mpesa import replies as mpesa_replies
@@ -53,7 +53,7 @@ def body_of(reply: Reply) -> bytes:
     return reply.sent.partition(b"\r\n\r\n")[2]
 
 
-def mpesa_payment(order: NetworkOrder, other: NetworkOrder, paid: Reply, others_paid: Reply) -> Place:
+def mpesa_payment(order: PaymentInstruction, other: PaymentInstruction, paid: Reply, others_paid: Reply) -> Place:
     echoes = ("", '"output_ThirdPartyConversationID":"N/A",', '"output_ThirdPartyConversationID":"",')
     success = f'"output_ResponseCode":"INS-0","output_TransactionID":"{mpesa.RECEIPT}"}}'
     limit = '"output_ResponseCode":"INS-15","output_TransactionID":"N/A"}'
@@ -78,8 +78,8 @@ def mpesa_payment(order: NetworkOrder, other: NetworkOrder, paid: Reply, others_
 AIRTEL_CODES = {IN: ("DP00800001006", PENDING), OUT: ("DP00900001001", SUCCESS)}
 
 
-def airtel_places(order: NetworkOrder) -> list[Place]:
-    other = NetworkOrder(key=OTHER, type=order.type, phone=order.phone, amount=order.amount, note=order.note)
+def airtel_places(order: PaymentInstruction) -> list[Place]:
+    other = PaymentInstruction(key=OTHER, type=order.type, phone=order.phone, amount=order.amount, note=order.note)
     anothers = [airtel.told(other, letters, code="DP00900001001", success=True) for letters in ("TS", "TF")]
 
     def said_in_trouble(status: int) -> list[Reply]:
@@ -103,7 +103,7 @@ def airtel_places(order: NetworkOrder) -> list[Place]:
     ]
 
 
-def click_places(order: NetworkOrder) -> list[Place]:
+def click_places(order: PaymentInstruction) -> list[Place]:
     others = [
         http("200 OK", json.dumps(click.body(order.type, status=status, orderReference=OTHER)))
         for status in ("SUCCESS", "FAILED", "PROCESSING")

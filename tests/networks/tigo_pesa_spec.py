@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from malipo.networks.connector import NetworkOrder, Type
+from malipo.networks.connector import PaymentInstruction, Type
 from tests.networks.scripted_server import Reply, http
 from tests.networks.verdict_words import FAIL_CFG, FLOAT_SHORT, LIMIT, RECIPIENT, SUCCESS, UNKNOWN, Outcome
 
@@ -22,10 +22,10 @@ PUSH = "POST /MALIPO2DM-PushBillpay"
 QUERY = "POST /MALIPO2DM-TQS"
 CASH_IN = "POST /MALIPO2DM-MFICashIn"
 
-COLLECTION = NetworkOrder(
+COLLECTION = PaymentInstruction(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255652000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = NetworkOrder(
+DISBURSEMENT = PaymentInstruction(
     key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255712345678", amount=250000, note="Wages: week 7 (Juma)"
 )
 ORDERS = {Type.COLLECTION: COLLECTION, Type.DISBURSEMENT: DISBURSEMENT}

@@ -14,11 +14,11 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
+from malipo.payments.apply_network_answers import AnswerResult, Report
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import ClaimedPayments, SendClaim
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
-from malipo.payments.settle import Report, SettleResult
 from malipo.payments.store import corrections, dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Merchant
@@ -100,8 +100,8 @@ class PaymentSteps:
 
     async def hear(
         self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
-    ) -> SettleResult:
-        settled = await self.service.network_work.settle(a_report(transaction, verdict, act, **how))
+    ) -> AnswerResult:
+        settled = await self.service.network_work.apply_answer(a_report(transaction, verdict, act, **how))
         assert settled is not None
         return settled
 

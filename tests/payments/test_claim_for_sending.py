@@ -302,11 +302,11 @@ async def test_an_answer_that_is_stored_a_second_time_changes_nothing(steps: Pay
     sent = await steps.send(Type.DISBURSEMENT)
     act = AnswerSource.QUERY if verdict is Verdict.MISSING else AnswerSource.SEND
     report = a_report(sent, verdict, act)
-    await steps.service.network_work.settle(report)
+    await steps.service.network_work.apply_answer(report)
     await steps.make_due(sent)
     await steps.claim()  # Meanwhile it was claimed again, if it was to be sent.
     before = await steps.dispatch(sent)
 
-    await steps.service.network_work.settle(report)
+    await steps.service.network_work.apply_answer(report)
 
     assert await steps.dispatch(sent) == before

@@ -10,10 +10,10 @@ from malipo.app.assemble import Service
 from malipo.ledger.statement import WalletLine, WalletLineFilter
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
-from malipo.payments import views
+from malipo.payments import payment_json
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.settle import Settle
 from malipo.payments.store import cases, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Merchant
@@ -107,7 +107,7 @@ async def test_contradictions_of_one_batch_move_money_once(steps: PaymentSteps) 
     ended = await steps.ended(Type.COLLECTION, Status.FAILED)
     reports = [a_report(ended, Verdict.CONFIRMED) for _ in range(3)]
     async with steps.database.begin() as tx:
-        await Settle(clock=clock.now, rules=RULES, credits_automatically=False)(tx, reports, again=False)
+        await ApplyNetworkAnswers(clock=clock.now, rules=RULES, credits_automatically=False)(tx, reports, again=False)
     assert (await steps.balances())["suspense"] == 1000
     assert await _noted(steps) == 1
     await database_facts.assert_clean(steps.database)
@@ -122,7 +122,7 @@ async def test_a_network_that_wavers_in_one_breath_leaves_what_it_said_last(
         ended = await steps.ended(type_, Status.FAILED)
         reports = [a_report(ended, verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUSED, Verdict.CONFIRMED)]
         async with steps.database.begin() as tx:
-            await Settle(clock=clock.now, rules=RULES)(tx, reports, again=False)
+            await ApplyNetworkAnswers(clock=clock.now, rules=RULES)(tx, reports, again=False)
         await database_facts.assert_clean(steps.database)
         found = await steps.correction(ended)
         assert found is not None
@@ -193,8 +193,8 @@ async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automa
     async with steps.database.read() as connection:
         found = await transactions.get(connection, merchant.id, collection.id)
     assert found is not None
-    assert views.retrieved(found)["correction"] == told, "the same on retrieve"
-    assert "correction" not in views.listed(found), "the list keeps to its fields"
+    assert payment_json.retrieved(found)["correction"] == told, "the same on retrieve"
+    assert "correction" not in payment_json.listed(found), "the list keeps to its fields"
     assert [line.kind for line in await _lines(steps)] == ["TOP_UP", "CORRECTION_CREDIT"]
     await database_facts.assert_clean(steps.database)
     # The customer gets their money back in the end: the wallet owes it. Only what was signed stands, for operators.

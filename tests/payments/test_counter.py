@@ -6,8 +6,8 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.payments.counts import counter
 from malipo.payments.listing.filters import TransactionFilter
+from malipo.payments.rollups import counter
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import Elsewhere, a_worker, until
 from tests.payments.test_listing import Shop, agree

@@ -6,7 +6,7 @@ import pytest
 
 from malipo.http.accept_language import Language
 from malipo.networks.connector import Answer, FailureCode, FailureDetail, Verdict
-from malipo.payments import failure_reasons, views
+from malipo.payments import failure_reasons, payment_json
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction, Type
@@ -51,7 +51,7 @@ async def _shown(steps: PaymentSteps, transaction: Transaction, language: Langua
     async with steps.database.read() as connection:
         found = await transactions.get(connection, transaction.merchant_id, transaction.id)
     assert found is not None
-    return views.retrieved(found, language)
+    return payment_json.retrieved(found, language)
 
 
 async def test_a_refusal_shows_the_networks_code_and_what_it_said(steps: PaymentSteps) -> None:

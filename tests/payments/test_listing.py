@@ -16,12 +16,11 @@ from malipo import ids
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.networks.connector import Channel
-from malipo.outbox import daily_totals
-from malipo.outbox import store as outbox
-from malipo.payments.counts import counter
+from malipo.outbox import daily_totals, feed_numbers
 from malipo.payments.listing import keyset_pagination, offset_pagination, transaction_list
 from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.network_answer.failure import follow_up
+from malipo.payments.rollups import counter
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
@@ -101,7 +100,7 @@ class Shop:
 
 async def number(database: Database, most: int = 10_000) -> None:
     async with database.begin() as tx:
-        await daily_totals.add(tx, await outbox.number(tx, most=most))
+        await daily_totals.add(tx, await feed_numbers.number(tx, most=most))
 
 
 async def count(database: Database) -> None:

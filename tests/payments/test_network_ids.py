@@ -3,7 +3,7 @@
 import asyncio
 
 from malipo.networks.connector import Type, Verdict
-from malipo.payments import views
+from malipo.payments import payment_json
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import claims, transactions
 from malipo.payments.transaction import Status, Transaction
@@ -35,7 +35,7 @@ async def test_an_answer_that_is_stored_twice_keeps_it_once(steps: PaymentSteps)
     sent = await steps.send(Type.DISBURSEMENT)
     report = a_report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
     for _ in range(2):
-        await steps.service.network_work.settle(report)
+        await steps.service.network_work.apply_answer(report)
     assert await _kept(steps, sent) == THEIRS
 
 
@@ -50,7 +50,7 @@ async def test_the_first_id_stays_whichever_comes_later(steps: PaymentSteps) -> 
 async def test_of_two_that_come_at_once_one_is_kept(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
     reports = [a_report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=each) for each in ("one", "two")]
-    await asyncio.gather(*map(steps.service.network_work.settle, reports))
+    await asyncio.gather(*map(steps.service.network_work.apply_answer, reports))
     assert await _kept(steps, sent) in ("one", "two")
 
 
@@ -80,4 +80,4 @@ async def test_an_answer_that_ends_the_payout_keeps_it_too(steps: PaymentSteps) 
     ended = (await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND, network_id=THEIRS)).transaction
     assert (ended.status, await _kept(steps, sent)) == (Status.COMPLETED, THEIRS)
     # It is for the query and for operators: the merchant's reference at the network is the receipt.
-    assert THEIRS not in str(views.in_event(ended))
+    assert THEIRS not in str(payment_json.in_event(ended))

@@ -26,7 +26,7 @@ async def test_a_callback_about_a_payment_that_we_do_not_have_is_kept(
 ) -> None:
     payment = await steps.processing(Type.COLLECTION)
     report = a_report(payment, Verdict.CONFIRMED, source, amount=700)
-    assert await steps.service.network_work.settle(replace(report, key="nobodys")) is None
+    assert await steps.service.network_work.apply_answer(replace(report, key="nobodys")) is None
     assert await _unknown(steps) == ([("nobodys", "confirmed", 700)] if is_kept else [])
     assert await steps.status(payment) is Status.PROCESSING
 
@@ -38,7 +38,7 @@ async def test_an_answer_that_may_be_about_two_payments_ends_neither(steps: Paym
         await tx.execute(sql, other.merchant_id, other.id, Channel.AIRTEL_MONEY, one.network_key)
     report = a_report(one, Verdict.CONFIRMED, AnswerSource.CALLBACK)
     both = [Channel.MPESA, Channel.AIRTEL_MONEY]
-    assert await steps.service.network_work.settle(replace(report, channels=both)) is None
+    assert await steps.service.network_work.apply_answer(replace(report, channels=both)) is None
     assert [await steps.status(each) for each in (one, other)] == [Status.PROCESSING] * 2
     assert await _unknown(steps) == [(one.network_key, "confirmed", None)]
 

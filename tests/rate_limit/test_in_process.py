@@ -63,10 +63,10 @@ def test_a_clock_that_is_set_back_lets_nobody_through_twice() -> None:
 
 def test_so_many_are_open_for_one_and_in_all() -> None:
     limit = ConcurrencyLimit(each=2, all_=3)
-    with limit.held("a"), limit.held("a"):
+    with limit.slot("a"), limit.slot("a"):
         assert not limit.has_room("a")
         assert limit.has_room("b")
-        with limit.held("b"):
+        with limit.slot("b"):
             assert not limit.has_room("c")
     assert limit.has_room("a")
     assert limit.open == 0

@@ -58,7 +58,7 @@ class ImportDesk:
 
     async def approve(self, file_id: str, by: Actor = JUMA, **how: Any) -> None:
         async with self.database.begin() as tx:
-            await approve_import(tx, self.statements.settle(), file_id, actor=by, now=clock.now(), **how)
+            await approve_import(tx, self.statements.apply_answers(), file_id, actor=by, now=clock.now(), **how)
 
     async def reject(self, file_id: str, by: Actor = JUMA) -> None:
         async with self.database.begin() as tx:

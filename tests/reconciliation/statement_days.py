@@ -15,9 +15,9 @@ from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel, Verdict
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.check import transactions as payments_check
 from malipo.payments.dispatch import AnswerSource, Rules
-from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
 from malipo.reconciliation.matching.exception import ReconciliationException
@@ -144,11 +144,13 @@ class Statements:
                 now=clock.now(),
             )
 
-    def settle(self) -> Settle:
-        return Settle(clock=clock.now, rules=Rules.of(self.steps.service.settings))
+    def apply_answers(self) -> ApplyNetworkAnswers:
+        return ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(self.steps.service.settings))
 
     async def match(self, approval_amount: int = 1_000_000) -> MatchingResult:
-        return await match_statements(self.database, self.settle(), approval_amount=approval_amount, clock=clock.now)
+        return await match_statements(
+            self.database, self.apply_answers(), approval_amount=approval_amount, clock=clock.now
+        )
 
     async def take(self, *entries: Entry, **how: Any) -> MatchingResult:
         """Import a file of these lines, and match it."""

@@ -34,7 +34,7 @@ async def tell_paid(lost: Lost, payment: Transaction) -> None:
     """The network reports the key as paid, by signed callbacks and to queries."""
     for source in SOURCES:
         report = a_report(payment, Verdict.CONFIRMED, source, is_trusted=True, provider_reference="QK1")
-        await lost.statements.steps.service.network_work.settle(report)
+        await lost.statements.steps.service.network_work.apply_answer(report)
 
 
 async def money(lost: Lost) -> list[tuple[int, int]]:
@@ -80,7 +80,7 @@ async def test_a_payout_that_resembles_an_adopted_one_waits_whatever_its_network
     assert dispatch.attention == "resembles_adopted"
     assert await lost.statements.status(repeat) is Status.PENDING
     assert (await lost.statements.steps.claim()).to_send == []
-    with pytest.raises(Conflict, match="case_held_for_adopted"):
+    with pytest.raises(Conflict, match="case_repeat_or_other"):
         await lost.decide(repeat, ResolvedOutcome.COMPLETED)
     await lost.decide(repeat, ResolvedOutcome.FAILED)
     await tell_paid(lost, repeat)

@@ -13,7 +13,7 @@ from malipo.payments.batches.approve import Approval, ApprovedBatch
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.cases.resolution import ResolvedOutcome
-from malipo.payments.refunds.refund_keys import RefundKeys
+from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.matching.exception import Action
 from malipo.restore.store import installation

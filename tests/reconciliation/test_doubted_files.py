@@ -22,7 +22,7 @@ async def doubted(desk: ImportDesk, amount: int) -> str:
     another account."""
     shared = Entry("QSHARED123", -5000, clock.now() - timedelta(hours=1), "Sent to 255754000666")
     file = (await bring_as_another(desk, desk.statements.write(shared, fee(amount)))).file
-    if (await desk.statements.match()).held:
+    if (await desk.statements.match()).awaiting_approval:
         await desk.approve(file.id, by=JUMA)
     await desk.bring(desk.statements.write(shared, ends=later(4)), WORKER)
     await desk.statements.match()

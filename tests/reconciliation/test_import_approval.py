@@ -32,7 +32,7 @@ COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 async def test_an_invented_line_does_not_credit_a_declined_payment(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     file_id, matched = await desk.take(payment)
-    assert (matched.held, matched.contradicted, await desk.wallet()) == (1, 0, before)
+    assert (matched.awaiting_approval, matched.contradicted, await desk.wallet()) == (1, 0, before)
     [held] = await desk.waiting()
     assert (held.proposal.subject, held.proposal.requested_by, held.amount) == (file_id, ASHA.name, MILLIONS)
     for _ in range(2):
@@ -72,12 +72,12 @@ async def test_the_sum_of_a_large_file_counts_and_not_that_of_its_batches(desk: 
     payments = await fail_many(COLLECTION, Status.FAILED, [3_300] * 305)
     before = await desk.wallet()
     file_id, matched = await desk.take(*payments)
-    assert (matched.held, [each.amount for each in await desk.waiting()]) == (305, [1_006_500])
+    assert (matched.awaiting_approval, [each.amount for each in await desk.waiting()]) == (305, [1_006_500])
     await desk.approve(file_id)
     assert await desk.wallet() == before + 1_006_500
     more = await fail_many(COLLECTION, Status.FAILED, [3_200] * 305)
     await desk.bring(desk.statements.write(*(line_of(each) for each in [*payments, *more]), name="more.csv"), NEEMA)
-    assert (await desk.statements.match()).held == 0
+    assert (await desk.statements.match()).awaiting_approval == 0
     assert await desk.wallet() == before + 1_006_500 + 976_000, "and below the amount it is counted once"
     await desk.statements.check_ledger()
 
@@ -114,7 +114,7 @@ async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: 
 async def test_what_the_worker_fetches_waits_for_nobody(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     _, matched = await desk.take(payment, by=WORKER)
-    assert (matched.held, await desk.wallet()) == (0, before + MILLIONS)
+    assert (matched.awaiting_approval, await desk.wallet()) == (0, before + MILLIONS)
 
 
 async def test_a_key_that_an_operator_adds_to_a_fetched_line_waits(desk: ImportDesk) -> None:
@@ -123,7 +123,7 @@ async def test_a_key_that_an_operator_adds_to_a_fetched_line_waits(desk: ImportD
     await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), WORKER)
     await desk.statements.match()
     await desk.bring(desk.statements.write(line_of(payment, "QK1"), name="named.csv"))
-    assert (await desk.statements.match()).held == 1
+    assert (await desk.statements.match()).awaiting_approval == 1
     assert (await desk.wallet(), [each.proposal.requested_by for each in await desk.waiting()]) == (before, [ASHA.name])
 
 
@@ -325,15 +325,15 @@ async def test_an_invented_fee_is_booked_by_two_operators_and_once(desk: ImportD
 async def test_fees_and_sweeps_of_several_files_count_together_for_their_operator(desk: ImportDesk) -> None:
     for number, (amount, held) in enumerate([(600_000, 0), (400_000, 0), (1, 1)]):
         await desk.bring(desk.statements.write(fee(amount, f"F{number}")))
-        assert (await desk.statements.match()).held == held
+        assert (await desk.statements.match()).awaiting_approval == held
     await desk.bring(desk.statements.write(fee(900_000, "F9")), by=JUMA)
-    assert (await desk.statements.match()).held == 0, "another operator has an amount of their own"
+    assert (await desk.statements.match()).awaiting_approval == 0, "another operator has an amount of their own"
 
 
 async def test_fees_that_the_worker_fetched_wait_for_nobody(desk: ImportDesk) -> None:
     before = await fees(desk)
     await desk.bring(desk.statements.write(fee(MILLIONS)), by=WORKER)
-    assert (await desk.statements.match()).held == 0
+    assert (await desk.statements.match()).awaiting_approval == 0
     assert abs(await fees(desk) - before) == MILLIONS
 
 
@@ -341,7 +341,7 @@ async def test_fees_that_wait_are_booked_when_the_worker_fetches_them_too(desk: 
     before = await fees(desk)
     entry = fee(MILLIONS)
     await desk.bring(desk.statements.write(entry))
-    assert (await desk.statements.match()).held == 1
+    assert (await desk.statements.match()).awaiting_approval == 1
     await desk.bring(desk.statements.write(entry, ends=clock.now() + timedelta(days=3)), by=WORKER)
     await desk.statements.match()
     assert (abs(await fees(desk) - before), await desk.waiting()) == (MILLIONS, [])
@@ -364,7 +364,7 @@ async def test_the_summary_says_what_waits_payments_or_fees(desk: ImportDesk) ->
     await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000), fee(5, "F2")))
     done = await desk.statements.match()
     told = matching_result.in_words((summary_of(done), []))
-    assert (done.held, done.held_bookings) == (3, 2)
+    assert (done.awaiting_approval, done.bookings_awaiting_approval) == (3, 2)
     assert "would end or contradict, and that wait for a second operator: 1." in told
     assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in told
 

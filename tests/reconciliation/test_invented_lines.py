@@ -8,7 +8,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import store as approvals
-from malipo.approvals.acts import COUNTED
+from malipo.approvals.act_rules import COUNTED
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.approvals import store as approvals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden, Invalid

@@ -9,8 +9,8 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Verdict
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.matching import match_statements as matching
 from malipo.reconciliation.matching.exception import Findings
@@ -80,7 +80,7 @@ class KilledError(Exception):
     """The process dies here."""
 
 
-class DyingSettle(Settle):
+class DyingAnswers(ApplyNetworkAnswers):
     """Dies before the commit of its batch, after everything was written."""
 
     async def __call__(self, *arguments: object, **options: object) -> list[object]:  # type: ignore[override]
@@ -102,8 +102,8 @@ async def match_only(statements: Statements) -> None:
 
 
 async def evidence_dies(statements: Statements) -> None:
-    settings = statements.settle()
-    dying = DyingSettle(clock=settings._clock, rules=settings._rules)
+    settings = statements.apply_answers()
+    dying = DyingAnswers(clock=settings._clock, rules=settings._rules)
     with pytest.raises(KilledError):
         await match_statements(statements.database, dying, approval_amount=1_000_000, clock=clock.now)
 
@@ -111,7 +111,7 @@ async def evidence_dies(statements: Statements) -> None:
 async def evidence_done(statements: Statements) -> None:
     await match_only(statements)
     await report_evidence(
-        statements.database, statements.settle(), Findings(), approval_amount=1_000_000, now=clock.now()
+        statements.database, statements.apply_answers(), Findings(), approval_amount=1_000_000, now=clock.now()
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.audit_log.actor import Actor
 from malipo.cli.shown_proposals import find_shown
 from malipo.errors import Conflict, Forbidden
@@ -19,9 +19,9 @@ from malipo.payments.cases.resolve import approve, propose
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.imports.doubt_statement import ImportedElsewhere
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.import_statement import ImportResult
+from malipo.reconciliation.imports.refuse_conflicting_file import ImportedElsewhere
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.settings import Settings
@@ -95,7 +95,7 @@ async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk:
     """Only the operator's file calls it a fee; the network's has the line, and says that it went to a customer."""
     before, at = await fees(desk), clock.now() - timedelta(hours=1)
     await desk.bring(desk.statements.write(Entry("X1", -MILLIONS, at, words), name="asha.csv"), ASHA)
-    assert (await desk.statements.match()).held == 1
+    assert (await desk.statements.match()).awaiting_approval == 1
     told = Entry("X1", -MILLIONS, at, "Sent to 255754000666")
     await desk.bring(desk.statements.write(told, ends=clock.now() + timedelta(days=3)), by=WORKER)
     await desk.statements.match()
@@ -108,7 +108,7 @@ async def test_cents_count(desk: ImportDesk) -> None:
     await desk.bring(
         desk.statements.write(*(Entry(f"C{n}", Decimal("-1.49"), at, "Transaction fee") for n in range(9)))
     )
-    assert (await desk.statements.match(10)).held == 9, "13.41 are more than 10"
+    assert (await desk.statements.match(10)).awaiting_approval == 9, "13.41 are more than 10"
     assert await fees(desk) == before
 
 
@@ -295,7 +295,7 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
     entry = line_of(await failed(desk)) if words is None else fee(MILLIONS, details=words)
     path = desk.statements.write(entry)
     await desk.bring(path, ASHA)
-    assert (await desk.statements.match()).held == 1
+    assert (await desk.statements.match()).awaiting_approval == 1
     assert not (await desk.bring(path, WORKER)).is_repeat
     await desk.statements.match()
     assert await desk.waiting() == []

@@ -11,8 +11,8 @@ from malipo import clock
 from malipo.cli.hints import say_with_hint
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.imports.doubt_statement import Disagrees, ImportedElsewhere, NothingKnown
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp, ImportResult
+from malipo.reconciliation.imports.refuse_conflicting_file import Disagrees, ImportedElsewhere, NothingKnown
 from malipo.words.say import say
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, reversal_of, statements

@@ -131,7 +131,7 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
     await statements.steps.hear(repeated, Verdict.CONFIRMED, source, provider_reference=receipt)
     assert await lost.held() == credited, "one line, one credit"
     await _is_shown(statements, repeated)
-    with pytest.raises(Conflict, match="case_held_for_adopted"):
+    with pytest.raises(Conflict, match="case_repeat_or_other"):
         await lost.decide(repeated, ResolvedOutcome.COMPLETED)
     with pytest.raises(Conflict, match="case_not_sent_by_decision"):
         await lost.decide(repeated, ResolvedOutcome.SEND)

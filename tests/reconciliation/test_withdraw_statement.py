@@ -10,8 +10,8 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.floats import store as floats
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
@@ -190,7 +190,7 @@ async def test_what_operators_have_decided_about_its_lines_is_undone_first(state
     await statements.match()
     [found] = await statements.open_exceptions()
     settings = statements.steps.service.settings
-    resolve = ResolveExceptions(Settle(clock=clock.now, rules=Rules.of(settings)), 1000, "MLP", 1)
+    resolve = ResolveExceptions(ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(settings)), 1000, "MLP", 1)
     await propose(statements, file.id)
 
     async def decide(action: Action | None) -> None:

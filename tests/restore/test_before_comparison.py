@@ -14,9 +14,9 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from malipo.restore import feed_cursors
 from malipo.restore.feed_cursors import CursorLost
+from malipo.restore.installation import NotComparedYet
 from malipo.restore.mark_comparison import DatabaseState
 from malipo.restore.restore_detector import RestoreDetector
-from malipo.restore.state import NotComparedYet
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.webhook_sender import WebhookSender
 from tests.journeys import database_facts

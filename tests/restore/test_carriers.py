@@ -41,7 +41,7 @@ async def _answers(
         connected=connected,
         resubmit=Resubmit.DUPLICATES_REFUSED,
     )
-    await steps.service.network_work.settle(replace(report, received=received))
+    await steps.service.network_work.apply_answer(replace(report, received=received))
 
 
 async def _asked(steps: PaymentSteps, connector: str) -> list[str]:

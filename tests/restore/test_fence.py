@@ -16,7 +16,7 @@ from malipo.payments.initiate import Initiate
 from malipo.payments.store import asked_first
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
-from malipo.restore.state import DatabaseRestored, OnHold
+from malipo.restore.installation import DatabaseRestored, OnHold
 from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
@@ -236,7 +236,7 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
 
 async def _hear_that_nobody_can_be_asked(steps: PaymentSteps, transaction: Transaction) -> None:
     report = a_report(transaction, Verdict.UNKNOWN)
-    await steps.service.network_work.settle(
+    await steps.service.network_work.apply_answer(
         replace(report, received=replace(report.received, cannot_query=frozenset(Type)))
     )
 

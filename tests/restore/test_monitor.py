@@ -18,7 +18,7 @@ from malipo.db import Database
 from malipo.db.schema_monitor import SchemaMonitor
 from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
-from malipo.restore.monitor import InstallationMonitor
+from malipo.restore.installation_monitor import InstallationMonitor
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, _create
 

@@ -4,8 +4,8 @@ from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.control import Control
 from malipo_simulator.network import Network
 from malipo_simulator.transaction import GatewayName, PaymentDecided, PaymentTaken, Transaction
-from simulation.book import Book, net
 from simulation.database import PaymentRow
+from simulation.networks_book import Book, net
 
 PHONE = "+255740005110"
 FIRST, SECOND = "J0X2WR9HC3J7V7XT", "HGTCNAAKXPYXPAC8"

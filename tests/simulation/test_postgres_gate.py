@@ -10,7 +10,7 @@ from functools import partial
 import asyncpg
 import pytest
 
-from simulation.backends import state_of
+from simulation.postgres_backends import state_of
 from simulation.postgres_connection import PostgresExchange
 from simulation.postgres_gate import EPOCH
 from simulation.template import Server

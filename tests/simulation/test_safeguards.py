@@ -11,8 +11,8 @@ import pytest
 from malipo.db import Database
 from malipo.payments.network_answer import trust
 from malipo.payments.transaction import Cause, Status, Type, next_status
-from simulation.safeguard_list import taking_out
-from simulation.safeguard_list.taking_out import InFunction, Safeguard
+from simulation.safeguard_list import remove_safeguard
+from simulation.safeguard_list.remove_safeguard import InFunction, Safeguard
 from simulation.safeguards import SAFEGUARDS, watch_all
 
 ROOT = Path(__file__).parent.parent.parent
@@ -71,15 +71,15 @@ def test_a_watched_safeguard_is_reached_where_it_would_matter() -> None:
         for each in (of_condition, of_value):
             each.watch()
         assert _halved(4) == 2
-        assert taking_out.reached == set()
+        assert remove_safeguard.reached == set()
         assert _halved(40) == 20
-        assert taking_out.reached == {of_value.mark}
+        assert remove_safeguard.reached == {of_value.mark}
         with pytest.raises(ValueError, match="odd"):
             _halved(5)
-        assert taking_out.reached == {of_value.mark, of_condition.mark}
+        assert remove_safeguard.reached == {of_value.mark, of_condition.mark}
         of_text.watch()
         assert _halved(4) == 2
-        assert of_text.mark in taking_out.reached, "in a text, any call of the function counts"
+        assert of_text.mark in remove_safeguard.reached, "in a text, any call of the function counts"
 
     assert _in_a_fork(watch)
 

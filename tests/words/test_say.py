@@ -18,8 +18,8 @@ from malipo.http.accept_language import Language
 from malipo.network_statements.cell_values import CellProblem
 from malipo.network_statements.read_statement import ColumnName
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal, MatchRefusal
-from malipo.reconciliation.imports.doubt_statement import DoubtRefusal
 from malipo.reconciliation.imports.import_statement import LineProblem
+from malipo.reconciliation.imports.refuse_conflicting_file import DoubtRefusal
 from malipo.words.say import SENTENCES, say
 from tests.api.published_contract import CONTRACT
 from tests.dashboard.catalogues import kept

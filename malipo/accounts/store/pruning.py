@@ -6,7 +6,7 @@ Refresh tokens go with their sessions, and so do the links that were made in the
 
 from datetime import datetime, timedelta
 
-from malipo.accounts.login_places import ALERT_LIFE
+from malipo.accounts.new_place_alerts import ALERT_LIFE
 from malipo.db import Tx
 
 _KEPT = timedelta(days=90)

@@ -1,8 +1,8 @@
 """Where a day does not add up, in sentences: in shillings, with the command that helps. Pure."""
 
 from malipo import money
+from malipo.reconciliation.close.close_figures import ChannelSection, CloseOutcome, sheet_of
 from malipo.reconciliation.close.plain_text import MOST_ITEMS, in_words
-from malipo.reconciliation.close.sheet import ChannelSection, CloseOutcome, sheet_of
 from malipo.reconciliation.close.signed_content import DayClose, ItemKind, OpenReason
 
 

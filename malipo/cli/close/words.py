@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
+from malipo.reconciliation.close.close_figures import CloseOutcome, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import line_of, pem_of
 from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, verdict_of
-from malipo.reconciliation.close.sheet import CloseOutcome, sheet_of
 from malipo.reconciliation.close.signature import message_of
 from malipo.reconciliation.close.store.closes import ProposedClose
 

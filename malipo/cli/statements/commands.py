@@ -18,13 +18,13 @@ from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing
 from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Channel
-from malipo.reconciliation.imports.doubt_statement import refuse_same_elsewhere
 from malipo.reconciliation.imports.import_statement import (
     ImportResult,
     UnknownStatuses,
     find_same_elsewhere,
     import_statement,
 )
+from malipo.reconciliation.imports.refuse_conflicting_file import refuse_same_elsewhere
 from malipo.reconciliation.statements.choose_profile import (
     NoProfileFits,
     all_profiles,

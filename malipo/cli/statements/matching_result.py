@@ -10,8 +10,8 @@ from malipo.cli.database import with_database
 from malipo.cli.exceptions.words import row_of
 from malipo.db import Database
 from malipo.db.database_time import database_now
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.matching_summary import MatchingSummary, match_and_note
 from malipo.reconciliation.matching.store import exceptions
@@ -27,9 +27,13 @@ def match_now(settings: Settings, actor: Actor) -> Found:
     async def act(database: Database) -> Found:
         async with database.read() as connection:
             limited, now = await with_limits(connection, settings), await database_now(connection)
-        settle = Settle(clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself)
+        apply_answers = ApplyNetworkAnswers(
+            clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself
+        )
         limit = limited.booking_approval_amount
-        done, summary = await match_and_note(database, settle, approval_amount=limit, clock=lambda: now, actor=actor)
+        done, summary = await match_and_note(
+            database, apply_answers, approval_amount=limit, clock=lambda: now, actor=actor
+        )
         async with database.read() as connection:
             return summary, await exceptions.find_by_ids(connection, [each.id for each in done.exceptions.first])
 

@@ -15,8 +15,8 @@ from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.report_evidence import approve_import
@@ -43,8 +43,8 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
     found = with_database(settings, act)
     rows = [
         {
-            "file": held.proposal.subject,
-            "by": held.proposal.requested_by,
+            "file": waiting.proposal.subject,
+            "by": waiting.proposal.requested_by,
             "payment": each.reference,
             "type": each.type,
             "status": each.status,
@@ -56,13 +56,13 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
             "out": each.payment_amount if each.amount < 0 else None,
             "amount": each.payment_amount,
         }
-        for held in found
-        for each in held.lines
+        for waiting in found
+        for each in waiting.lines
     ]
     rows += [
         {
-            "file": held.proposal.subject,
-            "by": held.proposal.requested_by,
+            "file": waiting.proposal.subject,
+            "by": waiting.proposal.requested_by,
             "payment": None,
             "type": each.kind,
             "status": str(each.day),
@@ -74,12 +74,12 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
             "out": each.money_out or None,
             "amount": each.untold,
         }
-        for held in found
-        for each in held.sums
+        for waiting in found
+        for each in waiting.sums
     ]
     tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("in", "out", "amount"))
     if rows and not arguments.json:
-        print(f"\nTogether: {money.display(sum(held.amount for held in found))}")
+        print(f"\nTogether: {money.display(sum(waiting.amount for waiting in found))}")
     return 0
 
 
@@ -91,10 +91,12 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[int, Actor]:
         limited = await with_limits(tx, settings)
-        settle = Settle(clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself)
+        apply_answers = ApplyNetworkAnswers(
+            clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself
+        )
         alone = arguments.alone
         proposal = await approve_import(
-            tx, settle, arguments.file, actor=actor, now=now, seen=seen, is_single_operator=alone
+            tx, apply_answers, arguments.file, actor=actor, now=now, seen=seen, is_single_operator=alone
         )
         return proposal.amount, actor
 
@@ -108,6 +110,6 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> WaitingList:
         return await import_approval.reject(tx, arguments.file, actor=actor, now=now)
 
-    held = write(arguments, settings, act)
+    waiting = write(arguments, settings, act)
     sentence = "Rejected: no payment has changed. Each line is an exception: malipo exceptions list"
-    return tell(arguments, {"id": arguments.file, "approved": False, "amount": held.amount}, sentence)
+    return tell(arguments, {"id": arguments.file, "approved": False, "amount": waiting.amount}, sentence)

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from malipo.dashboard import render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.errors import Refusal, Unavailable
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.recipients.look_up import NameCheck, Payee
 
 _SECONDS = 2.0  # A page does not wait longer for a name.

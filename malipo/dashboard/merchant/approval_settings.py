@@ -111,7 +111,7 @@ async def _page(
         typed=typed or {"takesTwo": "yes" if rules.takes_two else "no", "above": _amount(rules)},
         problems=problems or {},
         problem=problem,
-        held={"takesTwo": "yes" if rules.takes_two else "no", "above": _amount(rules)},
+        current={"takesTwo": "yes" if rules.takes_two else "no", "above": _amount(rules)},
         waiting=waiting,
         may_confirm=may_confirm,
         people=[each for each in known.people if each.role is not Role.VIEWER],

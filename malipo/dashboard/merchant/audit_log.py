@@ -74,7 +74,7 @@ SENTENCES = {
     "webhook.tested": "Sent a test webhook",
     "webhook.redelivered": "Sent a webhook again",
     "webhook.recovered": "Had {deliveries} missed webhooks sent again",
-    "webhook.switched_off": "A webhook endpoint was switched off",
+    "webhook.switched_off": "A webhook endpoint was disabled",
     "payment.initiated": "Made a payment of {amount} in the dashboard",
     "payment.cancelled": "Cancelled a payment in the dashboard",
     "recipient.looked_up": "Looked up the name behind {phone}",

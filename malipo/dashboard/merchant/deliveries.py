@@ -14,9 +14,9 @@ from malipo.dashboard.urls import id_in, key_in
 from malipo.errors import Conflict
 from malipo.webhooks import resend
 from malipo.webhooks.delivery_state import DeliveryState
-from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
+from malipo.webhooks.disable_endpoint import DISABLE_AFTER
 from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.manage_endpoints import EndpointOff
+from malipo.webhooks.manage_endpoints import EndpointDisabled
 from malipo.webhooks.resend import NoSuchDelivery
 from malipo.webhooks.store import delivery_history
 
@@ -45,7 +45,7 @@ async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Re
         status=409 if refusal else 200,
         endpoint=endpoint,
         is_rotating=endpoint.is_rotating(request.parts.clock()),
-        give_up_days=GIVE_UP_AFTER.days,
+        disable_days=DISABLE_AFTER.days,
         deliveries=found[:_PER_PAGE],
         state=state or "",
         path=path,
@@ -77,7 +77,7 @@ async def test(request: MerchantRequest) -> Response:
         event_id = await request.parts.webhooks.test_endpoint(
             request.parts.queries, request.merchant_id, endpoint_id, actor=request.actor
         )
-    except EndpointOff as refusal:
+    except EndpointDisabled as refusal:
         return await _page(request, refusal)
     return request.go(f"{PATH}/{endpoint_id}/deliveries/{event_id}")
 
@@ -91,7 +91,7 @@ async def redeliver(request: MerchantRequest) -> Response:
                 tx, request.merchant_id, endpoint_id, event_id, actor=request.actor, now=parts.clock()
             )
         )
-    except EndpointOff as refusal:
+    except EndpointDisabled as refusal:
         return await _page(request, refusal)
     parts.webhooks.wake_sender()
     return request.go(f"{PATH}/{endpoint_id}/deliveries/{event_id}", "delivery-again")
@@ -111,7 +111,7 @@ async def recover(request: MerchantRequest) -> Response:
         recovered = await request.parts.webhooks.recover(
             request.parts.queries, request.merchant_id, endpoint.id, since=since, actor=request.actor
         )
-    except EndpointOff as refusal:
+    except EndpointDisabled as refusal:
         return await _page(request, refusal)
     return request.go(f"{PATH}/{endpoint.id}", "recovered" if recovered else "recovered-none")
 

@@ -21,6 +21,7 @@ from malipo.dashboard.merchant import account_holder
 from malipo.dashboard.merchant.account_holder import check_name
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.upload import PATH as BATCHES
+from malipo.dashboard.merchant.duplicate_warnings import RepeatWarning, warnings_of
 from malipo.dashboard.merchant.payment_forms import (
     IN_DOUBT,
     Quote,
@@ -30,28 +31,27 @@ from malipo.dashboard.merchant.payment_forms import (
     quote_of,
     too_little,
 )
-from malipo.dashboard.merchant.repeat_warnings import RepeatWarning, warnings_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
-from malipo.networks.channels import PROFILES, channel_of, choice_for
+from malipo.ledger.wallet import Wallet
+from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of, choice_for
 from malipo.networks.connector import Channel
-from malipo.payments import ask_again, idempotency
+from malipo.payments import idempotency, retry_failed_payment
 from malipo.payments.batches.store import items as batch_items
+from malipo.payments.duplicate_warnings import Repeat, repeats_of
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired, PersonLimit
 from malipo.payments.payment_request import payment_request_of
-from malipo.payments.repeats import Repeat, repeats_of
-from malipo.payments.store import idempotency_keys, repeats, tariffs, transactions
+from malipo.payments.store import idempotency_keys, possible_duplicates, tariffs, transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Payee
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of, phone_of
 
@@ -96,12 +96,12 @@ async def _show(request: MerchantRequest, type_: Type) -> Response:
 
 async def _find_failed(
     connection: Conn, merchant_id: str, failed_id: str, type_: Type
-) -> tuple[Transaction | None, ask_again.PaymentRetry | None]:
+) -> tuple[Transaction | None, retry_failed_payment.PaymentRetry | None]:
     """A payment that may be tried again, and the attempt; None for one that may not."""
     failed = await transactions.get(connection, merchant_id, failed_id) if _ID.fullmatch(failed_id) else None
-    if failed is None or failed.type is not type_ or not await ask_again.may_ask(connection, failed):
+    if failed is None or failed.type is not type_ or not await retry_failed_payment.may_ask(connection, failed):
         return None, None
-    return failed, await ask_again.find_attempt(connection, failed)
+    return failed, await retry_failed_payment.find_attempt(connection, failed)
 
 
 async def take_collection(request: MerchantRequest) -> Response:
@@ -137,14 +137,14 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
     # What was looked at on "Is this right?" is paid: that page sends the network that it has shown.
     shown = {"channel": form.text("shown")} if step == "pay" and form.text("shown") else {}
     fields = _fields(_with_channel(typed | shown), type_)
-    order = _order(request, fields, type_, key)
-    if order.draft is None:
+    wanted = _request_in(request, fields, type_, key)
+    if wanted.draft is None:
         return await _form(request, type_, typed, key, problems=_problems(request, fields, type_, typed))
     if step != "pay":
-        return await _decide(request, order, order.draft, typed, seen=None)
+        return await _decide(request, wanted, wanted.draft, typed, seen=None)
     if (refused := await _why_not_again(request, key, type_)) is not None:
         return refused
-    return await _decide(request, order, order.draft, typed, seen=frozenset(form.all("seen")))
+    return await _decide(request, wanted, wanted.draft, typed, seen=frozenset(form.all("seen")))
 
 
 def _choice(form: Form, typed: Mapping[str, str]) -> str:
@@ -165,7 +165,7 @@ def _with_channel(typed: dict[str, str]) -> dict[str, str]:
 
 async def _why_not_again(request: MerchantRequest, key: str, type_: Type) -> Response | None:
     """What has failed may have been corrected since the form was shown."""
-    failed_id = ask_again.failed_in(key)
+    failed_id = retry_failed_payment.failed_in(key)
     if failed_id is None:
         return None
     failed, _ = await request.parts.queries.read_snapshot(
@@ -176,7 +176,7 @@ async def _why_not_again(request: MerchantRequest, key: str, type_: Type) -> Res
 
 async def _decide(
     request: MerchantRequest,
-    order: PaymentRequest,
+    wanted: PaymentRequest,
     draft: Transaction,
     typed: Mapping[str, str],
     *,
@@ -187,40 +187,40 @@ async def _decide(
     `seen` are the payments that the page has warned of, if it was confirmed. One that came since is warned of first.
     """
     look = await request.parts.queries.read_snapshot(
-        lambda connection: _look(connection, order, draft, now=request.parts.clock())
+        lambda connection: _look(connection, wanted, draft, now=request.parts.clock())
     )
     quote = look.quote
-    order = replace(order, approval_limit=look.limit)
-    assert order.key is not None
+    wanted = replace(wanted, approval_limit=look.limit)
+    assert wanted.key is not None
     if look.made is not None:
         return await _again(request, typed, *look.made)
     if look.submitted is not None:
         return request.go(look.submitted, "batch-once")
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
-        return await _form(request, draft.type, typed, order.key, problems={"amount": too_little(request, quote)})
+        return await _form(request, draft.type, typed, wanted.key, problems={"amount": too_little(request, quote)})
     warned = warnings_of(request.words, draft, look.repeats, look.awaiting)
     if seen is None or any(each.id not in seen for each in warned):
-        return await _confirm(request, draft, typed, order.key, quote, warned)
+        return await _confirm(request, draft, typed, wanted.key, quote, warned)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
-            return request.go(*await single_payout.submit(request, order))
-        initiated = await request.parts.payments.initiate(order)
+            return request.go(*await single_payout.submit(request, wanted))
+        initiated = await request.parts.payments.initiate(wanted)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
-        return asked or await _decide(request, replace(order, payout_limits=None), draft, typed, seen=seen)
+        return asked or await _decide(request, replace(wanted, payout_limits=None), draft, typed, seen=seen)
     except ApprovalRequired:
         # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
-        return request.go(*await single_payout.submit(request, order))
+        return request.go(*await single_payout.submit(request, wanted))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
-        return await _decide(request, order, draft, typed, seen=None)
+        return await _decide(request, wanted, draft, typed, seen=None)
     except IntakeClosed as closed:
         said = form_errors.sentence(request.words, closed.code)
-        return await _confirm(request, draft, typed, order.key, quote, warned, problem=said, status=503)
+        return await _confirm(request, draft, typed, wanted.key, quote, warned, problem=said, status=503)
     except Unavailable:
         in_doubt = request.words(IN_DOUBT)
-        return await _confirm(request, draft, typed, order.key, quote, warned, problem=in_doubt, status=503)
+        return await _confirm(request, draft, typed, wanted.key, quote, warned, problem=in_doubt, status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else None)
 
@@ -238,22 +238,22 @@ class _Look(NamedTuple):
     made: tuple[Transaction, bool] | None  # what this form has made already, and whether it asks for the same now
     submitted: str | None  # the page of what it has submitted for approval
     quote: Quote
-    repeats: list[Repeat]
+    possible_duplicates: list[Repeat]
     awaiting: str | None = None  # the batch in which the same payout awaits approval
     limit: PersonLimit | None = None  # what this person may pay out alone
 
 
-async def _look(connection: Conn, order: PaymentRequest, draft: Transaction, *, now: datetime) -> _Look:
-    key, place = order.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
+async def _look(connection: Conn, wanted: PaymentRequest, draft: Transaction, *, now: datetime) -> _Look:
+    key, place = wanted.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
     assert key is not None
-    assert order.key is not None
+    assert wanted.key is not None
     used = (await idempotency_keys.find(connection, [key])).get(key)
     bands = await tariffs.find_for(connection, [place])
     wallet, _ = await wallets.get(connection, draft.merchant_id)
-    made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
-    submitted = await single_payout.find_submitted(connection, draft.merchant_id, order.key)
+    made = None if used is None else (used[1], used[0].request_hash == wanted.request_hash)
+    submitted = await single_payout.find_submitted(connection, draft.merchant_id, wanted.key)
     quote = quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
-    same = repeats_of(draft, await repeats.find(connection, draft, now=now), now=now)
+    same = repeats_of(draft, await possible_duplicates.find(connection, draft, now=now), now=now)
     if draft.type is not Type.DISBURSEMENT:
         return _Look(made, submitted, quote, same)
     assert draft.created_by is not None, "a form is somebody's"
@@ -273,7 +273,7 @@ async def _form(
     made: Transaction | None = None,
     status: int = 200,
 ) -> Response:
-    failed_id = ask_again.failed_in(key)
+    failed_id = retry_failed_payment.failed_in(key)
 
     async def find(connection: Conn) -> tuple[Wallet, Transaction | None]:
         failed = None if failed_id is None else await transactions.get(connection, request.merchant_id, failed_id)
@@ -352,9 +352,9 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
     return Fields({name: value for name, value in values.items() if value != ""})
 
 
-def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
+def _request_in(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> PaymentRequest:
     parts = request.parts
-    order = payment_request_of(
+    wanted = payment_request_of(
         fields,
         type_,
         request.merchant_id,
@@ -365,9 +365,9 @@ def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> P
         created_by=request.actor.name,
         payout_limits=limit_of_person(request),
     )
-    if order.draft is None or type_ is not Type.DISBURSEMENT:
-        return order
-    return replace(order, draft=replace(order.draft, retry_of=ask_again.failed_in(key)))
+    if wanted.draft is None or type_ is not Type.DISBURSEMENT:
+        return wanted
+    return replace(wanted, draft=replace(wanted.draft, retry_of=retry_failed_payment.failed_in(key)))
 
 
 def _problems(request: MerchantRequest, fields: Fields, type_: Type, typed: Mapping[str, str]) -> dict[str, str]:

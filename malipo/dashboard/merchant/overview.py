@@ -19,11 +19,11 @@ from malipo.dashboard import charts, render
 from malipo.dashboard.charts import ChartColumn, ChartLabels, Point
 from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.waiting_people import find_waiting
+from malipo.dashboard.merchant.unvouched_people import find_waiting
 from malipo.dashboard.urls import base_url
 from malipo.db import Conn
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.merchants.api_keys import StoredKey
 from malipo.merchants.store import api_keys
 from malipo.networks import circuit_store as networks
@@ -122,7 +122,7 @@ LEAST_TRIED = 20  # payments, for a success rate
 _FINE = 900  # tenths of a percent, from which on they are shown
 _LATEST = 10
 _SLOW = timedelta(hours=1)
-_GIVEN_UP_DAYS = 7
+_UNDELIVERED_DAYS = 7
 _PROPOSED_SHOWN = 5
 _EXPIRY = timedelta(days=14)
 
@@ -135,7 +135,7 @@ class OverviewData:
     wallet: Wallet
     latest: Sequence[Transaction]
     endpoints: Sequence[Endpoint]
-    given_up: Mapping[str, int]
+    undelivered: Mapping[str, int]
     slow: Sequence[tuple[str, datetime]]
     keys: Sequence[StoredKey]
     down: Mapping[str, Outage]
@@ -190,8 +190,8 @@ async def _look(connection: Conn, request: MerchantRequest, first: date, now: da
         wallet=wallet,
         latest=(await keyset_pagination.page(connection, merchant_id, TransactionFilter(), limit=_LATEST)).transactions,
         endpoints=await endpoints.find_all(connection, merchant_id),
-        given_up=await delivery_history.count_exhausted(
-            connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
+        undelivered=await delivery_history.count_exhausted(
+            connection, merchant_id, since=now - timedelta(days=_UNDELIVERED_DAYS), most=MOST_COUNTED
         ),
         slow=await late_payouts.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
         keys=await api_keys.find_all(connection, merchant_id),
@@ -206,9 +206,9 @@ class Attention:
     """What needs attention, by kind; all empty on a good day."""
 
     down: Sequence[tuple[Channel, datetime]]  # and since when
-    switched_off: Sequence[tuple[str, datetime]]  # the endpoint's host, and when
+    disabled: Sequence[tuple[str, datetime]]  # the endpoint's host, and when
     failing: Sequence[tuple[str, datetime]]  # … and since when
-    given_up: Sequence[tuple[str, int]]  # … and how many
+    undelivered: Sequence[tuple[str, int]]  # … and how many
     slow: Sequence[tuple[str, datetime]]  # payouts, and when they were sent
     expiring: Sequence[StoredKey]
     expired: Sequence[StoredKey]
@@ -223,11 +223,11 @@ def attention(seen: OverviewData, routes: Mapping[Route, str], now: datetime) ->
     ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
     return Attention(
         down=_channels_down(seen.down, routes),
-        switched_off=[(hosts[each.id], each.disabled_at) for each in seen.endpoints if each.disabled_at],
+        disabled=[(hosts[each.id], each.disabled_at) for each in seen.endpoints if each.disabled_at],
         failing=[
             (hosts[each.id], each.failing_since) for each in seen.endpoints if each.is_active and each.failing_since
         ],
-        given_up=[(hosts[id_], count) for id_, count in seen.given_up.items() if id_ in hosts],
+        undelivered=[(hosts[id_], count) for id_, count in seen.undelivered.items() if id_ in hosts],
         slow=seen.slow,
         expiring=[key for key in ending if not _is_over(key, now)],
         expired=[key for key in ending if _is_over(key, now)],

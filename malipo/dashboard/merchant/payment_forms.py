@@ -8,7 +8,7 @@ from malipo import money, randomness
 from malipo.accounts.reauthentication import SensitiveAct
 from malipo.dashboard import reauthentication_pages
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.ledger.accounts import Wallet
+from malipo.ledger.wallet import Wallet
 from malipo.payments.limits.person_limits import PersonLimit, limit_of
 from malipo.payments.transaction import Transaction, Type
 

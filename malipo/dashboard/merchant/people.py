@@ -8,7 +8,7 @@ from malipo.accounts.store import second_factors
 from malipo.accounts.tokens import LINK_LIFE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.waiting_people import WaitingPerson, find_waiting
+from malipo.dashboard.merchant.unvouched_people import WaitingPerson, find_waiting
 from malipo.dashboard.urls import base_url, id_in
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Refusal

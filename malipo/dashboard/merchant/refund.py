@@ -31,8 +31,8 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Conflict, Invalid, Unavailable
 from malipo.http.request_ids import enter_payment, note_transaction
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.merchants.people import Person
 from malipo.payments import idempotency
 from malipo.payments.fees import Band, fee_of
@@ -40,12 +40,12 @@ from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, PaymentRequest
 from malipo.payments.limits.person_limits import ApprovalRequired
 from malipo.payments.refunds import refundable
-from malipo.payments.refunds.refund_keys import SCOPE
+from malipo.payments.refunds.refund_network_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_request_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of
 
@@ -87,71 +87,71 @@ async def take(request: MerchantRequest) -> Response:
         step, key = "review", new_key()
     known = await _look(request, key=key)
     fields = Fields({name: value for name, value in _values(typed).items() if value != ""})
-    order = _order(request, fields, known.collection, key)
+    wanted = _request_in(request, fields, known.collection, key)
     if known.made is not None:
         hash_, refund_id = known.made
-        if hash_ == order.request_hash:
+        if hash_ == wanted.request_hash:
             return request.go(f"{PATH}/{refund_id}", "payment-once")
         key = new_key()
-        order, step = _order(request, fields, known.collection, key), "review"
+        wanted, step = _request_in(request, fields, known.collection, key), "review"
     if known.submitted is not None:
         return request.go(known.submitted, "batch-once")
     if step == "change":
         return _form(request, known, typed, key)
-    if order.draft is None:
+    if wanted.draft is None:
         return _form(request, known, typed, key, problems=form_errors.in_words(request.words, fields))
-    return await _decide(request, known, order, order.draft, typed, is_meant=step == "pay")
+    return await _decide(request, known, wanted, wanted.draft, typed, is_meant=step == "pay")
 
 
 async def _decide(
     request: MerchantRequest,
     known: RefundFacts,
-    order: PaymentRequest,
+    wanted: PaymentRequest,
     draft: Transaction,
     typed: Mapping[str, str],
     *,
     is_meant: bool,
 ) -> Response:
     """Ask for confirmation, or make it; unless the payment or the wallet has changed."""
-    order = replace(order, approval_limit=known.allowance.limit)
-    assert order.key is not None
+    wanted = replace(wanted, approval_limit=known.allowance.limit)
+    assert wanted.key is not None
     amount = known.amount(draft.amount or None)
     if isinstance(amount, Conflict):
         return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
     if isinstance(amount, Invalid):
-        return _form(request, known, typed, order.key, problems={"amount": _said(request, amount, known)})
+        return _form(request, known, typed, wanted.key, problems={"amount": _said(request, amount, known)})
     draft = replace(draft, amount=amount)
     quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
     quote = with_changes(quote, needs_approval=not known.allowance.is_enough_for(amount))
     if quote.leaves > quote.wallet.spendable:
-        return _form(request, known, typed, order.key, problems={"amount": too_little(request, quote)})
+        return _form(request, known, typed, wanted.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
-        return _confirm(request, known, draft, order.key, quote)
+        return _confirm(request, known, draft, wanted.key, quote)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
-            return request.go(*await single_payout.submit(request, replace(order, draft=draft)))
-        initiated = await request.parts.payments.initiate(order)
+            return request.go(*await single_payout.submit(request, replace(wanted, draft=draft)))
+        initiated = await request.parts.payments.initiate(wanted)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
         if asked is not None:
             return asked
-        confirmed = replace(order, payout_limits=None)
+        confirmed = replace(wanted, payout_limits=None)
         return await _decide(request, known, confirmed, draft, typed, is_meant=True)
     except ApprovalRequired:
         # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
-        return request.go(*await single_payout.submit(request, replace(order, draft=draft)))
+        return request.go(*await single_payout.submit(request, replace(wanted, draft=draft)))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         known = await _look(request, key=None)
-        return await _decide(request, known, order, draft, typed, is_meant=False)
+        return await _decide(request, known, wanted, draft, typed, is_meant=False)
     except (Conflict, Invalid):
         return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
     except IntakeClosed as closed:
         said = form_errors.sentence(request.words, closed.code)
-        return _confirm(request, known, draft, order.key, quote, problem=said, status=503)
+        return _confirm(request, known, draft, wanted.key, quote, problem=said, status=503)
     except Unavailable:
-        return _confirm(request, known, draft, order.key, quote, problem=request.words(IN_DOUBT), status=503)
+        return _confirm(request, known, draft, wanted.key, quote, problem=request.words(IN_DOUBT), status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else None)
 
@@ -191,7 +191,7 @@ def _values(typed: Mapping[str, str]) -> dict[str, int | str]:
     return {"amount": amount_of(typed["amount"]), "reason": typed["reason"]}
 
 
-def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> PaymentRequest:
+def _request_in(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> PaymentRequest:
     parts = request.parts
     return refund_request_of(
         fields,

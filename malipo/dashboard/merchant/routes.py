@@ -31,7 +31,7 @@ from malipo.dashboard.merchant import (
     wallet,
     webhooks,
 )
-from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, pay_again, upload
+from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, retry_failed_items, upload
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN, require, reset
@@ -95,7 +95,7 @@ PAGES = [
     MerchantPage("GET", "/dashboard/batches/{id}/result.csv", batch_detail.download, Right.READ),
     MerchantPage("GET", "/dashboard/batches/{id}/approve", decide.ask_to_approve, Right.APPROVE, SensitiveAct.APPROVAL),
     MerchantPage("POST", "/dashboard/batches/{id}/approve", decide.approve, Right.APPROVE, SensitiveAct.APPROVAL),
-    MerchantPage("POST", "/dashboard/batches/{id}/again", pay_again.pay_again, Right.OPERATE),
+    MerchantPage("POST", "/dashboard/batches/{id}/again", retry_failed_items.pay_again, Right.OPERATE),
     MerchantPage("GET", "/dashboard/batches/{id}/cancel", decide.ask_to_cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/batches/{id}/cancel", decide.cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),

@@ -28,10 +28,10 @@ class _Stream(StreamingResponse):
 
     def __init__(self, request: MerchantRequest, headers: Mapping[str, str]) -> None:
         super().__init__(_changes(request), media_type="text/event-stream", headers=headers)
-        self._held = request.parts.live_streams.held(request.person.id)
+        self._slot = request.parts.live_streams.slot(request.person.id)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._held:
+        with self._slot:
             await super().__call__(scope, receive, send)
 
 

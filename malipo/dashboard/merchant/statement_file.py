@@ -24,7 +24,7 @@ from malipo.ledger.period_statement import PeriodLine, PeriodSums, Sums
 from malipo.ledger.statement import COLUMNS as API_COLUMNS
 from malipo.ledger.store import period_statement
 from malipo.ledger.store.period_statement import Period
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.table_files.csv_export import PhoneCell, csv_lines
 from malipo.table_files.xlsx_export import MOST_ROWS, Cell, RowStyle, Sheet, Workbook
 

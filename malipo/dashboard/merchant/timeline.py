@@ -15,7 +15,7 @@ from msgspec.structs import replace as replace_struct
 
 from malipo import money
 from malipo.ledger.accounts import Account, Move, Step
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Verdict
 from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
@@ -177,7 +177,7 @@ BOOKED: dict[tuple[Step, Account, Account], tuple[Tone, str]] = {
     (Step.RESOLUTION, Account.SUSPENSE, Account.LOSSES): _TO_THE_HOUSE,
     (Step.RESOLUTION, Account.SUSPENSE, Account.FEES): _FEE_TAKEN,
     (Step.RESOLUTION, Account.FEES, Account.SUSPENSE): _FEE_RETURNED,
-    # Only in books from before debts were held: a resolution gave back what a contradiction had moved.
+    # Only in old books, when a contradiction moved the wallet at once: a resolution gave that back.
     (Step.RESOLUTION, Account.SUSPENSE, Account.FLOAT): (Tone.CALM, _STAYS),
     (Step.RESOLUTION, Account.FLOAT, Account.SUSPENSE): (Tone.CALM, _STAYS),
 }
@@ -187,7 +187,9 @@ _WALLET_AFTER = "The wallet then held {amount}."
 _TAKEN = "Your server {host} was told: {event}."
 _NOT_TAKEN = "Your server {host} could not be told: {event}."
 _NEXT = "Your server {host} will be told: {event}."
-_GIVEN_UP = "Your server {host} did not take {event}. We have given up; it can be sent again."
+_NOT_DELIVERED = (
+    "{event} was not delivered to your server {host}, and is not tried again by itself. You can send it again."
+)
 
 # Of what happens in the same moment, the cause comes first: we send, the network answers, it ends, money moves,
 # and the merchant's servers are told.
@@ -220,7 +222,7 @@ def sentences() -> set[str]:
     said = chain(
         STATUSES.values(), REFUND_STATUSES.values(), REFUNDS.values(), HEARD.values(), BOOKED.values(), LATER.values()
     )
-    others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
+    others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _NOT_DELIVERED}
     return {words for _, words in said} | others | {*FAILURE_REASONS.values(), *DETAILED_REASONS.values()}
 
 
@@ -329,7 +331,7 @@ def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
             yield TimelineEntry(each.due_at, TimelineKind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))
         elif each.state == "EXHAUSTED":
             yield TimelineEntry(
-                each.attempted_at or each.due_at, TimelineKind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each)
+                each.attempted_at or each.due_at, TimelineKind.WEBHOOK, Tone.BAD, _NOT_DELIVERED, _receiver(each)
             )
 
 

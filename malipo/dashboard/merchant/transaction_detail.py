@@ -13,11 +13,11 @@ from malipo.dashboard.merchant.timeline import TimelineEntry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.http.request_ids import note_transaction
-from malipo.networks.channels import PROFILES
-from malipo.payments import ask_again
-from malipo.payments.ask_again import PaymentRetry
+from malipo.networks.channel_names_and_prefixes import PROFILES
+from malipo.payments import retry_failed_payment
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
+from malipo.payments.retry_failed_payment import PaymentRetry
 from malipo.payments.store import creators, network_answers, refunds, transactions
 from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
@@ -33,7 +33,7 @@ _CORRECTED = {
     CorrectionReason.CREDITED: ("good", "{amount} was added to your wallet."),
     CorrectionReason.DEBT_RECORDED: (
         "bad",
-        "{amount} is owed: it is held in your wallet until operators have looked at it.",
+        "{amount} is owed: you cannot spend it until operators have decided.",
     ),
     CorrectionReason.DEBT_COLLECTED: ("bad", "{amount} that was owed was taken from your wallet."),
     CorrectionReason.DEBT_WAIVED: ("good", "{amount} that was owed need not be given back."),
@@ -112,8 +112,8 @@ async def _everything(
         await transactions.find_by_ids(connection, merchant_id, [each.id for each in refunded.refunds]),
     )
     creator = await creators.find(connection, merchant_id, transaction.id)
-    may_ask = await ask_again.may_ask(connection, transaction)
-    attempt = await ask_again.find_attempt(connection, transaction) if may_ask else None
+    may_ask = await retry_failed_payment.may_ask(connection, transaction)
+    attempt = await retry_failed_payment.find_attempt(connection, transaction) if may_ask else None
     return refunded._replace(collection=transaction), entries, creator, attempt
 
 

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.merchant import typed_search
+from malipo.dashboard.merchant import search_input
 from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.payments.listing import by_reference, keyset_pagination, sums
 from malipo.payments.listing.filters import TransactionFilter, filter_in
 from malipo.payments.listing.keyset_pagination import TransactionPage, most_looked_through
@@ -50,7 +50,7 @@ def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
     is_refund = KINDS.get(typed.get("type", ""))
     kind = {} if is_refund is None else {"type": Type.DISBURSEMENT.value}
     fields = Fields(typed | days | kind)
-    wanted = replace(filter_in(fields, search_of=typed_search.term_of), is_refund=is_refund)
+    wanted = replace(filter_in(fields, search_of=search_input.term_of), is_refund=is_refund)
     fields.check_range(wanted.first, wanted.last)
     return TransactionListQuery(typed, wanted, fields)
 
@@ -130,7 +130,7 @@ async def meant(request: MerchantRequest, asked: TransactionListQuery) -> Transa
     if not typed or _whole_name(wanted) is not None:
         return wanted
     without = replace(wanted, search=None)
-    amount = typed_search.amount_in(typed)
+    amount = search_input.amount_in(typed)
     if amount is not None:
         return replace(without, amount=amount)
 
@@ -140,8 +140,8 @@ async def meant(request: MerchantRequest, asked: TransactionListQuery) -> Transa
         return bool((await keyset_pagination.page(connection, request.merchant_id, each, limit=1)).transactions)
 
     async def find(connection: Conn) -> TransactionFilter:
-        exactly = [_narrowed(without, each) for each in typed_search.exactly(typed)]
-        otherwise = [_narrowed(without, each) for each in typed_search.otherwise(typed)]
+        exactly = [_narrowed(without, each) for each in search_input.exactly(typed)]
+        otherwise = [_narrowed(without, each) for each in search_input.otherwise(typed)]
         for each in (*exactly, *([wanted, *otherwise] if otherwise else [])):
             if await has(connection, each):
                 return each

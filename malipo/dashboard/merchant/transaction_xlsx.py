@@ -10,7 +10,7 @@ from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import transaction_list, workbook_file
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_csv import headers_of
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.payments.listing import keyset_pagination
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.table_files.xlsx_export import MOST_ROWS, Cell, RowStyle, Sheet, Workbook

@@ -16,10 +16,10 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.statement_days import StatementDays, days_in
 from malipo.dashboard.merchant.statement_words import group_sentence, line_sentence
 from malipo.db import Conn
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.period_statement import PeriodLine, PeriodSums
 from malipo.ledger.store import period_statement, wallets
 from malipo.ledger.store.period_statement import Period
+from malipo.ledger.wallet import Wallet
 
 PATH = "/dashboard/wallet"
 PER_PAGE = 50

@@ -13,15 +13,15 @@ from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
 from malipo.validation.fields import Fields
 from malipo.webhooks import manage_endpoints, rotate_secrets
-from malipo.webhooks.disable_endpoint import GIVEN_UP, GONE
+from malipo.webhooks.disable_endpoint import FAILED_TOO_LONG, GONE
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
 from malipo.webhooks.manage_endpoints import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
 PATH = "/dashboard/webhooks"
 
-# Why an endpoint was switched off, as its worker has written it down.
-SENTENCES = (GONE, GIVEN_UP)
+# Why a worker has disabled an endpoint, as it is stored.
+SENTENCES = (GONE, FAILED_TOO_LONG)
 
 _MOST_URL = 2000
 _OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.operator import resolution_effects
@@ -16,16 +16,16 @@ from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.proposal_pages import may_be_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.merchants.store import merchants
 from malipo.networks import circuit_store as networks
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
 from malipo.payments.cases import case_reason, resolve
 from malipo.payments.cases.cancellable import find_served
-from malipo.payments.cases.resolution import NoSuchCase, is_held_for_adopted
+from malipo.payments.cases.resolution import NoSuchCase, resembles_adopted
 from malipo.payments.cases.resolution import may_be_sent as may_be_sent_by_decision
 from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, ProposedResolution, proposed_resolution
@@ -145,7 +145,7 @@ async def page(
         "is_unconnected": is_unconnected,
         "is_unreported": served is WorkerCoverage.UNKNOWN,
         "may_be_sent": may_be_sent,
-        "resembles_adopted": is_held_for_adopted(case),
+        "resembles_adopted": resembles_adopted(case),
         "may_send": may_be_sent_by_decision(case),
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from malipo.approvals.acts import ACTS, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import ACTS, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard.forms import Form
 

@@ -18,7 +18,7 @@ from malipo.operators.login import actor_of
 from malipo.operators.second_factor import owner_of
 from malipo.operators.store import OperatorSession
 from malipo.operators.vouching import COOLING_TIME
-from malipo.restore.state import Installation
+from malipo.restore.installation import Installation
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from malipo import money
 from malipo.dashboard.language import Translator
-from malipo.ledger.accounts import Wallet
+from malipo.ledger.wallet import Wallet
 from malipo.payments import correction_moves
 from malipo.payments.cases.resolution import ResolutionEffect, ResolvedOutcome, effect_of
 from malipo.payments.correction_moves import Correction
@@ -27,9 +27,9 @@ SENTENCES = {
     "added": "{amount} is added to the wallet.",
     "stays": "The wallet stays as it is.",
     "owed": "The wallet holds no more, so {amount} stays owed.",
-    "bears": "{amount} is written off.",
+    "written_off": "{amount} is written off.",
     "keeps": "The house keeps {amount}.",
-    "not_borne": "The house no longer bears {amount}.",
+    "not_written_off": "{amount} is no longer written off.",
     "not_kept": "The house no longer keeps {amount}.",
 }
 
@@ -115,7 +115,7 @@ def _parts(transaction: Transaction, effect: ResolutionEffect) -> Iterator[tuple
         yield "added" if effect.credited > 0 else "taken", effect.credited
     if effect.borne:
         is_debt = _is_debt(transaction)
-        does, no_longer = ("bears", "not_borne") if is_debt else ("keeps", "not_kept")
+        does, no_longer = ("written_off", "not_written_off") if is_debt else ("keeps", "not_kept")
         yield does if is_debt == (effect.borne < 0) else no_longer, effect.borne
     if effect.owed:
         yield "owed", effect.owed

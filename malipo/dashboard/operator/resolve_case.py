@@ -25,7 +25,7 @@ from malipo.payments.cases.resolution import NoSuchCase, OperatorFinding, Resolu
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.reconciliation.exceptions.approve_case import approve_case
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 
 Act = Callable[[Tx], Awaitable[ResolutionResult | None]]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals import store as approvals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.proposal_pages import is_alone

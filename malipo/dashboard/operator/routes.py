@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from malipo.accounts.reauthentication import SensitiveAct
-from malipo.approvals.acts import (
+from malipo.approvals.act_rules import (
     BOOKINGS,
     CANCELS,
     CLOSES,

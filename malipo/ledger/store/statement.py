@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from malipo.counts import store as rollups
-from malipo.counts.bucket_tree import Piece, Range, cut, pieces_of
-from malipo.counts.store import Rollup
 from malipo.db import Conn, Row
 from malipo.db.where_clause import Conditions
 from malipo.ledger.accounts import Account
 from malipo.ledger.statement import CATEGORIES, KINDS, ROUTES, TREE, WalletLine, WalletLineFilter
+from malipo.rollups import store as rollups
+from malipo.rollups.bucket_tree import Piece, Range, cut, pieces_of
+from malipo.rollups.store import Rollup
 
 _PIECE = 1000
 _FIRST_PIECE = 50  # so that the first lines are sent soon

@@ -6,7 +6,8 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.ledger.accounts import Account, Move, Posting, Wallet
+from malipo.ledger.accounts import Account, Move, Posting
+from malipo.ledger.wallet import Wallet
 
 _encode = msgspec.json.Encoder().encode
 
@@ -15,7 +16,7 @@ _BOOKINGS = 0x626F6F6B
 
 
 async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
-    """The wallets of these merchants, held until the commit. Always taken in the order of their ids."""
+    """The wallets of these merchants, locked until the commit. Always taken in the order of their ids."""
     wanted = sorted(set(merchant_ids))
     if not wanted:
         return {}

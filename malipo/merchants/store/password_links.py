@@ -85,7 +85,7 @@ async def find_unnoted_operator(tx: Tx, link_hash: bytes) -> str | None:
 
 
 async def lock_all(tx: Tx, person_id: str) -> None:
-    """The links for a person, and those that the person has made, held until the commit. Always after the person, and
+    """The links for a person, and those that the person has made, locked until the commit. Always after the person, and
     in one order: two who have made links for each other and change their passwords at once are one after the other."""
     await tx.execute(
         """

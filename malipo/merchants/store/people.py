@@ -60,7 +60,7 @@ async def find_all(connection: Conn, merchant_id: str) -> list[Person]:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> list[Person]:
-    """Everybody of a merchant, held until the commit: roles are changed one at a time."""
+    """Everybody of a merchant, locked until the commit: roles are changed one at a time."""
     rows = await tx.fetch(f"SELECT {_COLUMNS} FROM people WHERE merchant_id = $1 ORDER BY id FOR UPDATE", merchant_id)
     return [person_of(row) for row in rows]
 
@@ -79,7 +79,7 @@ async def lock_password_hash(tx: Tx, person_id: str) -> str | None:
 
 
 async def lock(tx: Tx, *person_ids: str) -> None:
-    """These people, held until the commit. In the order of `lock_all`, and before anything that is theirs."""
+    """These people, locked until the commit. In the order of `lock_all`, and before anything that is theirs."""
     await tx.execute("SELECT FROM people WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE", list(person_ids))
 
 

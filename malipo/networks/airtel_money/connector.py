@@ -28,7 +28,7 @@ from malipo.networks.connector import (
     Callback,
     CallbackReport,
     Channel,
-    NetworkOrder,
+    PaymentInstruction,
     Recipient,
     Resubmit,
     Type,
@@ -77,23 +77,25 @@ class AirtelMoney:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: NetworkOrder) -> Answer:
-        if order.type is Type.COLLECTION:
-            path, body = self._settings.airtel_money_collection_path, self._collection(order)
+    async def send(self, instruction: PaymentInstruction) -> Answer:
+        if instruction.type is Type.COLLECTION:
+            path, body = self._settings.airtel_money_collection_path, self._collection(instruction)
         else:
             path = self._versioned(self._settings.airtel_money_disbursement_path)
-            body = self._disbursement(order)
+            body = self._disbursement(instruction)
         reply = await self._calls.call("POST", path, _encode(body))
-        return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
+        return reply if isinstance(reply, Answer) else replies.of_payment(reply, instruction)
 
-    async def query(self, order: NetworkOrder) -> Answer:
-        if order.type is Type.COLLECTION:
-            path = self._settings.airtel_money_collection_query_path.rstrip("/") + "/" + order.key
+    async def query(self, instruction: PaymentInstruction) -> Answer:
+        if instruction.type is Type.COLLECTION:
+            path = self._settings.airtel_money_collection_query_path.rstrip("/") + "/" + instruction.key
         else:
-            path = self._versioned(self._settings.airtel_money_disbursement_query_path).rstrip("/") + "/" + order.key
+            path = (
+                self._versioned(self._settings.airtel_money_disbursement_query_path).rstrip("/") + "/" + instruction.key
+            )
             path += "?transactionType=B2C" if self._settings.airtel_money_disbursement_version == "v2" else ""
         reply = await self._calls.call("GET", path)
-        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)
+        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, instruction)
 
     async def balance(self) -> Balance:
         reply = await self._calls.call("GET", self._settings.airtel_money_balance_path)
@@ -127,22 +129,27 @@ class AirtelMoney:
     def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(report)
 
-    def _collection(self, order: NetworkOrder) -> dict[str, Any]:
+    def _collection(self, instruction: PaymentInstruction) -> dict[str, Any]:
         country, currency = self._settings.airtel_money_country, self._settings.airtel_money_currency
         return {
-            "reference": cleaned(order.note, least=4, most=64),
-            "subscriber": {"country": country, "currency": currency, "msisdn": _national(order.phone)},
-            "transaction": {"amount": order.amount, "country": country, "currency": currency, "id": order.key},
+            "reference": cleaned(instruction.note, least=4, most=64),
+            "subscriber": {"country": country, "currency": currency, "msisdn": _national(instruction.phone)},
+            "transaction": {
+                "amount": instruction.amount,
+                "country": country,
+                "currency": currency,
+                "id": instruction.key,
+            },
         }
 
-    def _disbursement(self, order: NetworkOrder) -> dict[str, Any]:
-        payee: dict[str, Any] = {"msisdn": _national(order.phone)}
-        transaction: dict[str, Any] = {"amount": order.amount, "id": order.key}
+    def _disbursement(self, instruction: PaymentInstruction) -> dict[str, Any]:
+        payee: dict[str, Any] = {"msisdn": _national(instruction.phone)}
+        transaction: dict[str, Any] = {"amount": instruction.amount, "id": instruction.key}
         if self._settings.airtel_money_disbursement_version == "v2":
-            name = cleaned(order.name, least=1, most=64, otherwise="Customer")
+            name = cleaned(instruction.name, least=1, most=64, otherwise="Customer")
             payee = {"currency": self._settings.airtel_money_currency, **payee, "name": name}
             transaction |= {"type": "B2C"}
-        return {"payee": payee, "reference": order.key, "pin": self._encrypted_pin, "transaction": transaction}
+        return {"payee": payee, "reference": instruction.key, "pin": self._encrypted_pin, "transaction": transaction}
 
     def _versioned(self, path: str) -> str:
         return path.replace("{version}", self._settings.airtel_money_disbursement_version)

@@ -11,7 +11,7 @@ import msgspec
 from malipo.networks.airtel_money import codes
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import Table, answer_of
-from malipo.networks.connector import Answer, Balance, NetworkOrder, Recipient, Type, Verdict
+from malipo.networks.connector import Answer, Balance, PaymentInstruction, Recipient, Type, Verdict
 from malipo.networks.http.client import Reply, receipt_of, seconds_of, text_of, token_of
 from malipo.networks.person_name import name_in
 from malipo.networks.text import shillings_in
@@ -31,29 +31,29 @@ def of_token(reply: Reply) -> Token | Answer:
     return nothing_sent(f"HTTP {reply.status}")
 
 
-def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
+def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
     if reply.status == 429:
         return nothing_sent("HTTP 429")  # The same id is never paid twice.
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
-    if _is_anothers(said, order):
+    if _is_anothers(said, instruction):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     response, _ = _codes(said)
-    if order.type is Type.DISBURSEMENT and (answer := of_letters(_transaction(said), "status", response)):
+    if instruction.type is Type.DISBURSEMENT and (answer := of_letters(_transaction(said), "status", response)):
         return answer
-    return _of_code(codes.REPLIES[order.type], reply, said, has_alert=True)
+    return _of_code(codes.REPLIES[instruction.type], reply, said, has_alert=True)
 
 
-def of_query(reply: Reply, order: NetworkOrder) -> Answer:
+def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
-    if _is_anothers(said, order):
+    if _is_anothers(said, instruction):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     if answer := of_letters(_transaction(said), "status", _codes(said)[0]):
         return answer
-    answer = _of_code(codes.ENQUIRIES[order.type], reply, said)
+    answer = _of_code(codes.ENQUIRIES[instruction.type], reply, said)
     if reply.status >= 400 and answer.verdict is not Verdict.MISSING:
         # The query was refused; that says nothing about the payment. A 404 alone may only mean a wrong path.
         return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=answer.detail)
@@ -109,9 +109,9 @@ def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: boo
     return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(said)))
 
 
-def _is_anothers(said: dict[str, Any], order: NetworkOrder) -> bool:
+def _is_anothers(said: dict[str, Any], instruction: PaymentInstruction) -> bool:
     """Airtel repeats our id, where it repeats anything."""
-    return text_of(_transaction(said).get("id")) not in ("", order.key)
+    return text_of(_transaction(said).get("id")) not in ("", instruction.key)
 
 
 def of_letters(transaction: dict[str, Any], name: str, response: str = "") -> Answer | None:

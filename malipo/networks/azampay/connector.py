@@ -20,7 +20,7 @@ from malipo.networks.connector import (
     Callback,
     CallbackReport,
     Channel,
-    NetworkOrder,
+    PaymentInstruction,
     Recipient,
     Resubmit,
     Type,
@@ -78,20 +78,24 @@ class Azampay:
     def can_query(self, type_: Type) -> bool:
         return self._settings.azampay_query
 
-    async def send(self, order: NetworkOrder) -> Answer:
-        if order.type is not Type.DISBURSEMENT or order.channel is None:
+    async def send(self, instruction: PaymentInstruction) -> Answer:
+        if instruction.type is not Type.DISBURSEMENT or instruction.channel is None:
             return misconfigured(replies.NETWORK, "unsupported", "it pays out, on a channel that is named")
-        body = self._payout(order, order.channel)
+        body = self._payout(instruction, instruction.channel)
         body["checksum"] = checksum_of(body, self._settings.azampay_checksum_fields, self._public_key)
         reply = await self._calls.call("POST", f"{_PATH}/disburse", _encode(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply)
 
-    async def query(self, order: NetworkOrder) -> Answer:
+    async def query(self, instruction: PaymentInstruction) -> Answer:
         """By their id. If the reply that named it was lost, by ours, which not every account may be able to."""
-        wanted = {"pgReferenceId": order.network_id} if order.network_id else {"externalReferenceId": order.key}
-        bank = {"bankName": self._banks[order.channel]} if order.channel else {}
+        wanted = (
+            {"pgReferenceId": instruction.network_id}
+            if instruction.network_id
+            else {"externalReferenceId": instruction.key}
+        )
+        bank = {"bankName": self._banks[instruction.channel]} if instruction.channel else {}
         reply = await self._calls.call("GET", f"{_PATH}/transactionstatus?{urlencode(wanted | bank)}")
-        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)
+        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, instruction)
 
     def looks_up(self, channel: Channel) -> bool:
         return True
@@ -111,7 +115,7 @@ class Azampay:
     def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(report)
 
-    def _payout(self, order: NetworkOrder, channel: Channel) -> dict[str, Any]:
+    def _payout(self, instruction: PaymentInstruction, channel: Channel) -> dict[str, Any]:
         return {
             "source": {
                 "countryCode": "TZ",
@@ -122,19 +126,19 @@ class Azampay:
             },
             "destination": {
                 "countryCode": "TZ",
-                "fullName": cleaned(order.name, least=1, most=100, otherwise="Customer"),
+                "fullName": cleaned(instruction.name, least=1, most=100, otherwise="Customer"),
                 "bankName": self._banks[channel],
-                "accountNumber": order.phone.removeprefix("+"),
+                "accountNumber": instruction.phone.removeprefix("+"),
                 "currency": "TZS",
             },
             "transferDetails": {
                 "type": self._settings.azampay_transfer_type,
-                "amount": order.amount,
+                "amount": instruction.amount,
                 # A request is refused when it is old, so that each sending has its own time.
                 "dateInEpoch": int(clock.now().timestamp()),
             },
-            "externalReferenceId": order.key,
-            "remarks": cleaned(order.note, least=1, most=100, otherwise="Payout"),
+            "externalReferenceId": instruction.key,
+            "remarks": cleaned(instruction.note, least=1, most=100, otherwise="Payout"),
         }
 
     def _request_token(self) -> Awaitable[Reply | RequestUnsent | ReplyLost]:

@@ -11,7 +11,7 @@ from malipo import clock
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.azampay import codes
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, FailureCode, NetworkOrder, Recipient, Verdict
+from malipo.networks.connector import Answer, FailureCode, PaymentInstruction, Recipient, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of, token_of
 from malipo.networks.person_name import name_in
 from malipo.networks.text import reason_in
@@ -53,7 +53,7 @@ def of_payment(reply: Reply) -> Answer:
     return answer_of(NETWORK, codes.ERRORS, codes.error_of(reply.status, message), message, shown=code)
 
 
-def of_query(reply: Reply, order: NetworkOrder) -> Answer:
+def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
     """`success` says whether the query was answered, `status` what became of the payout.
 
     A query that is refused has a status too: "Failure", of the query. So a status counts only beside a success, and
@@ -65,7 +65,7 @@ def of_query(reply: Reply, order: NetworkOrder) -> Answer:
     message = message_of(said)
     if reply.status != 200 or said.get("success") is not True or said.get("statusCode", 200) != 200:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=message)
-    if not _is_about(order, said):
+    if not _is_about(instruction, said):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=message)
     return of_status(said, said.get("status"))
 
@@ -118,11 +118,13 @@ def _network_id(value: object) -> str | None:
     return value if isinstance(value, str) and _NETWORK_ID.fullmatch(value) else None
 
 
-def _is_about(order: NetworkOrder, said: Mapping[str, Any]) -> bool:
+def _is_about(instruction: PaymentInstruction, said: Mapping[str, Any]) -> bool:
     theirs, ours = text_of(said.get("pgReferenceId")), text_of(said.get("initiatorReferenceId"))
-    if ours not in ("", order.key) or (order.network_id is not None and theirs not in ("", order.network_id)):
+    if ours not in ("", instruction.key) or (
+        instruction.network_id is not None and theirs not in ("", instruction.network_id)
+    ):
         return False
-    return ours == order.key or (order.network_id is not None and theirs == order.network_id)
+    return ours == instruction.key or (instruction.network_id is not None and theirs == instruction.network_id)
 
 
 def _seconds_until(expire: object) -> float:

@@ -23,7 +23,7 @@ from malipo.networks.connector import (
     Callback,
     CallbackReport,
     Channel,
-    NetworkOrder,
+    PaymentInstruction,
     Recipient,
     Resubmit,
     Type,
@@ -68,26 +68,26 @@ class Clickpesa:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: NetworkOrder) -> Answer:
+    async def send(self, instruction: PaymentInstruction) -> Answer:
         body: dict[str, Any] = {
             # Text for a collection and a number for a payout: that is how they have it.
-            "amount": str(order.amount) if order.type is Type.COLLECTION else order.amount,
+            "amount": str(instruction.amount) if instruction.type is Type.COLLECTION else instruction.amount,
             "currency": "TZS",
-            "orderReference": order.key,
-            "phoneNumber": order.phone.removeprefix("+"),
+            "orderReference": instruction.key,
+            "phoneNumber": instruction.phone.removeprefix("+"),
         }
         path = (
             "/payments/initiate-ussd-push-request"
-            if order.type is Type.COLLECTION
+            if instruction.type is Type.COLLECTION
             else "/payouts/create-mobile-money-payout"
         )
         reply = await self._calls.call("POST", path, self._with_checksum(body))
-        return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
+        return reply if isinstance(reply, Answer) else replies.of_payment(reply, instruction)
 
-    async def query(self, order: NetworkOrder) -> Answer:
-        kind = "payments" if order.type is Type.COLLECTION else "payouts"
-        reply = await self._calls.call("GET", f"/{kind}/{order.key}")
-        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, order)
+    async def query(self, instruction: PaymentInstruction) -> Answer:
+        kind = "payments" if instruction.type is Type.COLLECTION else "payouts"
+        reply = await self._calls.call("GET", f"/{kind}/{instruction.key}")
+        return failed_query(reply) if isinstance(reply, Answer) else replies.of_query(reply, instruction)
 
     async def balance(self) -> Balance:
         reply = await self._calls.call("GET", "/account/balance")

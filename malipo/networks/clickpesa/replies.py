@@ -8,7 +8,7 @@ import msgspec
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.clickpesa import codes
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, Balance, Channel, NetworkOrder, Recipient, Verdict
+from malipo.networks.connector import Answer, Balance, Channel, PaymentInstruction, Recipient, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of, token_of
 from malipo.networks.person_name import name_in
 from malipo.networks.text import reason_in, shillings_in
@@ -38,21 +38,21 @@ def of_token(reply: Reply) -> Token | Answer:
     return nothing_sent(f"HTTP {reply.status}")
 
 
-def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
+def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
     if reply.status == 429:
         return nothing_sent("HTTP 429")  # The same reference is never paid twice.
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
     if reply.status < 300:
-        return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
+        return _about(instruction, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
     # A message that is no text says nothing.
     message = text_of(said["message"]) if isinstance(said.get("message"), str) else ""
     error = codes.error_of(reply.status, message)
-    return answer_of(NETWORK, codes.ERRORS[order.type], error, message, shown=f"HTTP {reply.status}")
+    return answer_of(NETWORK, codes.ERRORS[instruction.type], error, message, shown=f"HTTP {reply.status}")
 
 
-def of_query(reply: Reply, order: NetworkOrder) -> Answer:
+def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
     said = _first(reply.body)
     if said is None or reply.is_fault:
         # An empty list is an answer, if not one that says anything.
@@ -62,7 +62,7 @@ def of_query(reply: Reply, order: NetworkOrder) -> Answer:
     if reply.status >= 300:
         # 404 may mean the reference or a feature of the account: it says nothing about the payment.
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
-    return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
+    return _about(instruction, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
 
 
 def of_balance(reply: Reply) -> Balance:
@@ -101,9 +101,9 @@ def of_name(reply: Reply, channel: Channel, number: str) -> Recipient:
     return Recipient(name=name, is_registered=True if name else None, code="preview")
 
 
-def _about(order: NetworkOrder, said: Mapping[str, Any]) -> Answer | None:
-    """What it says of this order, and of no other."""
-    if text_of(said.get("orderReference")) not in ("", order.key):
+def _about(instruction: PaymentInstruction, said: Mapping[str, Any]) -> Answer | None:
+    """What the reply says of this payment, and of no other."""
+    if text_of(said.get("orderReference")) not in ("", instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     status = text_of(said.get("status")).upper()
     if status not in codes.STATUSES:

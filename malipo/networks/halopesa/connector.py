@@ -16,7 +16,7 @@ from malipo.networks.connector import (
     Answer,
     Callback,
     CallbackReport,
-    NetworkOrder,
+    PaymentInstruction,
     Resubmit,
     Type,
     Verdict,
@@ -57,21 +57,21 @@ class Halopesa:
     def can_query(self, type_: Type) -> bool:
         return False
 
-    async def send(self, order: NetworkOrder) -> Answer:
-        if order.type is not Type.COLLECTION:
+    async def send(self, instruction: PaymentInstruction) -> Answer:
+        if instruction.type is not Type.COLLECTION:
             return misconfigured(replies.NETWORK, "no payouts", "it pays out through an aggregator")
         reply = heard(
             await self._http_client.call(
                 "POST",
                 self._settings.halopesa_url or "",
                 headers={"Content-Type": "text/xml;charset=UTF-8", "SOAPAction": '""'},
-                body=self._envelope(order),
+                body=self._envelope(instruction),
                 timeout_seconds=self.timeout_seconds,
             )
         )
-        return reply if isinstance(reply, Answer) else replies.of_push(reply, order)
+        return reply if isinstance(reply, Answer) else replies.of_push(reply, instruction)
 
-    async def query(self, order: NetworkOrder) -> Answer:
+    async def query(self, instruction: PaymentInstruction) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code="no query")
 
     async def probe(self) -> Answer:
@@ -92,16 +92,16 @@ class Halopesa:
     def _now(self) -> str:
         return self._clock().astimezone(clocks.ZONE).strftime("%Y%m%d%H%M%S")
 
-    def _envelope(self, order: NetworkOrder) -> bytes:
+    def _envelope(self, instruction: PaymentInstruction) -> bytes:
         signed = {
-            "requestid": order.key,
+            "requestid": instruction.key,
             "username": self._settings.halopesa_username or "",
             "password": self._settings.halopesa_password or "",
             "request_time": self._now(),
-            "amount": str(order.amount),
-            "sender_msisdn": order.phone.removeprefix("+"),
+            "amount": str(instruction.amount),
+            "sender_msisdn": instruction.phone.removeprefix("+"),
             "beneficiary_accountid": self._settings.halopesa_account or "",
-            "referenceid": order.key,
+            "referenceid": instruction.key,
         }
         secret = self._settings.halopesa_secret_key or ""
         fields = dict(signed)

@@ -3,7 +3,7 @@
 import msgspec
 
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, NetworkOrder, Verdict
+from malipo.networks.connector import Answer, PaymentInstruction, Verdict
 from malipo.networks.halopesa import codes
 from malipo.networks.http import xml
 from malipo.networks.http.client import Reply, receipt_of, text_of
@@ -11,11 +11,11 @@ from malipo.networks.http.client import Reply, receipt_of, text_of
 NETWORK = "HaloPesa"
 
 
-def of_push(reply: Reply, order: NetworkOrder) -> Answer:
+def of_push(reply: Reply, instruction: PaymentInstruction) -> Answer:
     said = xml.read(reply.body)
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    if receipt_of(said.get("referenceid")) not in (None, order.key):
+    if receipt_of(said.get("referenceid")) not in (None, instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
     answer = answer_of(NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)

@@ -13,7 +13,15 @@ from malipo import randomness
 from malipo.networks import rsa
 from malipo.networks.answers import failed_query, nothing_sent
 from malipo.networks.authorized_calls import TokenCalls, TokenWire
-from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, NetworkOrder, Resubmit, Type
+from malipo.networks.connector import (
+    Acknowledgement,
+    Answer,
+    Callback,
+    CallbackReport,
+    PaymentInstruction,
+    Resubmit,
+    Type,
+)
 from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent, text_of, token_of
 from malipo.networks.mpesa import callbacks, replies
 from malipo.networks.requirements import Requirements
@@ -58,27 +66,27 @@ class Mpesa:
     def can_query(self, type_: Type) -> bool:
         return True
 
-    async def send(self, order: NetworkOrder) -> Answer:
-        is_payout = order.type is Type.DISBURSEMENT
+    async def send(self, instruction: PaymentInstruction) -> Answer:
+        is_payout = instruction.type is Type.DISBURSEMENT
         description = "input_PaymentItemsDesc" if is_payout else "input_PurchasedItemsDesc"
         body = {
-            "input_Amount": str(order.amount),
-            "input_CustomerMSISDN": order.phone.removeprefix("+"),
+            "input_Amount": str(instruction.amount),
+            "input_CustomerMSISDN": instruction.phone.removeprefix("+"),
             "input_Country": self._settings.mpesa_country,
             "input_Currency": self._settings.mpesa_currency,
             "input_ServiceProviderCode": self._settings.mpesa_service_provider_code,
-            "input_TransactionReference": order.key,
-            "input_ThirdPartyConversationID": order.key,
-            description: cleaned(order.note, least=1, most=256),
+            "input_TransactionReference": instruction.key,
+            "input_ThirdPartyConversationID": instruction.key,
+            description: cleaned(instruction.note, least=1, most=256),
         }
         path = self._settings.mpesa_disbursement_path if is_payout else self._settings.mpesa_collection_path
         reply = await self._calls.call("POST", path, _encode(body))
-        return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
+        return reply if isinstance(reply, Answer) else replies.of_payment(reply, instruction)
 
-    async def query(self, order: NetworkOrder) -> Answer:
+    async def query(self, instruction: PaymentInstruction) -> Answer:
         query = "&".join(
             (
-                f"input_QueryReference={order.key}",
+                f"input_QueryReference={instruction.key}",
                 f"input_ServiceProviderCode={self._settings.mpesa_service_provider_code}",
                 f"input_ThirdPartyConversationID={randomness.token_hex(16)}",
                 f"input_Country={self._settings.mpesa_country}",

@@ -9,7 +9,7 @@ import msgspec
 
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, NetworkOrder, Verdict
+from malipo.networks.connector import Answer, PaymentInstruction, Verdict
 from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
 from malipo.networks.mpesa import codes
 
@@ -18,7 +18,7 @@ NETWORK = "M-Pesa"
 GATEWAY_REJECTIONS = {400, 401, 403, 404, 405, 415, 422}
 
 
-def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
+def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
     said = reply.json()
     if said is None:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
@@ -27,11 +27,11 @@ def of_payment(reply: Reply, order: NetworkOrder) -> Answer:
         return nothing_sent("HTTP 429")  # The same id is never paid twice.
     if not code and (words := trouble(said)) and reply.status in GATEWAY_REJECTIONS:
         return misconfigured(NETWORK, f"HTTP {reply.status}", words)
-    if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, order.key):
+    if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
     if reply.status >= 500:
         return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=True)
-    answer = answer_of(NETWORK, codes.REPLIES[order.type], code or f"HTTP {reply.status}", detail)
+    answer = answer_of(NETWORK, codes.REPLIES[instruction.type], code or f"HTTP {reply.status}", detail)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
     receipt = receipt_of(said.get("output_TransactionID"))

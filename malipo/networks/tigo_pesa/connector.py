@@ -17,7 +17,7 @@ from malipo.networks.connector import (
     Answer,
     Callback,
     CallbackReport,
-    NetworkOrder,
+    PaymentInstruction,
     Resubmit,
     Type,
     Verdict,
@@ -69,23 +69,23 @@ class TigoPesa:
     def can_query(self, type_: Type) -> bool:
         return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None
 
-    async def send(self, order: NetworkOrder) -> Answer:
-        return await (self._push(order) if order.type is Type.COLLECTION else self._pay_out(order))
+    async def send(self, instruction: PaymentInstruction) -> Answer:
+        return await (self._push(instruction) if instruction.type is Type.COLLECTION else self._pay_out(instruction))
 
-    async def query(self, order: NetworkOrder) -> Answer:
-        if not self.can_query(order.type):
+    async def query(self, instruction: PaymentInstruction) -> Answer:
+        if not self.can_query(instruction.type):
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
             "TYPE": "MTPGGetSODetails",
             "REFERENCEID": randomness.token_hex(10),  # the id of the query itself, and never twice the same
             "MSISDN": self._settings.tigo_pesa_biller_msisdn or "",
             "PIN": self._settings.tigo_pesa_pin or "",
-            "EXTERNALREFID": self._reference(order),
+            "EXTERNALREFID": self._reference(instruction),
         }
         reply = await self._command(self._settings.tigo_pesa_query_url, fields)
         if isinstance(reply, RequestUnsent | ReplyLost):
             return lost(reply.reason)
-        return replies.of_query(reply, self._reference(order), self._results)
+        return replies.of_query(reply, self._reference(instruction), self._results)
 
     async def probe(self) -> Answer:
         return await self._calls.probe()
@@ -96,28 +96,28 @@ class TigoPesa:
     def acknowledge(self, callback: Callback, report: CallbackReport | None) -> Acknowledgement:
         return callbacks.acknowledge(callback, report, self._settings)
 
-    def _reference(self, order: NetworkOrder) -> str:
-        return self._settings.tigo_pesa_biller_code + order.key
+    def _reference(self, instruction: PaymentInstruction) -> str:
+        return self._settings.tigo_pesa_biller_code + instruction.key
 
-    async def _push(self, order: NetworkOrder) -> Answer:
+    async def _push(self, instruction: PaymentInstruction) -> Answer:
         body = {
-            "CustomerMSISDN": order.phone.removeprefix("+"),
+            "CustomerMSISDN": instruction.phone.removeprefix("+"),
             "BillerMSISDN": self._settings.tigo_pesa_biller_msisdn,
-            "Amount": order.amount,
-            "Remarks": cleaned(order.note, least=1, most=100),
-            "ReferenceID": self._reference(order),
+            "Amount": instruction.amount,
+            "Remarks": cleaned(instruction.note, least=1, most=100),
+            "ReferenceID": self._reference(instruction),
         }
         reply = await self._calls.call("POST", self._settings.tigo_pesa_push_url or "", _encode(body))
-        return reply if isinstance(reply, Answer) else replies.of_push(reply, self._reference(order))
+        return reply if isinstance(reply, Answer) else replies.of_push(reply, self._reference(instruction))
 
-    async def _pay_out(self, order: NetworkOrder) -> Answer:
+    async def _pay_out(self, instruction: PaymentInstruction) -> Answer:
         fields = {
             "TYPE": self._settings.tigo_pesa_disbursement_type,
-            "REFERENCEID": self._reference(order),
+            "REFERENCEID": self._reference(instruction),
             "MSISDN": self._settings.tigo_pesa_account_msisdn or "",
             "PIN": self._settings.tigo_pesa_pin or "",
-            "MSISDN1": order.phone.removeprefix("+"),
-            "AMOUNT": str(order.amount),
+            "MSISDN1": instruction.phone.removeprefix("+"),
+            "AMOUNT": str(instruction.amount),
         }
         if self._settings.tigo_pesa_sender_name is not None:
             fields["SENDERNAME"] = self._settings.tigo_pesa_sender_name
@@ -125,7 +125,7 @@ class TigoPesa:
         if self._settings.tigo_pesa_brand_id is not None:
             fields["BRAND_ID"] = self._settings.tigo_pesa_brand_id
         reply = heard(await self._command(self._settings.tigo_pesa_disbursement_url, fields))
-        return reply if isinstance(reply, Answer) else replies.of_payout(reply, self._reference(order))
+        return reply if isinstance(reply, Answer) else replies.of_payout(reply, self._reference(instruction))
 
     def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | RequestUnsent | ReplyLost]:
         return self._http_client.call(

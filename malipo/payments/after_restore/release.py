@@ -13,7 +13,7 @@ import msgspec
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -23,7 +23,7 @@ from malipo.errors import Code, Conflict, Invalid
 from malipo.payments.after_restore import status
 from malipo.payments.after_restore.status import RestoreStatus
 from malipo.payments.store import asked_first
-from malipo.restore.state import Installation
+from malipo.restore.installation import Installation
 from malipo.restore.store import installation
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
@@ -169,7 +169,7 @@ def _details(proposal: Proposal, evidence: str) -> dict[str, Any]:
 
 
 async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Proposal | None:
-    """What is proposed, and not decided yet; held until the commit."""
+    """What is proposed, and not decided yet; locked until the commit."""
     subject = ReleaseTerms(epoch=epoch, channel=channel, type=type_).subject
     return next(iter(await proposals.lock_open(tx, [Act.RELEASE], subject)), None)
 

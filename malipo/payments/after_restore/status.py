@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from malipo.db import Conn
 from malipo.payments.store import asked_first
 from malipo.payments.store.asked_first import OpenPayments
-from malipo.restore.state import Installation
+from malipo.restore.installation import Installation
 from malipo.restore.store import installation
 from malipo.restore.store.installation import Hold
 

@@ -23,7 +23,7 @@ from malipo.ledger.store import wallets as ledger
 from malipo.merchants import vouching
 from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
-from malipo.payments.batches import pay_again
+from malipo.payments.batches import retry_failed_items
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, NoSuchBatch, Requester
 from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
@@ -34,7 +34,7 @@ from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.retries import Standing
 from malipo.payments.store import retries
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -182,7 +182,7 @@ class ApproveBatch:
         if (refusal := _wrongly_adopted(batch, lines, known)) is not None:
             return refusal
         lines = [item for item in lines if item.index not in known]
-        retried = await pay_again.find_retried(tx, batch, lines)
+        retried = await retry_failed_items.find_retried(tx, batch, lines)
         if retried and (refusal := await _why_not_again(tx, batch, retried)) is not None:
             return refusal
         lines = [_naming(item, retried.get(item.index, ())) for item in lines]
@@ -199,18 +199,18 @@ class ApproveBatch:
         opened = await _with_refunds(tx, [self._payout_of(approved, item, now) for item in lines])
         if isinstance(opened, Refusal):
             return opened
-        held = await ledger.lock(tx, [batch.merchant_id])
+        wallets = await ledger.lock(tx, [batch.merchant_id])
         if await payouts.find_known(tx, every) != known:
             # Operators adopted one of its lines while this waited for the wallet. No other is adopted from here on.
             return await self._open(tx, batch, requester)
-        wallet = held[batch.merchant_id]
+        wallet = wallets[batch.merchant_id]
         used = await batch_limits.find(tx, batch, requester, now=now)
         if (refusal := used.count_against_limits(lines)) is not None:
             return refusal
         needed = sum(item.amount + item.fee for item in lines)
         if needed > wallet.spendable:
             return InsufficientBalance(needed, wallet, subject="batch")
-        await status_writer.open_all(tx, opened, held, now=now)
+        await status_writer.open_all(tx, opened, wallets, now=now)
         await used.save(tx)
         await items.set_adopted(tx, approved, {index: found.payment.id for index, found in known.items()})
         await batches.approve(tx, approved)
@@ -275,7 +275,7 @@ def _naming(item: BatchItem, retried: Collection[str]) -> BatchItem:
 
 async def _why_not_again(tx: Tx, batch: Batch, retried: Mapping[int, Collection[str]]) -> Refusal | None:
     """Why lines that pay again what has failed are not approved. A report that one was paid is seen here, or is written
-    after the commit: then the worker finds it before it sends (`payments/withhold.py`)."""
+    after the commit: then the worker finds it before it sends (`payments/withhold_duplicate_payouts.py`)."""
     standings = await retries.lock(tx, {(batch.merchant_id, each) for ids_ in retried.values() for each in ids_})
     for standing, why in ((Standing.PAID, PaidAfterAll), (Standing.IN_DOUBT, PaidPerhaps)):
         wrong = {

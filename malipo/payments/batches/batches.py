@@ -27,8 +27,8 @@ class Batches:
         self._approve = _group(commits, "approve_batch", ApproveBatch(clock=clock, terms=terms))
         self._cancel = _group(commits, "cancel_batch", CancelBatch(clock=clock))
 
-    async def create(self, order: BatchRequest) -> MadeBatch:
-        return granted(await self._create(order))
+    async def create(self, request: BatchRequest) -> MadeBatch:
+        return granted(await self._create(request))
 
     async def approve(self, approval: Approval) -> Batch:
         try:

@@ -15,7 +15,7 @@ from malipo.payments.batches.store import batches, payouts
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import asked_first, transactions
 from malipo.payments.transaction import Cause, Status, Transaction
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -84,11 +84,11 @@ class CancelBatch:
         keys = [(batch.merchant_id, id_) for id_ in pending]
         # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
-        held = await asked_first.find_asked_first(tx, keys)
+        queried_first = await asked_first.find_asked_first(tx, keys)
         changes = [
             StatusChange(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys
-            if (merchant_id, id_) not in held
+            if (merchant_id, id_) not in queried_first
         ]
         outcomes = await status_writer.advance(tx, changes, now=self._clock())
         return [each.transaction for each in outcomes if each is not None and each.has_moved]

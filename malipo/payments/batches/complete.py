@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
 from malipo.outbox.store import BatchEvent
-from malipo.payments.batches import views
+from malipo.payments.batches import batch_json
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store import batches, payouts
 
@@ -30,7 +30,7 @@ async def complete(tx: Tx, *, most: int) -> list[BatchEvent]:
 async def _event(tx: Tx, batch: Batch) -> BatchEvent:
     assert batch.completed_at is not None, "it was just completed"
     counts = await payouts.count_by_status(tx, batch)
-    body = _encode({"event": Event.BATCH_COMPLETED, "batch": views.in_event(batch, counts)}).decode()
+    body = _encode({"event": Event.BATCH_COMPLETED, "batch": batch_json.in_event(batch, counts)}).decode()
     return BatchEvent(
         ids.mint("evt_", batch.completed_at),
         batch.merchant_id,

@@ -12,7 +12,7 @@ from malipo.clock import Clock
 from malipo.db import Contention, Tx
 from malipo.errors import Invalid, Refusal
 from malipo.payments import network_keys
-from malipo.payments.batches import warnings
+from malipo.payments.batches import duplicate_warnings
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
 from malipo.payments.batches.store import batches, items
 from malipo.payments.fees import fee_of
@@ -20,7 +20,7 @@ from malipo.payments.idempotency import refusal_of
 from malipo.payments.limits import batch_limits
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
-from malipo.restore.state import Installation, IntakeClosed
+from malipo.restore.installation import Installation, IntakeClosed
 from malipo.restore.store import installation
 
 
@@ -54,33 +54,33 @@ class CreateBatch:
         self._clock = clock
 
     async def __call__(
-        self, tx: Tx, orders: Sequence[BatchRequest], /, *, again: bool
+        self, tx: Tx, requests: Sequence[BatchRequest], /, *, again: bool
     ) -> list[MadeBatch | Refusal | IntakeClosed]:
-        return [await self._make(tx, order, again=again) for order in orders]
+        return [await self._make(tx, request, again=again) for request in requests]
 
-    async def _make(self, tx: Tx, order: BatchRequest, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
+    async def _make(self, tx: Tx, request: BatchRequest, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
         standing = await installation.get(tx)
         if standing.takes_no_payments:
-            earlier = await _find_made(tx, order) if again else None
+            earlier = await _find_made(tx, request) if again else None
             return earlier if earlier is not None else standing.refusal
-        if (found := await _find_made(tx, order)) is not None:
+        if (found := await _find_made(tx, request)) is not None:
             return found
-        if order.draft is None:
-            assert order.problem is not None
-            return order.problem
-        if (refusal := batch_limits.refusal_at_creation(order.requester, order.draft.items)) is not None:
+        if request.draft is None:
+            assert request.problem is not None
+            return request.problem
+        if (refusal := batch_limits.refusal_at_creation(request.requester, request.draft.items)) is not None:
             return refusal
-        batch, lines = await _completed(tx, order, order.draft, standing)
-        if not await batches.insert(tx, batch, key=order.key, request_hash=order.request_hash):
+        batch, lines = await _completed(tx, request, request.draft, standing)
+        if not await batches.insert(tx, batch, key=request.key, request_hash=request.request_hash):
             # Another commit has used the key since we looked, or an earlier try of ours was still committing.
-            if (found := await _find_made(tx, order)) is not None:
+            if (found := await _find_made(tx, request)) is not None:
                 return found
             raise Contention("a batch with this key was there and is gone")
         await items.insert(tx, batch, lines)
-        if order.requester.actor is not None:
+        if request.requester.actor is not None:
             await audit_log.append(
                 tx,
-                order.requester.actor,
+                request.requester.actor,
                 "batch.created",
                 now=self._clock(),
                 merchant_id=batch.merchant_id,
@@ -91,32 +91,32 @@ class CreateBatch:
         return MadeBatch(batch)
 
 
-async def _find_made(tx: Tx, order: BatchRequest) -> MadeBatch | Refusal | None:
+async def _find_made(tx: Tx, request: BatchRequest) -> MadeBatch | Refusal | None:
     """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
-    if order.draft is not None and (ours := await batches.get(tx, order.merchant_id, order.draft.id)) is not None:
+    if request.draft is not None and (ours := await batches.get(tx, request.merchant_id, request.draft.id)) is not None:
         return MadeBatch(ours)
-    if order.key is None or (used := await batches.find_by_key(tx, order.merchant_id, order.key)) is None:
+    if request.key is None or (used := await batches.find_by_key(tx, request.merchant_id, request.key)) is None:
         return None
-    return refusal_of(order.request_hash, used.request_hash) or MadeBatch(used.batch, is_replay=True)
+    return refusal_of(request.request_hash, used.request_hash) or MadeBatch(used.batch, is_replay=True)
 
 
 async def _completed(
-    tx: Tx, order: BatchRequest, draft: BatchDraft, standing: Installation
+    tx: Tx, request: BatchRequest, draft: BatchDraft, standing: Installation
 ) -> tuple[Batch, list[BatchItem]]:
     """The batch and its items, with fees and network keys."""
-    places = {(order.merchant_id, Type.DISBURSEMENT, str(item.channel)) for item in draft.items}
+    places = {(request.merchant_id, Type.DISBURSEMENT, str(item.channel)) for item in draft.items}
     bands = await tariffs.find_for(tx, places)
-    keys = _network_keys(standing.key_secret, order, draft)
+    keys = _network_keys(standing.key_secret, request, draft)
     lines = [
         replace(
             item,
-            fee=fee_of(item.amount, bands.get((order.merchant_id, Type.DISBURSEMENT, item.channel), ())),
+            fee=fee_of(item.amount, bands.get((request.merchant_id, Type.DISBURSEMENT, item.channel), ())),
             network_key=key,
         )
         for item, key in zip(draft.items, keys, strict=True)
     ]
     batch = Batch(
-        merchant_id=order.merchant_id,
+        merchant_id=request.merchant_id,
         id=draft.id,
         name=draft.name,
         status=BatchStatus.AWAITING_APPROVAL,
@@ -124,24 +124,24 @@ async def _completed(
         amount=sum(item.amount for item in lines),
         fee=sum(item.fee for item in lines),
         created_at=draft.created_at,
-        created_by=order.requester.id,
-        maker=order.requester.person,
-        warnings=await warnings.find(tx, order.merchant_id, lines, now=draft.created_at),
+        created_by=request.requester.id,
+        maker=request.requester.person,
+        warnings=await duplicate_warnings.find(tx, request.merchant_id, lines, now=draft.created_at),
     )
     return batch, lines
 
 
-def _network_keys(secret: bytes, order: BatchRequest, draft: BatchDraft) -> list[str]:
+def _network_keys(secret: bytes, request: BatchRequest, draft: BatchDraft) -> list[str]:
     """The same request gets the same keys, also if the database was restored and has lost the first one.
 
     A key belongs to what is paid to whom, and not to a place in the request: lines in another order are the same lines.
     Of lines that are alike each has its own.
     """
-    scope = ("batch of key", order.key) if order.key is not None else ("batch", draft.id)
+    scope = ("batch of key", request.key) if request.key is not None else ("batch", draft.id)
     alike: Counter[tuple[str, ...]] = Counter()
     keys = []
     for item in draft.items:
         parts = (item.channel, item.phone, str(item.amount), item.refund_of or "")
         alike[parts] += 1
-        keys.append(network_keys.derive(secret, order.merchant_id, *scope, *parts, str(alike[parts])))
+        keys.append(network_keys.derive(secret, request.merchant_id, *scope, *parts, str(alike[parts])))
     return keys

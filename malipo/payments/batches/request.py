@@ -83,18 +83,18 @@ def batch_request_of(
     )
 
 
-def retrying(order: BatchRequest, payout_ids: Sequence[str]) -> BatchRequest:
+def retrying(request: BatchRequest, payout_ids: Sequence[str]) -> BatchRequest:
     """The order, whose items pay these payouts again, each the one at its place."""
-    if order.draft is None:
-        return order
-    pairs = zip(order.draft.items, payout_ids, strict=True)
+    if request.draft is None:
+        return request
+    pairs = zip(request.draft.items, payout_ids, strict=True)
     items = [replace(item, retry_of=payout_id) for item, payout_id in pairs]
-    return replace(order, draft=replace(order.draft, items=items))
+    return replace(request, draft=replace(request.draft, items=items))
 
 
-def batch_request_of_one(order: PaymentRequest, requester: Requester, *, now: datetime) -> BatchRequest:
+def batch_request_of_one(request: PaymentRequest, requester: Requester, *, now: datetime) -> BatchRequest:
     """A payout that a person wants to make, and that somebody else must approve: a batch of one item."""
-    draft = order.draft
+    draft = request.draft
     batch = None
     if draft is not None:
         item = BatchItem(
@@ -110,7 +110,7 @@ def batch_request_of_one(order: PaymentRequest, requester: Requester, *, now: da
             retry_of=draft.retry_of,
         )
         batch = BatchDraft(ids.mint("bat_", now), "", [item], now)
-    return BatchRequest(order.merchant_id, batch, order.problem, order.key, order.request_hash, requester)
+    return BatchRequest(request.merchant_id, batch, request.problem, request.key, request.request_hash, requester)
 
 
 def _hash(name: Any, items: Any) -> bytes:

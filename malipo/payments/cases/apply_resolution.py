@@ -16,7 +16,7 @@ from malipo.payments.cases.resolution import (
     CaseRefusal,
     ResolutionResult,
     ResolvedOutcome,
-    is_held_for_adopted,
+    resembles_adopted,
 )
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.failure import follow_up
@@ -38,8 +38,8 @@ async def apply(
 ) -> ResolutionResult:
     outcome = ResolvedOutcome(proposal.outcome)
     if outcome is ResolvedOutcome.SEND:
-        await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
-        await adopted_payments.end_hold(
+        await dispatches.release_resembling_adopted(tx, (case.transaction.merchant_id, case.transaction.id))
+        await adopted_payments.stop_waiting(
             tx, case.transaction, adopted_before=now - adopted_payments.REPEATED_WITHIN, now=now
         )
         await cases.insert_resolution(tx, case.transaction, proposal, decided_by=actor.name, now=now)
@@ -96,9 +96,9 @@ async def _end(
     assert ended is not None
     assert ended.has_moved
     is_unsent = case.transaction.status is Status.PENDING
-    if failure is not None and is_held_for_adopted(case) and is_unsent and ended.transaction.refund_of is None:
+    if failure is not None and resembles_adopted(case) and is_unsent and ended.transaction.refund_of is None:
         await adopted_payments.give_up_key_of_repeat(tx, ended.transaction)
-        await adopted_payments.end_hold(tx, ended.transaction, adopted_before=now, now=now)
+        await adopted_payments.stop_waiting(tx, ended.transaction, adopted_before=now, now=now)
     if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
         queries = follow_up(None, case.dispatch.connector)
         await dispatches.follow_up(tx, [(ended.transaction, queries, follow_up_seconds)])
@@ -127,7 +127,7 @@ async def _correct(
         decided = correction_moves.with_notice(decided, now)
         corrected.append(CorrectedTransaction(transaction, decided, after.owed))
     elif not corrected and correction_moves.is_open(transaction, after):
-        raise WalletTooLow(code=CaseRefusal.WALLET_EMPTY, held=money.display(wallet.available))
+        raise WalletTooLow(code=CaseRefusal.WALLET_EMPTY, available=money.display(wallet.available))
     await status_writer.write(tx, {}, [], corrected, now=now)
     change = corrected[-1].change if corrected else None
     await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))

@@ -2,7 +2,7 @@
 
 It takes evidence. An open collection is resolved by one operator, unless a success was reported, or it is completed
 and counts more than one operator may move. Everything else is proposed by one operator and approved by another,
-because a payout that is given back although it was paid is money lost. The acts are those of `approvals/acts.py`.
+because a payout that is given back although it was paid is money lost. The acts are those of `approvals/act_rules.py`.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.errors import Code, Conflict, Invalid, Missing
 from malipo.networks.connector import Verdict
 from malipo.payments import correction_moves
@@ -87,7 +87,7 @@ class CaseRefusal(Code):
     SENDING = "case_sending"
     PENDING = "case_pending"
     NOT_SENT_BY_DECISION = "case_not_sent_by_decision"
-    HELD_FOR_ADOPTED = "case_held_for_adopted"
+    REPEAT_OR_OTHER = "case_repeat_or_other"  # it waits: operators say which, and not that it was paid
     ADOPTION_UNDONE = "case_adoption_undone"
     NOT_CONTRADICTED = "case_not_contradicted"
     WALLET_EMPTY = "case_wallet_empty"
@@ -122,7 +122,7 @@ def may_have_been_sent(case: Case) -> bool:
     return case.dispatch is not None and case.dispatch.is_asked_first
 
 
-def is_held_for_adopted(case: Case) -> bool:
+def resembles_adopted(case: Case) -> bool:
     """It waits, because it may be the repeat of a payment that was lost and adopted."""
     return case.dispatch is not None and case.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
 
@@ -131,7 +131,7 @@ def may_be_sent(case: Case) -> bool:
     """Whether operators can decide that it is another payment than the adopted one: nothing was sent of it, and nobody
     has reported that its key was paid."""
     is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported
-    return is_held_for_adopted(case) and case.transaction.status is Status.PENDING and not is_reported_paid
+    return resembles_adopted(case) and case.transaction.status is Status.PENDING and not is_reported_paid
 
 
 def is_doubted(case: Case) -> bool:

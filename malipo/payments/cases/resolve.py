@@ -9,7 +9,7 @@ import msgspec
 
 from malipo import ids
 from malipo.approvals import decide, moved_alone
-from malipo.approvals.acts import RESOLUTIONS
+from malipo.approvals.act_rules import RESOLUTIONS
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
@@ -28,7 +28,6 @@ from malipo.payments.cases.resolution import (
     act_of,
     changes_anything,
     is_doubted,
-    is_held_for_adopted,
     is_stale,
     may_be_sent,
     may_have_been_sent,
@@ -36,6 +35,7 @@ from malipo.payments.cases.resolution import (
     require_debt,
     require_evidence,
     require_patience,
+    resembles_adopted,
     shown_of,
 )
 from malipo.payments.store import adopted_payments, cases, network_answers
@@ -224,7 +224,7 @@ class ResemblesAdopted(Conflict):
 
 
 async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
-    """A case that operators may resolve now, held until the commit."""
+    """A case that operators may resolve now, locked until the commit."""
     case = await lock_case(tx, id_or_reference)
     transaction = case.transaction
     if outcome is ResolvedOutcome.CANCEL:
@@ -236,8 +236,8 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         raise Conflict(code=CaseRefusal.PENDING)
     if outcome is ResolvedOutcome.SEND and not may_be_sent(case):
         raise Conflict(code=CaseRefusal.NOT_SENT_BY_DECISION)
-    if outcome is ResolvedOutcome.COMPLETED and is_held_for_adopted(case):
-        raise Conflict(code=CaseRefusal.HELD_FOR_ADOPTED)
+    if outcome is ResolvedOutcome.COMPLETED and resembles_adopted(case):
+        raise Conflict(code=CaseRefusal.REPEAT_OR_OTHER)
     if outcome is ResolvedOutcome.COMPLETED and not transaction.status.is_final:
         await _require_another_than_adopted(tx, transaction)
     if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):

@@ -1,13 +1,13 @@
 """What the ledger, the feed and the rollups must contain for each transaction, as SQL.
 
-Written out by hand, independent of `status_effects.py` and `counts/categories.py`, so that a mistake there is found
+Written out by hand, independent of `status_effects.py` and `rollups/categories.py`, so that a mistake there is found
 by the checks. Each selects the payments in a range of keys: all of them, or one piece.
 """
 
-from malipo.counts.store import Rollup
 from malipo.db.key_range import KeyRange
 from malipo.outbox.event import IS_END
-from malipo.payments.counts.categories import TREE
+from malipo.payments.rollups.categories import TREE
+from malipo.rollups.store import Rollup
 
 # Step, number of the move, source, target, amount, and when it is due.
 _DUE_MOVES = (

@@ -6,8 +6,6 @@ each table is read once. Only where something differs, the checks join and find 
 
 from collections.abc import Collection
 
-from malipo.counts.check import stored_leaves
-from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.payments.check.expected import (
@@ -23,6 +21,8 @@ from malipo.payments.check.expected import (
     unnumbered,
 )
 from malipo.payments.check.refunds import found_refunds
+from malipo.rollups.check import stored_leaves
+from malipo.rollups.store import Rollup
 
 _COUNTED = f"merchant_id, {LEAF}, {CELL}"
 _SEARCHED = "merchant_id, id, search_text"

@@ -10,9 +10,9 @@ from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
 from malipo.payments.check import corrections as corrections_check
-from malipo.payments.check import counts as counts_check
 from malipo.payments.check import fingerprints
 from malipo.payments.check import refunds as refunds_check
+from malipo.payments.check import rollups as counts_check
 from malipo.payments.check.expected import DUE_EVENTS, DUE_MOVES, found_events, found_moves
 
 

@@ -13,7 +13,7 @@ from malipo.errors import Forbidden
 from malipo.merchants.api_keys import PayoutLimits
 from malipo.payments.limits.key_limits import NO_SUMS, DailySums
 from malipo.payments.limits.person_limits import PersonLimit, PersonSums
-from malipo.payments.store import creators, key_sums
+from malipo.payments.store import api_key_daily_sums, creators
 
 Limits = PayoutLimits | PersonLimit
 
@@ -33,7 +33,7 @@ class PayoutSums:
                 people[each] = None
             elif each.daily is not None:
                 keys.add(each.key_id)
-        stored = await key_sums.find_key_sums(tx, keys) if keys else {}
+        stored = await api_key_daily_sums.find_key_sums(tx, keys) if keys else {}
         return cls(
             DailySums(stored, clock.day_of(now)) if stored else NO_SUMS,
             PersonSums(await creators.find_sums(tx, list(people)) if people else {}),
@@ -55,4 +55,4 @@ class PayoutSums:
     async def save(self, tx: Tx) -> None:
         """What people have paid out is read from their payouts, and needs no row."""
         if self._keys.changed:
-            await key_sums.save_key_sums(tx, self._keys.changed)
+            await api_key_daily_sums.save_key_sums(tx, self._keys.changed)

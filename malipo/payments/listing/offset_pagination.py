@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from malipo import ids
-from malipo.counts import store as rollups
-from malipo.counts.bucket_tree import Cover, Piece, Range, pieces_of
-from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
-from malipo.payments.counts.backlog import UNCOUNTED
-from malipo.payments.counts.categories import TREE, categories_of
 from malipo.payments.listing.filters import TransactionFilter, add_sort, add_span
+from malipo.payments.rollups.backlog import UNCOUNTED
+from malipo.payments.rollups.categories import TREE, categories_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
+from malipo.rollups import store as rollups
+from malipo.rollups.bucket_tree import Cover, Piece, Range, pieces_of
+from malipo.rollups.store import Rollup
 
 # A page among this many newest rows is read from them, whatever the filter: that is faster than the rollups.
 _NEAR = 2000

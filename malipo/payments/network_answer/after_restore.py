@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Type, Verdict
 from malipo.payments.dispatch import Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
-from malipo.payments.network_answer.not_found import had_time
+from malipo.payments.network_answer.not_found_and_resend import had_time
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS
 from malipo.payments.network_answer.trust import with_success
 from malipo.payments.transaction import Cause, Transaction
@@ -22,14 +22,14 @@ def decide_after_restore(
 
     A payout is sent only if the network also refuses duplicates, and nothing is sent if there is no query. But a
     collection that was created after the restore is sent unless the network has it: the customer is waiting, and must
-    approve it. A refund that the network has, and does not say how much it is, waits for the statement, or for
+    approve it. If the network has a refund and does not report its amount, the refund waits for a statement or for
     operators.
     """
     match received.answer.verdict:
         case Verdict.CONFIRMED | Verdict.WAITING if _may_be_another_refund(transaction, received):
-            held = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+            shown = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
             is_paid = received.answer.verdict is Verdict.CONFIRMED
-            return Decision(dispatch=with_success(held) if is_paid else held, wait_seconds=NO_QUERY_SECONDS)
+            return Decision(dispatch=with_success(shown) if is_paid else shown, wait_seconds=NO_QUERY_SECONDS)
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
             sent = replace(
                 dispatch,
@@ -49,8 +49,8 @@ def decide_after_restore(
         return _not_sent_before(transaction, dispatch, received)
     query_count = dispatch.query_count + 1
     if not received.can_query:
-        held = replace(dispatch, query_count=query_count, attention=ReviewReason.RESTORED)
-        return Decision(dispatch=held, wait_seconds=NO_QUERY_SECONDS)
+        shown = replace(dispatch, query_count=query_count, attention=ReviewReason.RESTORED)
+        return Decision(dispatch=shown, wait_seconds=NO_QUERY_SECONDS)
     seconds = min(
         rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)],
         _until_it_counts(dispatch, received.answer.verdict, rules),
@@ -63,7 +63,7 @@ def decide_after_restore(
 
 
 def _may_be_another_refund(transaction: Transaction, received: ReceivedAnswer) -> bool:
-    """Its key is that of any lost refund of the same collection, which may have been of another amount."""
+    """Whether the answer may be about a lost refund of the same collection, which had the same key."""
     return transaction.refund_of is not None and received.answer.amount is None
 
 
@@ -74,7 +74,7 @@ def _is_taken_in_since(dispatch: Dispatch) -> bool:
 
 
 def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> float:
-    """In how many seconds "not found" will be believed, plus one: the query at that time is the last."""
+    """How long until "not found" is believed, plus one second: the query at that time is the last one."""
     assert dispatch.sent_seconds is not None, "what is queried first counts as sent at the restore"
     match verdict:
         case Verdict.MISSING:
@@ -85,10 +85,10 @@ def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> floa
 
 
 def _not_known(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
-    """This network does not have it. Another one may have it, if the routing was changed.
+    """This network does not have the payment. If the routing was changed, another network may have it.
 
-    Then each of them is asked. A payout that none of them has is held: if one of them has it after all, another one
-    does not refuse it as a duplicate.
+    Then each of these networks is queried. A payout that none of them has waits for operators: if one of them paid it
+    after all, another one would not refuse it as a duplicate.
     """
     is_payout = transaction.type is Type.DISBURSEMENT
     others = {*dispatch.carriers, received.routed_to or received.connector} - {received.connector}
@@ -98,16 +98,16 @@ def _not_known(transaction: Transaction, dispatch: Dispatch, received: ReceivedA
     left = (others & received.connected) - set(known.not_known_to)
     if not left and not is_payout:
         return _not_sent_before(transaction, dispatch, received)
-    held = replace(known, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
-    return Decision(dispatch=held, wait_seconds=0 if left else NO_QUERY_SECONDS)
+    shown = replace(known, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+    return Decision(dispatch=shown, wait_seconds=0 if left else NO_QUERY_SECONDS)
 
 
 def _not_sent_before(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
     is_safe = transaction.type is Type.COLLECTION or received.resubmit is Resubmit.DUPLICATES_REFUSED
     if is_safe and not dispatch.is_success_reported:
         return Decision(dispatch=replace(dispatch, is_asked_first=False, query_count=0, attention=None), wait_seconds=0)
-    held = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
-    return Decision(dispatch=held, wait_seconds=NO_QUERY_SECONDS)
+    shown = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+    return Decision(dispatch=shown, wait_seconds=NO_QUERY_SECONDS)
 
 
 def answer_before_sending(dispatch: Dispatch, received: ReceivedAnswer) -> Decision:

@@ -24,13 +24,14 @@ from malipo.payments.network_answer.after_restore import answer_before_sending, 
 from malipo.payments.network_answer.by_statement import decide_by_statement, end_by_statement, hint_after_end
 from malipo.payments.network_answer.contradiction import decide_after_end
 from malipo.payments.network_answer.failure import end_as_failed, failure_of
-from malipo.payments.network_answer.not_found import decide_missing, decide_not_indexed
+from malipo.payments.network_answer.not_found_and_resend import decide_missing, decide_not_indexed
 from malipo.payments.network_answer.query_schedule import query_later, query_now, review_reason_of
 from malipo.payments.network_answer.trust import differs, is_believed, is_overtaken, with_success
 from malipo.payments.transaction import Cause, Status, Transaction
 
 _UNSENT_PAUSE_SECONDS = 5.0
-_HELD_SECONDS = 100 * 365 * 86_400.0  # Only operators, or a line of a statement, end what is held.
+# "Never": nothing is due until operators, or a line of a statement, decide about the payment.
+_UNTIL_DECIDED_SECONDS = 100 * 365 * 86_400.0
 
 
 def decide(
@@ -60,7 +61,7 @@ def decide(
     if received.source is AnswerSource.STATEMENT and received.is_trusted:
         return decide_by_statement(transaction, dispatch, received)
     if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:
-        # What is reported of its key may be about the payout that was lost, and then adopted. Operators decide.
+        # A report about its key may be about the lost payout that operators adopted. So operators decide.
         return Decision(dispatch=dispatch)
     if transaction.status is Status.PENDING and dispatch.is_asked_first and received.source is AnswerSource.QUERY:
         return decide_after_restore(transaction, dispatch, received, rules)
@@ -70,8 +71,11 @@ def decide(
 
 
 def _is_about_adopted(received: ReceivedAnswer, adopted_receipts: Collection[str]) -> bool:
-    """Operators adopted the payment from a line without a key, and the merchant repeated the request. The network
-    reports the one payment that it has, with the receipt on the line, or with none."""
+    """Whether the answer may be about an adopted payment and not about this one.
+
+    Operators adopted a payment from a line without a key, and the merchant repeated its request. The network has one
+    payment, and reports it for both: with the receipt on that line, or with none.
+    """
     if not adopted_receipts or received.answer.verdict is not Verdict.CONFIRMED:
         return False
     is_by_statement = received.source is AnswerSource.STATEMENT and received.is_trusted
@@ -84,13 +88,13 @@ def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> 
         return Decision()  # However often the network is queried, it reports the adopted payment.
     assert dispatch is not None, "an open payment has a dispatch"
     is_pending = transaction.status is Status.PENDING
-    held = replace(
+    waiting = replace(
         with_success(dispatch),
         attention=ReviewReason.RESEMBLES_ADOPTED,
         next_action=NextAction.SEND if is_pending else NextAction.QUERY,
         is_asked_first=is_pending,  # so that nothing is sent
     )
-    return Decision(dispatch=held, wait_seconds=_HELD_SECONDS)
+    return Decision(dispatch=waiting, wait_seconds=_UNTIL_DECIDED_SECONDS)
 
 
 def _while_open(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:

@@ -9,7 +9,7 @@ from malipo.payments import idempotency
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.payout_sums import Limits
 from malipo.payments.payment_request import Terms
-from malipo.payments.refunds.refund_keys import SCOPE
+from malipo.payments.refunds.refund_network_keys import SCOPE
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation.fields import Fields
 

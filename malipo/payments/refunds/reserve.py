@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments.refunds import refundable
-from malipo.payments.refunds.refund_keys import RefundKeys
+from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.store import refunds
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.store.transactions import Key

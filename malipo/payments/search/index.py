@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from malipo.db import Tx
-from malipo.payments.counts.backlog import EndedPayment
+from malipo.payments.rollups.backlog import EndedPayment
 from malipo.payments.search.ngrams import ngrams_of
 
 _encode = msgspec.json.Encoder().encode

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from malipo.db import Conn, Row
 from malipo.db.where_clause import Conditions
-from malipo.payments.counts.backlog import UNCOUNTED
 from malipo.payments.listing.filters import TransactionFilter, add_sort, add_span, is_sorted, where_of
+from malipo.payments.rollups.backlog import UNCOUNTED
 from malipo.payments.search.ngrams import LEAST, clues_of
 from malipo.payments.store.transactions import find_by_ids
 from malipo.payments.transaction import Transaction

@@ -112,9 +112,9 @@ async def give_up_keys(tx: Tx, receipt: str, amount: int, *, paid_key: str | Non
     return [row["id"] for row in rows]
 
 
-async def end_hold(tx: Tx, payout: Transaction, *, adopted_before: datetime, now: datetime) -> None:
-    """Operators decided about a payout that waited: payouts like it no longer wait for the first adopted one that it
-    resembles, if that was adopted before."""
+async def stop_waiting(tx: Tx, payout: Transaction, *, adopted_before: datetime, now: datetime) -> None:
+    """Let payouts like this one no longer wait for the first adopted payment that it resembles, if that was adopted
+    before this time: operators have decided about this one."""
     await tx.execute(
         """
         UPDATE adopted_payments a SET holds_until = $5

@@ -8,7 +8,7 @@ import msgspec
 
 from malipo import ids
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import RESOLUTIONS
+from malipo.approvals.act_rules import RESOLUTIONS
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
@@ -118,7 +118,7 @@ async def find_contradicted(connection: Conn) -> list[Case]:
 
 
 async def lock(tx: Tx, id_or_reference: str) -> Case | None:
-    """A payment that is open or was contradicted, by its id; any payment, by its reference; held until the commit."""
+    """A payment that is open or was contradicted, by its id; any payment, by its reference; locked until the commit."""
     key = await tx.fetchrow(
         f"""
         SELECT merchant_id, id FROM transactions WHERE reference = $1

@@ -70,7 +70,7 @@ async def find_due(
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
-    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting.
+    """The payments that have waited longest, locked until the commit. A closed merchant's payouts are left waiting.
 
     Those of batches are claimed apart.
     """
@@ -90,7 +90,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
 
 
 async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
-    """Payouts of batches, held until the commit: first the one that has waited longest of each batch and channel, then
+    """Lock payouts of batches until the commit: first the one that has waited longest of each batch and channel, then
     the second of each. So a large batch does not block a small one."""
     return await find_records(
         tx,
@@ -164,8 +164,8 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
 async def claim_unconnected_payouts(
     tx: Tx, channel: Channel, *, lapse_seconds: float, most: int
 ) -> list[PaymentRecord]:
-    """Payouts that no worker has ever claimed, and that could be sent if a network was connected. What is held, belongs
-    to a closed merchant, or may have been sent before a restore is left waiting."""
+    """Payouts that no worker has ever claimed, and that could be sent if a network was connected. A payout that is
+    on hold, of a closed merchant, or that may have been sent before a restore, is left waiting."""
     return await find_records(
         tx,
         f"""

@@ -13,7 +13,7 @@ from malipo.payments.store import adopted_payments, corrections
 from malipo.payments.store.carriers import carriers_sql
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
-from malipo.restore.state import WEEK_AFTER
+from malipo.restore.installation import WEEK_AFTER
 from malipo.restore.store import installation
 
 NetworkKey = tuple[Channel, str]
@@ -71,7 +71,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
 
 
 async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, PaymentRecord]:
-    """The payments that networks know by these keys, held until the commit, in the order of their ids.
+    """The payments that networks know by these keys, locked until the commit, in the order of their ids.
 
     Keys come as one document: for each length of an array PostgreSQL would plan anew (decision 51).
     """
@@ -241,9 +241,9 @@ async def delete(tx: Tx, keys: Collection[Key]) -> None:
         await tx.execute(delete_dispatches_sql("$1::json"), _encode([*keys]).decode())
 
 
-async def release_held(tx: Tx, key: Key) -> None:
-    """Operators decided that it is another payment than the adopted one. In the week after a restore its network is
-    still queried first."""
+async def release_resembling_adopted(tx: Tx, key: Key) -> None:
+    """Let a payout be sent: operators decided that it is not the adopted payment which it resembles. In the week after
+    a restore its network is still queried first."""
     await tx.execute(
         f"""
         UPDATE dispatches SET attention = NULL, due_at = now(), is_asked_first = sent_at IS NOT NULL

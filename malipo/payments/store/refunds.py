@@ -19,23 +19,24 @@ class RefundedCollection(NamedTuple):
 
 
 async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
-    """These collections and their refunds, held until the commit: whoever refunds one, or takes it back, waits.
+    """Lock these collections and their refunds until the commit, and return them. Nobody else can refund one of them
+    meanwhile, and a report that takes one back waits.
 
-    The next refund may take the network key of one that was cancelled (see `insert`), so those are locked here, before
-    wallets are.
+    The next refund may take the network key of a cancelled one (see `insert`), so cancelled refunds are locked too,
+    before any wallet.
     """
     locked: set[Key] = set()
     # Another transaction may have made a refund while these locks were waited for.
     while not (wanted := set().union(*(await _parts(tx, collections)).values())) <= locked:
         await transactions.lock(tx, wanted)
         locked |= wanted
-    # In a statement of its own: in the first, all would be as it was before the lock was granted.
+    # Read by a second statement: the first one sees the rows as they were before the locks were granted.
     return await find(tx, collections)
 
 
-async def hold(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
-    """These collections and all their refunds, as they stay until the commit, for a claim, which never waits: a
-    collection is left out while another transaction holds it or one of its refunds."""
+async def lock_if_free(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
+    """Lock these collections and all their refunds until the commit, and return them. It never waits: a collection is
+    left out while another transaction has locked it or one of its refunds."""
     parts = await _parts(tx, collections)
     locked = await transactions.lock_free(tx, set().union(*parts.values()))
     return await find(tx, [key for key, part in parts.items() if part <= locked])
@@ -95,8 +96,8 @@ async def find_keys(connection: Conn, collections: Collection[Key]) -> dict[Key,
 
 
 async def find_undone(connection: Conn, collections: Collection[Key]) -> dict[Key, bool]:
-    """Those of these collections of which a refund was adopted from a statement, and that was undone; and whether it
-    has its network key still: operators have not decided about its line again."""
+    """The collections with a refund that was adopted from a statement and whose adoption was undone. True: that refund
+    still has its network key, because operators have not decided about its line again."""
     rows = await connection.fetch(
         """
         SELECT r.merchant_id, r.collection_id, bool_or(p.network_key <> p.id) FROM refunds r

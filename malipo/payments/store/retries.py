@@ -40,33 +40,34 @@ async def find(connection: Conn, retried: Collection[Key]) -> dict[Key, Standing
 
 
 async def lock(tx: Tx, retried: Collection[Key]) -> dict[Key, Standing]:
-    """The same, as it stays until the commit: a report that one of them was paid waits. Locked before wallets."""
+    """As `find`, with the payouts locked until the commit, so that a report that one was paid waits. Locked before
+    wallets."""
     chains = await _chains(tx, retried)
     await transactions.lock(tx, _all_of(chains))
-    # In a statement of its own: in the first, all would be as it was before the lock was granted.
+    # Read by a second statement: the first one sees the rows as they were before the locks were granted.
     return await _standings(tx, chains)
 
 
-async def hold(tx: Tx, payouts: Collection[Key]) -> dict[Key, Standing | None]:
-    """Of those of these payouts that are retries: how that which they retry stands, as it stays until the commit. For
-    a claim, which never waits: None while another transaction holds one of the chain."""
+async def lock_if_free(tx: Tx, payouts: Collection[Key]) -> dict[Key, Standing | None]:
+    """For each of these payouts that is a retry: how the payout that it retries stands, locked until the commit. It
+    never waits: None while another transaction has locked one of the chain."""
     earlier = await _find_earlier(tx, payouts)
     if not earlier:
         return {}
     locked = await transactions.lock_free(tx, _all_of(earlier))
-    held = {key: chain for key, chain in earlier.items() if chain <= locked}
-    standings = await _standings(tx, held)
+    free = {key: chain for key, chain in earlier.items() if chain <= locked}
+    standings = await _standings(tx, free)
     return {key: standings.get(key) for key in earlier}
 
 
 async def _chains(connection: Conn, retried: Collection[Key]) -> dict[Key, set[Key]]:
-    """Each of these payouts, and all that it was paid in place of."""
+    """Each of these payouts, with all the earlier ones that it was paid in place of."""
     earlier = await _find_earlier(connection, retried)
     return {key: {key} | earlier.get(key, set()) for key in retried}
 
 
 async def _find_earlier(connection: Conn, payouts: Collection[Key]) -> dict[Key, set[Key]]:
-    """What these payouts retry, and what that retried, and so on; without those that retry nothing."""
+    """For each payout that is a retry: the payout that it retries, the one that that retried, and so on."""
     rows = await connection.fetch(
         """
         WITH RECURSIVE earlier (merchant_id, payout_id, retried) AS (

@@ -99,7 +99,7 @@ def insert_transactions_sql(transactions: str) -> str:
 
 
 async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
-    """These transactions, held until the commit. Always taken in the order of their keys."""
+    """These transactions, locked until the commit. Always taken in the order of their keys."""
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS} FROM transactions t

@@ -7,7 +7,7 @@ import msgspec
 
 from malipo import clock, ids
 from malipo.approvals import decide
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -230,7 +230,7 @@ async def _propose(
 
 
 async def lock_open(tx: Tx, day: date) -> Proposal:
-    """The open proposal to close it, held until the commit."""
+    """The open proposal to close it, locked until the commit."""
     return await decide.lock_open(
         tx, [Act.CLOSE_WITH_DIFFERENCE], day.isoformat(), NothingProposed(code=CloseRefusal.NOTHING_PROPOSED, day=day)
     )

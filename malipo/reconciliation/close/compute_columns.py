@@ -103,24 +103,26 @@ class NetworkColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, ends: datetime) -> list[Problem]:
     """What keeps a channel's statements from covering the day."""
-    held = {} if earlier is None else earlier.accounts
-    accounts = sorted({name for name, each in files.items() if coverage.begins_before(each, ends)} | held.keys())
+    closing_balances = {} if earlier is None else earlier.accounts
+    accounts = sorted(
+        {name for name, each in files.items() if coverage.begins_before(each, ends)} | closing_balances.keys()
+    )
     if not accounts:
         return coverage.missing([], begins, ends, balance=None)
     return [
         Problem(coverage.CoverageProblem.ACCOUNT, account=account, why=why) if account else why
         for account in accounts
-        for why in coverage.missing(files.get(account, []), begins, ends, balance=held.get(account))
+        for why in coverage.missing(files.get(account, []), begins, ends, balance=closing_balances.get(account))
     ]
 
 
 async def read_network(
     tx: Tx, files: Files, since: CountedStatements, ends: datetime, earlier: ChannelClose | None
 ) -> NetworkColumn:
-    held = {} if earlier is None else earlier.accounts
-    opening, closing = dict(held), dict(held)
+    closing_balances = {} if earlier is None else earlier.accounts
+    opening, closing = dict(closing_balances), dict(closing_balances)
     for account, own in files.items():
-        if account not in held and (first := coverage.first_from(own, since.until)):
+        if account not in closing_balances and (first := coverage.first_from(own, since.until)):
             opening[account] = await balances.held_at(tx, first, max(since.until, first.begins_at or since.until))
         if account in opening and (last := coverage.last_before(own, ends)):
             closing[account] = await balances.held_at(tx, last, ends)
@@ -128,7 +130,7 @@ async def read_network(
         since=since,
         opening={account: opening[account] for account in sorted(closing)},
         closing={account: closing[account] for account in sorted(closing)},
-        new_accounts=frozenset(closing.keys() - held.keys()),
+        new_accounts=frozenset(closing.keys() - closing_balances.keys()),
     )
 
 

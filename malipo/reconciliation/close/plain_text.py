@@ -4,14 +4,14 @@ The lines are stored with a proposal to accept a difference: they are what its p
 """
 
 from malipo import clock, money
-from malipo.reconciliation.close.closed_day import ClosedDay
-from malipo.reconciliation.close.sheet import (
+from malipo.reconciliation.close.close_figures import (
     AccountReading,
     ChannelSection,
     CloseOutcome,
     CloseSheet,
     sheet_of,
 )
+from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, ItemKind, OpenItem, OpenReason
 
 MOST_ITEMS = 10

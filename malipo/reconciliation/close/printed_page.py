@@ -6,11 +6,11 @@ It is English, as the books are. Its texts come from networks and operators, so 
 from html import escape
 
 from malipo import clock
+from malipo.reconciliation.close.close_figures import AccountReading, CloseSheet, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import command_of, line_of
 from malipo.reconciliation.close.plain_text import REASONS, WHAT, title_of, verdict_of
 from malipo.reconciliation.close.printed_style import STYLE
-from malipo.reconciliation.close.sheet import AccountReading, CloseSheet, sheet_of
 from malipo.reconciliation.close.signed_content import CloseReading, ColumnRow, OpenItem
 
 _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them

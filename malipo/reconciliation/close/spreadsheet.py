@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from malipo import clock
-from malipo.reconciliation.close.sheet import ChannelSection, CloseSheet, sheet_of
+from malipo.reconciliation.close.close_figures import ChannelSection, CloseSheet, sheet_of
 from malipo.reconciliation.close.signed_content import DayClose
 from malipo.table_files.csv_export import csv_lines
 
@@ -52,8 +52,8 @@ def _of_channel(channel: ChannelSection) -> Iterator[tuple[_Cell, ...]]:
         statement = "" if row.statement is None else row.statement
         difference = "" if row.difference is None else row.difference
         yield ("columns", name, "", row.name, "", "", "", statement, row.ledger, difference, "")
-    for account, held in channel.accounts:
-        yield ("account", name, account, "closing", "", "", "", held, "", "", "")
+    for account, balance in channel.accounts:
+        yield ("account", name, account, "closing", "", "", "", balance, "", "", "")
     for each in channel.readings:
         account, read = each.account, each.reading
         at = "" if read.read_at is None else f" {read.read_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"

@@ -12,7 +12,7 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store import closed_days
 from malipo.payments import network_keys
-from malipo.payments.settle import Settle
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.store import adopted_payments, corrections, transactions
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.exceptions.action_moves import signed_amount
@@ -42,7 +42,7 @@ class DecidedAction:
         return self.actor.name if is_second else None
 
 
-async def match(tx: Tx, decided: DecidedAction, settle: Settle) -> str | None:
+async def match(tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswers) -> str | None:
     """The line is that of a payment, which is told so, unless the statement shows that the network has taken it back.
     What the amounts differ by is booked to suspense."""
     line_id = _line(decided.exception)
@@ -59,7 +59,7 @@ async def match(tx: Tx, decided: DecidedAction, settle: Settle) -> str | None:
     await matching.match_reversals(tx, now=decided.now)
     await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
-    await report(tx, settle, found, ReportResult(), now=decided.now)
+    await report(tx, apply_answers, found, ReportResult(), now=decided.now)
     await absence.check_again(tx, line_id)
     rest = decided.exception.moved_cents - signed * 100
     return await _book(tx, decided, rest, Account.SUSPENSE) if rest else None
@@ -92,7 +92,9 @@ async def book(tx: Tx, decided: DecidedAction) -> str:
     return await _book(tx, decided, lacking, account)
 
 
-async def adopt_line(tx: Tx, decided: DecidedAction, settle: Settle, *, reference_prefix: str) -> Transaction:
+async def adopt_line(
+    tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswers, *, reference_prefix: str
+) -> Transaction:
     """The line is a payment of a merchant that we have lost. If the statement shows that the network has taken it back,
     the payment is told so at once: the merchant could spend it before the next matching."""
     line_id = _line(decided.exception)
@@ -109,7 +111,7 @@ async def adopt_line(tx: Tx, decided: DecidedAction, settle: Settle, *, referenc
         await matching.match_reversals(tx, now=decided.now)
         await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
         found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
-        await report(tx, settle, found, ReportResult(), now=decided.now)
+        await report(tx, apply_answers, found, ReportResult(), now=decided.now)
     await absence.check_again(tx, line_id)
     return payment
 

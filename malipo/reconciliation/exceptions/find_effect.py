@@ -13,9 +13,10 @@ from malipo.db import Conn
 from malipo.errors import Missing, Refusal
 from malipo.floats import store as floats
 from malipo.ledger import house_bookings
-from malipo.ledger.accounts import Account, Wallet
+from malipo.ledger.accounts import Account
 from malipo.ledger.store import house_bookings as booking_store
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.payments.store import corrections
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.exceptions.action_moves import ActionEffect, ActionFacts, effect_of
@@ -53,7 +54,7 @@ class ImportNote(StrEnum):
 
     ELSEWHERE = "elsewhere"
     CALLED_OTHERWISE = "called-otherwise"
-    HELD = "held-afterwards"
+    AWAITS_APPROVAL = "held-afterwards"
     MATCHES = "matches"
     STAYS = "stays"
 
@@ -65,7 +66,7 @@ class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
     undos: dict[str, list[AccountChange]]  # of each booking that is not undone, by its id
     elsewhere: int  # fees and sweeps that other files have too, and call so
     called_otherwise: int = 0  # those that other files have, and call something else
-    held: int = 0  # of those files, fees and sweeps that are booked only when a second operator agrees
+    awaiting_approval: int = 0  # of those files, fees and sweeps that are booked only when a second operator agrees
     matches: int  # that a withdrawal undoes
     stays: int  # payments that its lines have ended or corrected
 
@@ -75,7 +76,7 @@ class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
         others = [
             (ImportNote.ELSEWHERE, self.elsewhere),
             (ImportNote.CALLED_OTHERWISE, self.called_otherwise),
-            (ImportNote.HELD, self.held),
+            (ImportNote.AWAITS_APPROVAL, self.awaiting_approval),
         ]
         always = [(ImportNote.MATCHES, self.matches), (ImportNote.STAYS, self.stays)]
         return [each for each in others if each[1]] + always
@@ -137,14 +138,14 @@ def changes_of(
     for (account, channel), change in effect.changes.items():
         sign = -1 if account in _COUNTED_OTHERWISE else 1
         of = channel or (merchant_id if account in _OF_MERCHANTS else "")
-        before = _held(account, channel, wallet, balances)
+        before = _balance_of(account, channel, wallet, balances)
         found.append(AccountChange(account, of, before, before + sign * change))
     if effect.owed and wallet is not None:
         found.append(AccountChange(OWED, merchant_id, wallet.owed, wallet.owed + effect.owed))
     return sorted(found, key=lambda each: (each.account != Account.FLOAT, each.account == OWED, each.account))
 
 
-def _held(account: Account, channel: str | None, wallet: Wallet | None, balances: Balances) -> int:
+def _balance_of(account: Account, channel: str | None, wallet: Wallet | None, balances: Balances) -> int:
     match account:
         case Account.FLOAT:
             return balances.floats.get(channel or "", 0)
@@ -152,8 +153,8 @@ def _held(account: Account, channel: str | None, wallet: Wallet | None, balances
             return 0 if wallet is None else wallet.available
         case Account.IN_FLIGHT:
             return 0 if wallet is None else wallet.in_flight
-    held = balances.house.get(account, 0)
-    return -held if account in _COUNTED_OTHERWISE else held
+    balance = balances.house.get(account, 0)
+    return -balance if account in _COUNTED_OTHERWISE else balance
 
 
 async def find_effect(

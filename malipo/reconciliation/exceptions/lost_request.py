@@ -17,8 +17,8 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency, network_keys
 from malipo.payments.batches.store import items
-from malipo.payments.refunds import refund_keys, refundable
-from malipo.payments.refunds.refund_keys import RefundKeys
+from malipo.payments.refunds import refund_network_keys, refundable
+from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import Transaction, Type
@@ -51,7 +51,7 @@ class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scope(self) -> str:
         """Of the idempotency key."""
-        return self.type if self.collection_id is None else refund_keys.SCOPE
+        return self.type if self.collection_id is None else refund_network_keys.SCOPE
 
 
 async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: Mapping[str, str]) -> LostRequest:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from malipo import ids
 from malipo.approvals import decide, moved_alone
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
@@ -22,10 +22,10 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, act_of
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.payments.store.cases import ProposedResolution
 from malipo.reconciliation.exceptions import apply_action
 from malipo.reconciliation.exceptions.action_moves import effect_of
@@ -61,7 +61,7 @@ class NoSuchException(Missing):
 
 @dataclass(frozen=True)
 class ResolveExceptions:
-    settle: Settle
+    apply_answers: ApplyNetworkAnswers
     approval_amount: int
     reference_prefix: str
     follow_up_seconds: float
@@ -70,7 +70,7 @@ class ResolveExceptions:
     @classmethod
     def of(cls, settings: Settings, clock: Clock) -> "ResolveExceptions":
         return cls(
-            Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
+            ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
             settings.booking_approval_amount,
             settings.reference_prefix,
             settings.follow_up_seconds[0],
@@ -252,11 +252,11 @@ class ResolveExceptions:
         booking_id: str | None = None
         match decided.resolution.action:
             case Action.MATCH:
-                booking_id = await apply_action.match(tx, decided, self.settle)
+                booking_id = await apply_action.match(tx, decided, self.apply_answers)
             case Action.BOOK:
                 booking_id = await apply_action.book(tx, decided)
             case Action.ADOPT:
-                await apply_action.adopt_line(tx, decided, self.settle, reference_prefix=self.reference_prefix)
+                await apply_action.adopt_line(tx, decided, self.apply_answers, reference_prefix=self.reference_prefix)
             case Action.RESOLVE:
                 assert decided.exception.reference is not None
                 await approve_case(

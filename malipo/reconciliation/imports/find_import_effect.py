@@ -23,9 +23,11 @@ async def find_import_effect(
     undone = await withdrawal_effects.find_bookings_to_undo(connection, file.id)
     bookings = [house_bookings.booking_of(row) for row in await booking_store.find(connection, "id = ANY($1)", undone)]
     sums = await withdrawal_effects.sum_lines_of_heirs(connection, file.id)
-    held = await import_approval.find_to_hold(connection, sums, approval_amount=approval_amount, now=now)
-    anew = [move_of(each) for each in sums if each.cents and each.file_id not in held]
-    elsewhere, called_otherwise = await withdrawal_effects.count_lines_of_heirs(connection, file.id, held)
+    waiting = await import_approval.find_files_that_would_wait(
+        connection, sums, approval_amount=approval_amount, now=now
+    )
+    anew = [move_of(each) for each in sums if each.cents and each.file_id not in waiting]
+    elsewhere, called_otherwise = await withdrawal_effects.count_lines_of_heirs(connection, file.id, waiting)
     cents = await booking_store.find_cents(connection, file.channel, file.account)
     return ImportEffect(
         withdrawal=changes_of(booked_back(bookings, anew, cents=cents), balances),
@@ -36,7 +38,7 @@ async def find_import_effect(
         },
         elsewhere=elsewhere,
         called_otherwise=called_otherwise,
-        held=sum(each.lines for each in sums if each.file_id in held),
+        awaiting_approval=sum(each.lines for each in sums if each.file_id in waiting),
         matches=await withdrawal_effects.count_matches(connection, file.id),
         stays=len(await withdrawals.find_ended(connection, file.id)),
     )

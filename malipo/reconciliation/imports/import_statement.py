@@ -26,7 +26,7 @@ from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, StatementLine
 from malipo.network_statements.status_words import UnknownWord
 from malipo.networks.connector import Channel
-from malipo.reconciliation.imports import doubt_statement, withdraw_statement
+from malipo.reconciliation.imports import refuse_conflicting_file, withdraw_statement
 from malipo.reconciliation.imports.store import file_comparison
 from malipo.reconciliation.matching.carriers import carrier_named
 from malipo.reconciliation.statements.statement_file import (
@@ -176,10 +176,10 @@ async def _refuse_doubted(
 ) -> StatementFile | None:
     """Refuse a file that contradicts others, or seems to be of another account. An operator's file whose lines the
     worker fetched as another account is returned instead: it is proposed to withdraw it."""
-    elsewhere = await doubt_statement.refuse_content_of_another(tx, file)
-    await doubt_statement.refuse_contradiction(tx, file)
+    elsewhere = await refuse_conflicting_file.refuse_content_of_another(tx, file)
+    await refuse_conflicting_file.refuse_contradiction(tx, file)
     if not is_new_account:
-        await doubt_statement.refuse_stranger(tx, file, profile)
+        await refuse_conflicting_file.refuse_stranger(tx, file, profile)
     return elsewhere
 
 
@@ -272,7 +272,7 @@ async def _find_same(tx: Tx, file: StatementFile) -> StatementFile | None:
         if (each.channel, each.account) == (file.channel, file.account):
             return each
     if others := [each for each in found if each.line_count]:
-        doubt_statement.refuse_same_elsewhere(others[0])
+        refuse_conflicting_file.refuse_same_elsewhere(others[0])
     return None
 
 

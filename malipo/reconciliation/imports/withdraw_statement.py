@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as approvals
-from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS, Act
+from malipo.approvals.act_rules import STATEMENT_UNDOS, WITHDRAWALS, Act
 from malipo.approvals.moved_alone import Deciders, require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log

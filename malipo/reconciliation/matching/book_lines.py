@@ -35,13 +35,18 @@ class BookedSums(msgspec.Struct, frozen=True):
     fees: int
     sweeps: int
     transfers: int  # how many were found
-    held: int = 0  # lines that wait for a second operator
+    awaiting_approval: int = 0  # lines that wait for a second operator
 
 
 async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | None, now: datetime) -> BookedSums:
-    """Above the approval amount, those of an operator's file wait for another one. The caller holds the lock."""
+    """Book these lines. Above the approval amount, lines of a file that an operator brought wait for another operator.
+
+    The caller has taken the lock of matching.
+    """
     found = await store.sum_lines(tx)
-    waiting, held = await import_approval.hold_bookings(tx, found, approval_amount=approval_amount, now=now)
+    waiting, waiting_lines = await import_approval.set_bookings_waiting(
+        tx, found, approval_amount=approval_amount, now=now
+    )
     sums = [each for each in found if each.file_id not in waiting]
     await book_sums(tx, sums, first_open_day=first_open_day, now=now)
     transfers = await store.find_transfers(tx)
@@ -54,7 +59,7 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.FEE),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.SWEEP),
         transfers=await store.match_transfers(tx, pairs, now=now),
-        held=held,
+        awaiting_approval=waiting_lines,
     )
 
 

@@ -18,7 +18,7 @@ import msgspec
 from malipo import ids
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
@@ -79,7 +79,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     found = await evidence.find_effects(tx)
     people = (name for each in found for name in (each.imported_by, *each.authors, *each.named_by))
     await moved_alone.lock(tx, *people)
-    held: list[int] = []
+    waiting: list[int] = []
     for (file_id, operator), lines in _by_file(found).items():
         line_ids = [each.line_id for each in lines]
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
@@ -96,16 +96,16 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
             await evidence.set_counted(tx, line_ids)
             continue
         await _add(tx, proposal, file_id, lines, now=now)
-        held += line_ids
-    return held
+        waiting += line_ids
+    return waiting
 
 
-async def hold_bookings(
+async def set_bookings_waiting(
     tx: Tx, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime
 ) -> tuple[set[str], int]:
     """The files whose fees and sweeps wait, and how many lines wait from now on. Those that do not wait are counted as
     moved by who imported the file: the caller books them in this transaction, and holds the lock of matching."""
-    held, lines = set[str](), 0
+    waiting, lines = set[str](), 0
     told_by_people = [each for each in sums if each.untold]
     await moved_alone.lock(tx, *(name for each in told_by_people for name in (each.imported_by, *each.authors)))
     for file_id in sorted({each.file_id for each in told_by_people}):
@@ -113,7 +113,7 @@ async def hold_bookings(
         operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is not None:
-            await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+            await proposals.set_amount(tx, proposal.id, (await find_waiting_list(tx, proposal)).amount)
         elif await _count_alone(
             tx,
             file_id,
@@ -127,8 +127,8 @@ async def hold_bookings(
         else:
             await _propose(tx, file_id, operator, amount, 0, now=now)
             lines += sum(each.lines for each in of_file)
-        held.add(file_id)
-    return held, lines
+        waiting.add(file_id)
+    return waiting, lines
 
 
 async def _count_alone(
@@ -158,9 +158,11 @@ async def _count_alone(
     return deciders is not Deciders.TWO
 
 
-async def find_to_hold(connection: Conn, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime) -> set[str]:
+async def find_files_that_would_wait(
+    connection: Conn, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime
+) -> set[str]:
     """The files whose fees and sweeps would wait, if these were open beside what is open of them. It only reads."""
-    held, moved = set[str](), Counter[str]()
+    waiting, moved = set[str](), Counter[str]()
     is_open = {each.subject for each in await proposals.find_open(connection, [Act.IMPORT])}
     anew = {(each.file_id, each.kind, each.day) for each in sums}
     for file_id in sorted({each.file_id for each in sums if each.untold}):
@@ -185,10 +187,10 @@ async def find_to_hold(connection: Conn, sums: Sequence[ChargeSum], *, approval_
                 for each in sorted(people)
             ]
         ):
-            held.add(file_id)
+            waiting.add(file_id)
         else:
             moved.update(dict.fromkeys(people, amount))
-    return held
+    return waiting
 
 
 def _amount_of(lines: Sequence[WaitingLine]) -> int:
@@ -216,7 +218,7 @@ async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[
     if proposal is None:
         proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)
     await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
-    await proposals.set_amount(tx, proposal.id, (await find_held(tx, proposal)).amount)
+    await proposals.set_amount(tx, proposal.id, (await find_waiting_list(tx, proposal)).amount)
 
 
 async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments: int, *, now: datetime) -> Proposal:
@@ -239,14 +241,14 @@ async def let_go(tx: Tx, *, now: datetime) -> None:
     that a statement of the worker's has too. End lists that are empty then."""
     await evidence.release_waiting(tx)
     for each in await proposals.find_open(tx, [Act.IMPORT]):
-        held = await find_held(tx, each)
-        if held.is_empty:
+        waiting = await find_waiting_list(tx, each)
+        if waiting.is_empty:
             await decide.end_by_system(tx, each, now=now)
-        elif held.amount != each.amount:
-            await proposals.set_amount(tx, each.id, held.amount)
+        elif waiting.amount != each.amount:
+            await proposals.set_amount(tx, each.id, waiting.amount)
 
 
-async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
+async def find_waiting_list(connection: Conn, proposal: Proposal) -> WaitingList:
     lines = await evidence.find_waiting(connection, proposal.id)
     file = await statements.get(connection, proposal.subject)
     sums = await booked_lines.sum_lines(connection, proposal.subject)
@@ -258,7 +260,7 @@ async def find_held(connection: Conn, proposal: Proposal) -> WaitingList:
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
     """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
     found = await proposals.find_open(connection, [Act.IMPORT])
-    lists = [await find_held(connection, each) for each in found if file_id in (None, each.subject)]
+    lists = [await find_waiting_list(connection, each) for each in found if file_id in (None, each.subject)]
     return [each for each in lists if not each.is_empty]
 
 
@@ -266,17 +268,17 @@ async def lock_for_approval(
     tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
 ) -> tuple[Proposal, list[Evidence]]:
     """Approve a list, if this operator may; returns what is to be reported. `seen` is the code of what was shown."""
-    held = await _lock(tx, file_id, seen)
-    line_ids = [each.line_id for each in held.lines]
+    waiting = await _lock(tx, file_id, seen)
+    line_ids = [each.line_id for each in waiting.lines]
     await evidence.set_counted(tx, line_ids)
     # The network may have confirmed some of the list itself, since it was last sorted out.
-    proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
+    proposal = msgspec.structs.replace(waiting.proposal, amount=waiting.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
     if not is_single_operator:
-        await _require_other(tx, held.answerable, proposal, ImportApprovalRefusal.AUTHOR, actor=actor, now=now)
+        await _require_other(tx, waiting.answerable, proposal, ImportApprovalRefusal.AUTHOR, actor=actor, now=now)
     decided = await decide.approve(tx, proposal, actor=actor, now=now, is_single_operator=is_single_operator)
     details = _details(proposal, len(line_ids)) | {"proposed_by": proposal.requested_by}
-    details["authors"] = sorted(held.answerable - {proposal.requested_by})
+    details["authors"] = sorted(waiting.answerable - {proposal.requested_by})
     details |= audit_log.alone(decided.is_single_operator)
     await audit_log.append(tx, actor, "statement.effects_approved", now=now, **details)
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
@@ -301,16 +303,16 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked. Their
     matches are undone, as a withdrawal does it: so they keep no payment from the network's own line. Each is an
     exception, and is matched again by two operators only, or by the network's own statement."""
-    held = await _lock(tx, file_id, seen)
+    waiting = await _lock(tx, file_id, seen)
     lines = await booked_lines.find_summed(tx, file_id)
-    line_ids = await evidence.find_lines_of(tx, held.proposal.id)
+    line_ids = await evidence.find_lines_of(tx, waiting.proposal.id)
     lines += await booked_lines.find_lines(tx, line_ids)
     found = [each.as_exception(ExceptionKind.UNKNOWN_LINE, now=now) for each in lines]
-    await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=held.proposal.id)
+    await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=waiting.proposal.id)
     await exceptions.insert_all(tx, found, now=now)
-    details = _details(held.proposal, len(held.lines))
-    await decide.reject(tx, held.proposal, "statement.effects_rejected", details, actor=actor, now=now)
-    return held
+    details = _details(waiting.proposal, len(waiting.lines))
+    await decide.reject(tx, waiting.proposal, "statement.effects_rejected", details, actor=actor, now=now)
+    return waiting
 
 
 async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
@@ -322,11 +324,11 @@ async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
         await evidence.forget_rejections(tx, each.id)
 
 
-def code_of(held: WaitingList) -> str:
+def code_of(waiting: WaitingList) -> str:
     """Of what an approver is shown: each line, and what it does to which payment. The sum may be counted anew before
     the next matching, so that the list's own is taken."""
-    proposal = msgspec.structs.replace(held.proposal, amount=held.amount)
-    return decide.code_of(proposal, held.lines, held.sums, held.authors)
+    proposal = msgspec.structs.replace(waiting.proposal, amount=waiting.amount)
+    return decide.code_of(proposal, waiting.lines, waiting.sums, waiting.authors)
 
 
 async def lock_open(tx: Tx, file_id: str) -> Proposal:
@@ -335,9 +337,9 @@ async def lock_open(tx: Tx, file_id: str) -> Proposal:
 
 async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
-    held = await find_held(tx, await lock_open(tx, file_id))
-    decide.require_seen(seen, code_of(held))
-    return held
+    waiting = await find_waiting_list(tx, await lock_open(tx, file_id))
+    decide.require_seen(seen, code_of(waiting))
+    return waiting
 
 
 def _details(proposal: Proposal, payments: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Matches the lines of imported statements with payments, and finds what does not fit.
 
 It runs after each import, and again whenever it is asked to. Each step is a commit of its own and can be repeated:
-whoever dies in between loses nothing, and the next run ends the same. One runs at a time.
+if a process dies in between, nothing is lost, and the next run completes it. One runs at a time.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.payments import network_keys
-from malipo.payments.settle import Settle
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.store import adopted_payments, transactions
 from malipo.reconciliation.matching.book_lines import book_lines
 from malipo.reconciliation.matching.carriers import carrier_named
@@ -44,7 +44,7 @@ from malipo.reconciliation.statements.store import statement_lines, statements
 
 
 class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
-    """What a run has done. The audit log keeps it under these names."""
+    """What a run has done, as it is kept in the audit log."""
 
     matched: int = 0  # lines that were matched with payments
     reversals: int = 0
@@ -54,8 +54,8 @@ class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
     booked_sweeps: int = 0
     completed: int = 0  # payments that a line has ended
     contradicted: int = 0
-    held: int = 0  # lines that wait for a second operator
-    held_bookings: int = 0  # of these, fees and sweeps
+    awaiting_approval: int = msgspec.field(default=0, name="held")  # lines that wait for a second operator
+    bookings_awaiting_approval: int = msgspec.field(default=0, name="heldBookings")  # of these, fees and sweeps
     waiting: int = 0  # payments that no complete statement covers yet
     without_carrier_statement: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
@@ -72,7 +72,9 @@ class MatchingResult(MatchingCounts, kw_only=True):
         return self.matched + self.reversals + self.fees + self.transfers
 
 
-async def match_statements(database: Database, settle: Settle, *, approval_amount: int, clock: Clock) -> MatchingResult:
+async def match_statements(
+    database: Database, apply_answers: ApplyNetworkAnswers, *, approval_amount: int, clock: Clock
+) -> MatchingResult:
     now, done = clock(), MatchingResult()
     async with database.begin() as tx:
         await matching.lock(tx)
@@ -81,9 +83,9 @@ async def match_statements(database: Database, settle: Settle, *, approval_amoun
         await matching.lock(tx)
         await match_lines(tx, await all_profiles(tx), done, approval_amount=approval_amount, now=now)
     await take_told_keys(database)
-    reported = await report_evidence(database, settle, done.exceptions, approval_amount=approval_amount, now=now)
+    reported = await report_evidence(database, apply_answers, done.exceptions, approval_amount=approval_amount, now=now)
     done.completed, done.contradicted = reported.completed, reported.contradicted
-    done.held += reported.held
+    done.awaiting_approval += reported.awaiting_approval
     async with database.begin() as tx:
         await matching.lock(tx)
         # Operators may have said since the first step whose files they are.
@@ -132,7 +134,7 @@ async def match_lines(
     )
     booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
-    done.held = done.held_bookings = booked.held
+    done.awaiting_approval = done.bookings_awaiting_approval = booked.awaiting_approval
     async for lines in unmatched_lines.find(tx):
         done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
 

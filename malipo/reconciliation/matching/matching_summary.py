@@ -12,7 +12,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Conn, Database
-from malipo.payments.settle import Settle
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.reconciliation.matching.match_statements import MatchingCounts, MatchingResult, match_statements
 from malipo.reconciliation.statements.statement_file import StatementFile
 
@@ -37,10 +37,10 @@ def summary_of(done: MatchingResult) -> MatchingSummary:
 
 
 async def match_and_note(
-    database: Database, settle: Settle, *, approval_amount: int, clock: Clock, actor: Actor
+    database: Database, apply_answers: ApplyNetworkAnswers, *, approval_amount: int, clock: Clock, actor: Actor
 ) -> tuple[MatchingResult, MatchingSummary]:
     """Match what was imported, and note in the audit log what came of it."""
-    done = await match_statements(database, settle, approval_amount=approval_amount, clock=clock)
+    done = await match_statements(database, apply_answers, approval_amount=approval_amount, clock=clock)
     summary = summary_of(done)
     async with database.begin() as tx:
         await audit_log.append(tx, actor, ACTION, now=clock(), **msgspec.to_builtins(summary))

@@ -15,14 +15,14 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.ledger.store import closed_days
 from malipo.networks.connector import Answer, Verdict
+from malipo.payments.apply_network_answers import AnswerResult, ApplyNetworkAnswers, Report
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
-from malipo.payments.settle import Report, Settle, SettleResult
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.answer_ids import answer_id
 from malipo.reconciliation.matching.book_lines import book_sums
 from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
+from malipo.reconciliation.matching.statement_answer_ids import answer_id
 from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store import evidence as store
 from malipo.reconciliation.matching.store.evidence import Evidence
@@ -36,12 +36,12 @@ class ReportResult:
 
     completed: int = 0  # open before
     contradicted: int = 0
-    held: int = 0  # wait for a second operator
+    awaiting_approval: int = 0  # wait for a second operator
     exceptions: Findings = field(default_factory=Findings)
 
 
 async def report_evidence(
-    database: Database, settle: Settle, found: Findings, *, approval_amount: int, now: datetime
+    database: Database, apply_answers: ApplyNetworkAnswers, found: Findings, *, approval_amount: int, now: datetime
 ) -> ReportResult:
     done = ReportResult(exceptions=found)
     async with database.begin() as tx:
@@ -55,17 +55,17 @@ async def report_evidence(
             unreported = await store.find_unreported(tx, limit=_BATCH)
             if await store.find_effects(tx, [each.line_id for each in unreported]):
                 # The sum of a file counts, so all lines are looked at, also those of later batches.
-                held = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
-                await _hold(tx, settle, held, done, now=now)
+                waiting = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
+                await _set_waiting(tx, apply_answers, waiting, done, now=now)
                 unreported = await store.find_unreported(tx, limit=_BATCH)
-            await report(tx, settle, unreported, done, now=now)
+            await report(tx, apply_answers, unreported, done, now=now)
         if not unreported:
             return done
 
 
 async def approve_import(
     tx: Tx,
-    settle: Settle,
+    apply_answers: ApplyNetworkAnswers,
     file_id: str,
     *,
     actor: Actor,
@@ -78,45 +78,51 @@ async def approve_import(
         tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
     )
     for first in range(0, len(found), _BATCH):
-        await report(tx, settle, found[first : first + _BATCH], ReportResult(), now=now)
+        await report(tx, apply_answers, found[first : first + _BATCH], ReportResult(), now=now)
     sums = await booked_lines.sum_lines(tx, file_id)
     await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
     await resolve_obsolete(tx, now=now)
     return proposal
 
 
-async def _hold(tx: Tx, settle: Settle, line_ids: Sequence[int], done: ReportResult, *, now: datetime) -> None:
+async def _set_waiting(
+    tx: Tx, apply_answers: ApplyNetworkAnswers, line_ids: Sequence[int], done: ReportResult, *, now: datetime
+) -> None:
     """Let these lines wait: query the network about their payments, and list each as an exception meanwhile."""
     for first in range(0, len(line_ids), _BATCH):
         ids_of_batch = line_ids[first : first + _BATCH]
         found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
-        await settle(tx, [_report_of(each, is_hint=True) for each in found if each.role == "payment"], again=False)
-        done.held += len(found)
+        await apply_answers(
+            tx, [_report_of(each, is_hint=True) for each in found if each.role == "payment"], again=False
+        )
+        done.awaiting_approval += len(found)
         done.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
 
 
-async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: ReportResult, *, now: datetime) -> None:
+async def report(
+    tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], done: ReportResult, *, now: datetime
+) -> None:
     """Report these lines, and note it."""
     if not found:
         return
     # If a line's reversal is known, only the reversal is reported.
     told = [each for each in found if not each.is_taken_back]
-    results = await settle(tx, [_report_of(each) for each in told], again=False)
+    results = await apply_answers(tx, [_report_of(each) for each in told], again=False)
     await store.set_reported(tx, [each.line_id for each in found])
     differing = []
-    for each, settled in zip(told, results, strict=True):
-        assert settled is not None, "a match is with a payment that we have"
-        done.completed += not settled.before.is_final and settled.transaction.status is Status.COMPLETED
-        done.contradicted += settled.is_contradiction
-        if is_different(each, settled):
+    for each, result in zip(told, results, strict=True):
+        assert result is not None, "a match is with a payment that we have"
+        done.completed += not result.before.is_final and result.transaction.status is Status.COMPLETED
+        done.contradicted += result.is_contradiction
+        if is_different(each, result):
             differing.append(_exception_of(each, now))
     done.exceptions.add(await exceptions.insert(tx, differing, now=now))
 
 
-def is_different(evidence: Evidence, settled: SettleResult) -> bool:
+def is_different(evidence: Evidence, result: AnswerResult) -> bool:
     """Whether we have told the merchant something else than the statement says. Pure."""
-    is_open = not settled.transaction.status.is_final
-    return settled.is_contradiction or is_open
+    is_open = not result.transaction.status.is_final
+    return result.is_contradiction or is_open
 
 
 def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from malipo.approvals import decide
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
+from malipo.approvals.act_rules import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.db import Tx
 from malipo.reconciliation.matching.carriers import carriers_of
 from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionState

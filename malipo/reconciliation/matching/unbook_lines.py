@@ -14,7 +14,7 @@ from datetime import date, datetime
 from itertools import groupby
 
 from malipo.approvals import moved_alone
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.moved_alone import Deciders
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import SYSTEM_NAME, Actor

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from malipo.db import Conn, Tx
 from malipo.db.schema import FINGERPRINT
-from malipo.restore.state import WEEK_AFTER, Installation, IntakeClosed, NotComparedYet
+from malipo.restore.installation import WEEK_AFTER, Installation, IntakeClosed, NotComparedYet
 from malipo.restore.store import send_counts
 
 _COLUMNS = """

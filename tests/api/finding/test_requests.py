@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import payment_settings
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from tests.api.conftest import total
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Client, Merchant
 

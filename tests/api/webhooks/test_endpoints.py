@@ -1,4 +1,4 @@
-"""/merchant/webhooks/{id}: endpoints are read, changed, switched off and deleted."""
+"""/merchant/webhooks/{id}: endpoints are read, changed, disabled and deleted."""
 
 from datetime import timedelta
 from typing import Any

@@ -83,7 +83,7 @@ async def test_what_is_owed_cannot_be_paid_out(shop: Shop) -> None:
 
 async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop) -> None:
     paid = await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
-    owed = "M-Pesa now says that it was paid. TZS 4,030 is owed: it is held in your wallet until operators have looked at it."
+    owed = "M-Pesa now says that it was paid. TZS 4,030 is owed: you cannot spend it until operators have decided."
 
     seen = await shop.page(paid)
     assert owed in seen.words

@@ -21,7 +21,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
 from malipo.db import Database
 from malipo.http.accept_language import Language
-from malipo.ledger.accounts import Wallet
+from malipo.ledger.wallet import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.roles import Role
 from malipo.merchants.store.sessions import MerchantSession
@@ -211,7 +211,7 @@ async def test_nothing_of_another_merchant_is_shown(shop: Shop, service: Service
     assert not [each for each in ("Somebody", "33,333", "66,666", "11,111", "77,777") if each in seen]
 
 
-async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_found(shop: Shop) -> None:
+async def test_payouts_that_take_long_and_deliveries_that_failed_are_found(shop: Shop) -> None:
     slow = await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))
     await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))  # not sent yet
     past = replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
@@ -282,9 +282,9 @@ DAY = timedelta(days=1)
         ({"endpoints": [endpoint(failing_since=SINCE, is_active=False)]}, {}),  # its owner has paused it
         (
             {"endpoints": [endpoint(failing_since=SINCE, is_active=False, disabled_at=SINCE)]},
-            {"switched_off": [("duka.example", SINCE)]},
+            {"disabled": [("duka.example", SINCE)]},
         ),
-        ({"endpoints": [endpoint()], "given_up": {"wh_1": 3}}, {"given_up": [("duka.example", 3)]}),
+        ({"endpoints": [endpoint()], "undelivered": {"wh_1": 3}}, {"undelivered": [("duka.example", 3)]}),
         ({"slow": [("txn_1", SINCE)]}, {"slow": [("txn_1", SINCE)]}),
         ({"keys": [key(None)]}, {}),
         ({"keys": [key(NOW + 14 * DAY)]}, {"expiring": [key(NOW + 14 * DAY)]}),
@@ -294,7 +294,7 @@ DAY = timedelta(days=1)
     ],
 )
 def test_what_needs_attention(seen: dict[str, Any], wanted: dict[str, Any]) -> None:
-    nothing: dict[str, Any] = {"totals": {}, "latest": [], "endpoints": [], "given_up": {}, "slow": [], "keys": []}
+    nothing: dict[str, Any] = {"totals": {}, "latest": [], "endpoints": [], "undelivered": {}, "slow": [], "keys": []}
     looked = OverviewData(**nothing | {"down": {}, "wallet": Wallet("m", 0, 0, 0)} | seen)
     found = overview.attention(looked, ROUTES, NOW)
     assert {name: value for name in found.__slots__ if (value := getattr(found, name))} == wanted

@@ -283,7 +283,7 @@ def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
     ]
     assert [said(each) for each in told] == [
         "Your server duka.example could not be told: payment.completed.",
-        "Your server duka.example did not take payment.completed. We have given up; it can be sent again.",
+        "payment.completed was not delivered to your server duka.example, and is not tried again by itself. You can send it again.",
     ]
 
 

@@ -101,10 +101,10 @@ async def test_an_endpoint_that_we_switched_off_says_why_and_what_to_do(desk: We
 
     seen = await desk.surfer.get(f"{PATH}/{endpoint.id}")
 
-    assert "Switched off" in seen.words
+    assert "Disabled" in seen.words
     assert "The receiver answered 410 Gone." in seen.words
     assert "Mend your server first" in seen.words
-    assert "Switched off" in (await desk.surfer.get(PATH)).words
+    assert "Disabled" in (await desk.surfer.get(PATH)).words
 
 
 async def test_an_endpoint_that_fails_says_since_when(desk: WebhookPages) -> None:

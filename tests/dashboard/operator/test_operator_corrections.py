@@ -140,7 +140,7 @@ async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) ->
     await steps.ended(PAYOUT, Status.COMPLETED, 9500)  # 470 are left.
     await steps.hear(paid, Verdict.CONFIRMED)
     seen = await asha.look(paid)
-    assert "TZS 9,030 is owed of it, and held in the wallet." in seen.words
+    assert "TZS 9,030 of it is owed, and cannot be spent." in seen.words
     assert choices_on(seen)["completed"][1] == (
         "TZS 470 is taken from the wallet. The wallet holds no more, so TZS 8,560 stays owed."
     )
@@ -317,7 +317,7 @@ async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room
     stranger = replace(payout, network_key="<i>KEY</i>")
     said = {"amount": 7000, "provider_reference": "QK12AB", "phone": "+255754000009", "detail": "<b>Paid"}
     report = a_report(stranger, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, **said)
-    assert await room.service.network_work.settle(report) is None
+    assert await room.service.network_work.apply_answer(report) is None
 
     seen = await asha.surfer.get("/operator/callbacks")
 

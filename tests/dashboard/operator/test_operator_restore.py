@@ -7,7 +7,7 @@ import pytest
 from malipo.audit_log import store as audit_log
 from malipo.http.accept_language import Language
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.restore.state import Installation
+from malipo.restore.installation import Installation
 from malipo.restore.store import installation
 from tests.dashboard.operator.operator_pages import COLLECTION, PAYOUT, Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages

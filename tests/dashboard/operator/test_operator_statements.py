@@ -6,7 +6,7 @@ import pytest
 from openpyxl import Workbook
 
 from malipo.dashboard.operator.reconciliation import receive_file
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel
 from tests.conftest import Running
 from tests.dashboard.operator.operator_pages import OperatorPages, seen_on

@@ -3,9 +3,8 @@
 from tests.faults.fault import Fault
 from tests.faults.lists import (
     access,
-    again,
     clients,
-    direct_collections,
+    collection_fast_path,
     doors,
     ledger,
     networks,
@@ -14,6 +13,7 @@ from tests.faults.lists import (
     reconciliation,
     refunds,
     restore,
+    retries_and_duplicates,
     sending,
     statements,
     webhooks,
@@ -21,8 +21,8 @@ from tests.faults.lists import (
 
 _PARTS = (
     payments,
-    direct_collections,
-    again,
+    collection_fast_path,
+    retries_and_duplicates,
     refunds,
     sending,
     networks,

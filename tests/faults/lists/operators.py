@@ -2,7 +2,7 @@
 
 from tests.faults.fault import Fault
 
-_ACTS = ("approvals/test_acts.py",)
+_ACTS = ("approvals/test_act_rules.py",)
 _DECIDE = ("approvals/test_decide.py", "approvals/test_one_operator_makes_no_money.py")
 _ALONE = ("operators/test_booking_approval.py", "approvals/test_one_operator_makes_no_money.py")
 

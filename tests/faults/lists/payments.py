@@ -180,7 +180,7 @@ FAULTS = (
     Fault(
         "an idempotency key answers for another request",
         "_Decision._replay",
-        "refusal = refusal_of(order.request_hash, claim.request_hash)",
+        "refusal = refusal_of(request.request_hash, claim.request_hash)",
         "refusal = None",
         "A payout of another amount is answered as if it had been made.",
         _KEYS,

@@ -199,8 +199,8 @@ FAULTS = (
     Fault(
         "an adopted line is not taken back by its reversal at once",
         "adopt_line",
-        "await report(tx, settle, found, ReportResult(), now=decided.now)",
-        "del settle",
+        "await report(tx, apply_answers, found, ReportResult(), now=decided.now)",
+        "del apply_answers",
         "A merchant spends what the network has taken back.",
         ("reconciliation/test_adopt_payment.py",),
     ),

@@ -111,7 +111,7 @@ FAULTS = (
         "A refund that was paid before the restore is paid again.",
         (
             "payments/refunds/test_refund_restore.py",
-            "payments/refunds/test_refund_keys.py",
+            "payments/refunds/test_refund_network_keys.py",
             "reconciliation/test_adopt_batches_and_refunds.py",
         ),
     ),

@@ -188,7 +188,7 @@ FAULTS = (
     Fault(
         "a payment that a cut commit has made is refused because of a hold",
         "_refuse_all",
-        "if order.draft is not None and order.draft.id in written:",
+        "if request.draft is not None and request.draft.id in written:",
         "if False:",
         "It is told that nothing has changed, and is made once more.",
         ("journeys/outages/test_commit_cut.py",),

@@ -193,7 +193,7 @@ FAULTS = (
     ),
     Fault(
         "the same answer has its effects twice",
-        "Settle.__call__",
+        "ApplyNetworkAnswers.__call__",
         "is_new=report.id in new",
         "is_new=True",
         "A repeated report counts “not found” twice, and a payout is sent again.",
@@ -201,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "an answer about one of two payments ends the first",
-        "_subject_of",
+        "_record_of",
         "return meant[0] if len(meant) == 1 else None",
         "return meant[0] if meant else None",
         "The callback of one channel completes a payment of another.",
@@ -209,7 +209,7 @@ FAULTS = (
     ),
     Fault(
         "a callback about an unknown payment is lost",
-        "Settle.__call__",
+        "ApplyNetworkAnswers.__call__",
         "if each.received.source is AnswerSource.CALLBACK",
         "if False",
         "Money that a network reports and nobody has is never looked into.",
@@ -437,7 +437,7 @@ FAULTS = (
         "is_live and compared == server_id",
         "compared == server_id",
         "All payments are sent late, for as long as its row is there.",
-        ("worker/test_precedence.py",),
+        ("worker/test_first_worker.py",),
     ),
     Fault(
         "a worker that does not carry a network is first for it",
@@ -445,7 +445,7 @@ FAULTS = (
         "routes <= each.routes and ",
         "",
         "All payments of a network are sent late.",
-        ("worker/test_precedence.py",),
+        ("worker/test_first_worker.py",),
     ),
     Fault(
         "what was known of other workers stays known",
@@ -453,7 +453,7 @@ FAULTS = (
         "is_known and not",
         "not",
         "A worker that cannot look leaves its work to others that may be gone.",
-        ("worker/test_precedence.py",),
+        ("worker/test_first_worker.py",),
     ),
     Fault(
         "what is sent again to one network wakes another",

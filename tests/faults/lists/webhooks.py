@@ -146,10 +146,10 @@ FAULTS = (
     ),
     Fault(
         "an endpoint is disabled after a day",
-        "GIVE_UP_AFTER",
+        "DISABLE_AFTER",
         "timedelta(days=5)",
         "timedelta(days=1)",
-        "A receiver that is down over a weekend is switched off.",
+        "The endpoint of a receiver that is down over a weekend is disabled.",
         ("webhooks/test_disable_endpoint.py",),
     ),
     Fault(

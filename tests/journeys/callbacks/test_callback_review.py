@@ -10,10 +10,10 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
 from malipo.networks.http import xml
+from malipo.payments.apply_network_answers import Report
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.claim_for_sending import SendClaim
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, ReviewReason
-from malipo.payments.settle import Report
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
 from malipo.settings.parsers import networks
@@ -52,7 +52,7 @@ async def sent(service: Service, merchant: Merchant, amount: int) -> Transaction
     await service.network_work.claim_for_sending(claim)
     taken = Answer(verdict=Verdict.WAITING, code="0")
     reply = ReceivedAnswer(connector="halopesa", source=AnswerSource.SEND, answer=taken, cannot_query=frozenset(Type))
-    await service.network_work.settle(
+    await service.network_work.apply_answer(
         Report(id=f"hrg_{made.id}", channels=[made.channel], key=made.network_key, received=reply)
     )
     return made

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import NetworkOrder, Type
+from malipo.networks.connector import PaymentInstruction, Type
 from malipo.networks.http.client import HttpClient
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
@@ -177,5 +177,5 @@ async def test_a_callback_for_a_cancelled_payment_whose_network_was_paid_goes_to
 async def _charge_behind_our_back(callback_stack: CallbackStack, key: str) -> None:
     """As another program that uses the same contract, and has the same key, would do it."""
     async with HttpClient.opened() as proxy:
-        order = NetworkOrder(key=key, type=Type.COLLECTION, phone="+255684998001", amount=1000, note="Payment")
+        order = PaymentInstruction(key=key, type=Type.COLLECTION, phone="+255684998001", amount=1000, note="Payment")
         assert (await AirtelMoney(callback_stack.full_stack.settings, proxy).send(order)).verdict == "waiting"

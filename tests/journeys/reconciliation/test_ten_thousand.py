@@ -22,8 +22,8 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.networks.connector import Channel
 from malipo.operators.store import insert_operator
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.import_statement import import_statement
 from malipo.reconciliation.matching.exception import Action, ExceptionState
@@ -250,8 +250,8 @@ async def _resolve_all(full_stack: FullStack) -> None:
 
 
 async def _match(full_stack: FullStack) -> None:
-    settle = Settle(clock=clock.now, rules=Rules.of(full_stack.settings))
-    await match_statements(full_stack.database, settle, approval_amount=10**15, clock=clock.now)
+    apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(full_stack.settings))
+    await match_statements(full_stack.database, apply_answers, approval_amount=10**15, clock=clock.now)
 
 
 async def test_every_difference_is_found_and_named_and_none_is_invented(full_stack: FullStack, tmp_path: Path) -> None:

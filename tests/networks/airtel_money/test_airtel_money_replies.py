@@ -6,7 +6,7 @@ import pytest
 
 from malipo.networks.airtel_money import replies as airtel_money_replies
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import Answer, NetworkOrder, Type, Verdict
+from malipo.networks.connector import Answer, PaymentInstruction, Type, Verdict
 from tests.networks.airtel_money_spec import (
     ACCEPTED,
     ACCEPTED_WITH_A_POINT,
@@ -41,9 +41,9 @@ TYPES = pytest.mark.parametrize("type_", list(Type))
 PAGE = "<!DOCTYPE html><html><body>Not here</body></html>"
 
 
-def order(**changes: object) -> NetworkOrder:
+def order(**changes: object) -> PaymentInstruction:
     said = {name: getattr(COLLECTION, name) for name in COLLECTION.__struct_fields__}
-    return NetworkOrder(**(said | changes))
+    return PaymentInstruction(**(said | changes))
 
 
 def check_enquiry(answer: Answer, status: int, outcome: Outcome) -> None:

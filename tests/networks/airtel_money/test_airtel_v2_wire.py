@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from malipo.networks.airtel_money.connector import AirtelMoney
-from malipo.networks.connector import NetworkOrder, Type, Verdict
+from malipo.networks.connector import PaymentInstruction, Type, Verdict
 from tests.networks import rsa_keys
 from tests.networks.airtel_money_spec import (
     ACCEPTED,
@@ -47,9 +47,9 @@ DISBURSE_V2 = "POST /standard/v2/disbursements/"
 ASK_V2 = "GET /standard/v2/disbursements/0K3ABCDEFGHJ5678"
 
 
-def order(**changes: object) -> NetworkOrder:
+def order(**changes: object) -> PaymentInstruction:
     said = {name: getattr(DISBURSEMENT, name) for name in DISBURSEMENT.__struct_fields__}
-    return NetworkOrder(**(said | {"name": "Juma Hamisi"} | changes))
+    return PaymentInstruction(**(said | {"name": "Juma Hamisi"} | changes))
 
 
 # The second version.
@@ -219,7 +219,7 @@ async def test_a_signature_holds_a_body_of_any_length(server: ScriptedServer, ai
     server.expect(COLLECT, ACCEPTED)
     note = "Thanks" + "x" * length
     await airtel(**SIGNED).send(
-        NetworkOrder(key=COLLECTION.key, type=Type.COLLECTION, phone="+255684000001", amount=1500, note=note)
+        PaymentInstruction(key=COLLECTION.key, type=Type.COLLECTION, phone="+255684000001", amount=1500, note=note)
     )
     assert unsealed(server.heard[1]) == server.heard[1].body
 

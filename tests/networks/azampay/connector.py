@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import padding
 
 from malipo.networks.azampay.connector import Azampay
-from malipo.networks.connector import Answer, NetworkOrder
+from malipo.networks.connector import Answer, PaymentInstruction
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.azampay_spec import (
@@ -46,14 +46,16 @@ def offline() -> Connect:
 
 
 async def sent(
-    server: ScriptedServer, azampay: Connect, said: Reply, order: NetworkOrder = DISBURSEMENT, **changes: Any
+    server: ScriptedServer, azampay: Connect, said: Reply, order: PaymentInstruction = DISBURSEMENT, **changes: Any
 ) -> Answer:
     server.always(GET_TOKEN, TOKEN_GIVEN)
     server.expect(PAY_OUT, said)
     return await azampay(**changes).send(order)
 
 
-async def asked(server: ScriptedServer, azampay: Connect, said: Reply, order: NetworkOrder = ACCEPTED_ORDER) -> Answer:
+async def asked(
+    server: ScriptedServer, azampay: Connect, said: Reply, order: PaymentInstruction = ACCEPTED_ORDER
+) -> Answer:
     server.always(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK, said)
     return await azampay().query(order)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo.networks.azampay import replies
-from malipo.networks.connector import Answer, FailureCode, NetworkOrder, Verdict
+from malipo.networks.connector import Answer, FailureCode, PaymentInstruction, Verdict
 from tests.networks.azampay_spec import (
     ACCEPTED_ORDER,
     NETWORK_ID,
@@ -44,7 +44,7 @@ def sent(said: Reply) -> Answer:
     return replies.of_payment(received(said))
 
 
-def asked(said: Reply, order: NetworkOrder = ACCEPTED_ORDER) -> Answer:
+def asked(said: Reply, order: PaymentInstruction = ACCEPTED_ORDER) -> Answer:
     return replies.of_query(received(said), order)
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from malipo.networks.connector import NetworkOrder
+from malipo.networks.connector import PaymentInstruction
 from malipo.networks.halopesa.connector import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
@@ -38,9 +38,9 @@ def offline() -> Connect:
     return connect
 
 
-def order(**changes: object) -> NetworkOrder:
+def order(**changes: object) -> PaymentInstruction:
     said = {name: getattr(COLLECTION, name) for name in COLLECTION.__struct_fields__}
-    return NetworkOrder(**(said | changes))
+    return PaymentInstruction(**(said | changes))
 
 
 def sent(request: Request) -> list[tuple[str, str]]:

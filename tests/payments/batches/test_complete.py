@@ -15,8 +15,8 @@ from malipo.outbox.event import Event
 from malipo.payments.batches import complete as completing
 from malipo.payments.batches.batch import Batch, BatchStatus
 from malipo.payments.check import transactions as check
-from malipo.payments.counts import counter
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.rollups import counter
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.batch_completer import complete_batches
 from tests.payments.batches.batch_steps import JUMA, BatchSteps

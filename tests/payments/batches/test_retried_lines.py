@@ -7,12 +7,12 @@ import pytest
 from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.networks.connector import Verdict
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.batches.approve import PaidAfterAll, PaidPerhaps
 from malipo.payments.batches.batch import Batch, BatchStatus, Requester
 from malipo.payments.batches.request import retrying
 from malipo.payments.batches.spreadsheet.draft import Again
 from malipo.payments.dispatch import AnswerSource, Rules
-from malipo.payments.settle import Settle
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
@@ -110,10 +110,10 @@ async def test_what_a_retry_has_retried_counts_too(wages: Wages) -> None:
 async def test_a_report_that_is_being_written_is_waited_for(wages: Wages, database_url: str) -> None:
     _, failed = await wages.failed(number=1)
     batch = await wages.again(failed)
-    settle = Settle(clock=wages.steps.service.clock, rules=Rules.of(wages.steps.service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=wages.steps.service.clock, rules=Rules.of(wages.steps.service.settings))
     async with Database.opened(database_url, size=2) as other:
         async with other.begin() as tx:
-            [settled] = await settle(tx, [a_report(failed[0], Verdict.CONFIRMED)], again=False)
+            [settled] = await apply_answers(tx, [a_report(failed[0], Verdict.CONFIRMED)], again=False)
             assert settled is not None
             assert settled.is_contradiction
             approval = asyncio.ensure_future(wages.batches.approve(batch))

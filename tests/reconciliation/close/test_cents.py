@@ -9,8 +9,8 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.signed_content import ChangeKind, OpenReason
 from malipo.reconciliation.matching.match_statements import match_statements
@@ -23,7 +23,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
 
 
 async def test_days_with_cents_add_up_one_after_another(books: Books, service: Service) -> None:
-    settle = Settle(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
     chance, rounded = random.Random(29), 0
     for number in range(4):
         day = MONDAY + timedelta(days=number)
@@ -32,7 +32,7 @@ async def test_days_with_cents_add_up_one_after_another(books: Books, service: S
             (f"F{number}-{nth}", -Decimal(chance.randint(1, 9_999)) / 100, f"12:{nth:02}", "fee") for nth in range(7)
         ]
         await books.statement(day, [(f"R{number}", 5000, "11:59", "money"), *fees])
-        await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
+        await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: LATER)
         close = await books.close(day)
         channel = of_channel(close)
         assert channel.adds_up
@@ -45,9 +45,9 @@ async def test_days_with_cents_add_up_one_after_another(books: Books, service: S
 
 
 async def test_a_balance_that_is_two_shillings_off_is_not_taken_for_cents(books: Books, service: Service) -> None:
-    settle = Settle(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
     await books.statement(MONDAY, [("F1", Decimal("-59.40"), "12:00", "fee")], opening=1000)
-    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
+    await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: LATER)
     async with books.database.begin() as tx:
         await tx.execute("UPDATE statement_files SET closing = closing - 2")
     with pytest.raises(DayDoesNotAddUp):
@@ -57,11 +57,11 @@ async def test_a_balance_that_is_two_shillings_off_is_not_taken_for_cents(books:
 async def test_what_came_in_with_the_words_of_a_fee_is_open_as_an_exception_and_no_gap(
     books: Books, service: Service
 ) -> None:
-    settle = Settle(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
     await books.paid("R1", 5000, at(MONDAY))
     lines = [("R1", 5000, "11:59", "Transaction fee"), ("F1", -40, "12:00", "fee"), ("F2", 30, "12:01", "fee")]
     await books.statement(MONDAY, lines)
-    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
+    await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: LATER)
     close = await books.close(MONDAY)
     assert opened(close) == {OpenReason.EXCEPTION: 30}
     channel = of_channel(close)

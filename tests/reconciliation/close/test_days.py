@@ -9,8 +9,8 @@ from malipo.cli.close.differences import sentences_of
 from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.house_bookings import HouseBookingKind
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
 from malipo.reconciliation.close.business_day import end_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.signed_content import ChangeKind, CloseReading, OpenReason
@@ -264,7 +264,7 @@ async def test_wallets_that_are_not_those_of_the_moves_are_found_by_the_trial_ba
 
 async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, service: Service) -> None:
     """With the real matching: payments by their receipts, fees and sweeps by bookings, an unknown line as an exception."""
-    settle = Settle(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
     await books.paid("R1", 5000, at(MONDAY))
     await books.paid_out("R2", 2000, at(MONDAY, "13:00"))
     lines = [
@@ -276,7 +276,7 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     ]
     first = await books.statement(MONDAY, lines, account="Utility")
     await books.statement(MONDAY, [("S", 900, "20:00", "sweep")], account="Settlement")
-    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
+    await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: LATER)
     channel = of_channel(await books.close(MONDAY))
     assert {reason: (each.count, each.amount) for reason, each in channel.open.items()} == {
         OpenReason.EXCEPTION: (1, 700)
@@ -288,7 +288,7 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     later.append(("R2", -20, f"{MONDAY} 13:00", "fee"))
     await books.statement(MONDAY, later, account="Utility", opening=0, days=2, name="longer.csv")
     await books.statement(TUESDAY, [], account="Settlement")
-    await match_statements(books.database, settle, approval_amount=1_000_000, clock=lambda: LATER)
+    await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: LATER)
     tuesday = of_channel(await books.close(TUESDAY))
     assert (tuesday.learned_later, tuesday.ledger.changes) == (-20, {ChangeKind.FEES: -20})
     assert {reason: each.amount for reason, each in tuesday.open.items()} == {OpenReason.EXCEPTION: 700}

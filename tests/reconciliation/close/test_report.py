@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from malipo.reconciliation.close.close_figures import CloseOutcome, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.plain_text import lines_of
 from malipo.reconciliation.close.printed_page import html_of
-from malipo.reconciliation.close.sheet import CloseOutcome, sheet_of
 from malipo.reconciliation.close.signed_content import (
     ChangeKind,
     ChannelClose,

@@ -10,23 +10,23 @@ from starlette.responses import Response, StreamingResponse
 from malipo.accounts import vouching
 from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import render
-from malipo.dashboard.merchant.batches.pay_again import new_draft_id
+from malipo.dashboard.merchant.batches.retry_failed_items import new_draft_id
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.dashboard.urls import id_in, number_in
 from malipo.db import Conn
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
+from malipo.ledger.wallet import Wallet
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.merchants.vouching import find_not_paying, find_open
-from malipo.payments.batches import progress, views
+from malipo.payments.batches import batch_json, progress
 from malipo.payments.batches.approvers import ApproverRules
 from malipo.payments.batches.batch import Batch, BatchItem, BatchLine, BatchStatus, NoSuchBatch
-from malipo.payments.batches.pay_again import find_attempt, find_failed
+from malipo.payments.batches.retry_failed_items import find_attempt, find_failed
 from malipo.payments.batches.store import payouts
 from malipo.payments.transaction import Status
 from malipo.table_files.csv_export import PhoneCell
@@ -164,7 +164,7 @@ async def download(request: MerchantRequest) -> Response:
 async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
     is_first = True
     async for piece in pieces:
-        yield views.csv_of(piece, is_first=is_first, phone=PhoneCell)
+        yield batch_json.csv_of(piece, is_first=is_first, phone=PhoneCell)
         is_first = False
 
 

@@ -16,7 +16,7 @@ from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.store import items
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 
 SENTENCES = ("We do not know whether this was done. Look at it again.",)
 (_IN_DOUBT,) = SENTENCES

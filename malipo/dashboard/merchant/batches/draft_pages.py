@@ -27,11 +27,11 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in, number_in
 from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal, Unavailable
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
-from malipo.networks.channels import PROFILES
+from malipo.ledger.wallet import Wallet
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel
-from malipo.payments.batches import pay_again, warnings
+from malipo.payments.batches import duplicate_warnings, retry_failed_items
 from malipo.payments.batches.batch import BatchItem, BatchWarning, Requester
 from malipo.payments.batches.request import batch_request_of, retrying
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
@@ -41,7 +41,7 @@ from malipo.payments.batches.store import batches, drafts, items
 from malipo.payments.fees import fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.validation.fields import Fields
 
 # What the page of a draft shows: its lines, their problems and warnings, its sums. Reads, and pure functions.
@@ -65,7 +65,7 @@ class DraftPreview:
     draft: Draft
     lines: Sequence[SpreadsheetLine]
     left_out: Sequence[SpreadsheetLine]
-    warnings: Mapping[int, Sequence[BatchWarning]]  # by row
+    duplicate_warnings: Mapping[int, Sequence[BatchWarning]]  # by row
     rows: Sequence[int]  # of the lines without problems, by which warnings name each other
     fee: int
     wallet: Wallet
@@ -153,7 +153,7 @@ async def look(
     right = [each for each in lines if not each.problems]
     items = [item_of(index, each) for index, each in enumerate(right)]
     found: dict[int, list[BatchWarning]] = defaultdict(list)
-    for warning in await warnings.find(connection, draft.merchant_id, items, now=now):
+    for warning in await duplicate_warnings.find(connection, draft.merchant_id, items, now=now):
         found[right[warning.index].row].append(warning)
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     fee = await _fee(connection, draft.merchant_id, items)
@@ -269,7 +269,7 @@ async def submit(request: MerchantRequest) -> Response:
     problem = _why_not_again(request, seen, failed) or _why_not(request, form, seen)
     if problem is not None:
         return await _page(request, problem=problem, name=form.text("batchName"), status=HTTPStatus.CONFLICT)
-    order = batch_request_of(
+    wanted = batch_request_of(
         Fields({"name": form.text("batchName") or None, "items": [dict(each.values) for each in seen.lines]}),
         request.merchant_id,
         key=seen.draft.key,
@@ -278,9 +278,9 @@ async def submit(request: MerchantRequest) -> Response:
         requester=Requester(request.person.email, request.person.email, request.actor),
     )
     if failed is not None:
-        order = retrying(order, [failed[each.row] for each in seen.lines])
+        wanted = retrying(wanted, [failed[each.row] for each in seen.lines])
     try:
-        made = await request.parts.batches.create(order)
+        made = await request.parts.batches.create(wanted)
     except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _page(request, problem=problem, status=HTTPStatus.SERVICE_UNAVAILABLE)
@@ -318,7 +318,7 @@ async def _find_failed(request: MerchantRequest, seen: DraftPreview) -> dict[int
     if again is None:
         return None
     failed = await request.parts.queries.read_snapshot(
-        lambda connection: pay_again.find_failed(connection, request.merchant_id, again.batch_id)
+        lambda connection: retry_failed_items.find_failed(connection, request.merchant_id, again.batch_id)
     )
     return {each.item.index + 1: each.payout_id for each in failed}
 

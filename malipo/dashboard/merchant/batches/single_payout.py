@@ -43,13 +43,13 @@ async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now
     return Allowance(limit, (await creators.find_sums(connection, [limit]))[limit])
 
 
-async def submit(request: MerchantRequest, order: PaymentRequest) -> tuple[str, str]:
+async def submit(request: MerchantRequest, wanted: PaymentRequest) -> tuple[str, str]:
     """Make the batch. The page of it, and what to say there. Refusals are raised as those of a payout are.
 
     It has the idempotency key of the form, so a form that is sent twice makes one.
     """
     made = await request.parts.batches.create(
-        batch_request_of_one(order, requester_of(request), now=request.parts.clock())
+        batch_request_of_one(wanted, requester_of(request), now=request.parts.clock())
     )
     return f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made"
 

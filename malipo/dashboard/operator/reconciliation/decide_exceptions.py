@@ -25,7 +25,7 @@ from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException,
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.store import exceptions, matching
-from malipo.restore.state import IntakeClosed
+from malipo.restore.installation import IntakeClosed
 from malipo.words import say
 
 _CHOICE = "Choose what is to be done."

@@ -24,10 +24,10 @@ async def approve(request: OperatorRequest) -> Response:
     parts = request.parts
 
     async def act(tx: Tx) -> object:
-        settle = run_import.settle_of(parts.settings, parts.clock)
+        apply_answers = run_import.apply_answers_of(parts.settings, parts.clock)
         return await approve_import(
             tx,
-            settle,
+            apply_answers,
             id_in(request),
             actor=request.actor,
             now=parts.clock(),

@@ -28,8 +28,8 @@ from malipo.http.client_disconnect import while_connected
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
 from malipo.network_statements.profile import StatementField
 from malipo.networks.connector import Channel
-from malipo.reconciliation.imports.doubt_statement import Disagrees, ImportedElsewhere
 from malipo.reconciliation.imports.import_statement import find_same_elsewhere
+from malipo.reconciliation.imports.refuse_conflicting_file import Disagrees, ImportedElsewhere
 from malipo.reconciliation.matching.carriers import carrier_named
 from malipo.reconciliation.statements.choose_profile import all_profiles, save_if_new, save_status_words
 from malipo.reconciliation.statements.statement_file import StatementFile

@@ -12,9 +12,8 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Database
 from malipo.network_statements.profile import StatementProfile
 from malipo.outbox.event import EVENTS_TOPIC
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.payments.settle import Settle
-from malipo.reconciliation.imports.doubt_statement import NothingKnown
 from malipo.reconciliation.imports.import_statement import (
     BadLines,
     DoesNotAddUp,
@@ -22,6 +21,7 @@ from malipo.reconciliation.imports.import_statement import (
     UnknownStatuses,
     import_statement,
 )
+from malipo.reconciliation.imports.refuse_conflicting_file import NothingKnown
 from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.typed_period import period_of
 from malipo.settings import Settings
@@ -65,8 +65,8 @@ async def run_import(
                 actor=actor,
                 clock=clock,
             )
-            settle, limit = settle_of(parts.settings, clock), parts.settings.booking_approval_amount
-            await match_and_note(database, settle, approval_amount=limit, clock=clock, actor=actor)
+            apply_answers, limit = apply_answers_of(parts.settings, clock), parts.settings.booking_approval_amount
+            await match_and_note(database, apply_answers, approval_amount=limit, clock=clock, actor=actor)
             return done
         finally:
             await database.close()
@@ -85,8 +85,8 @@ async def run_matching(request: OperatorRequest) -> None:
     async def work() -> None:
         await database.open()
         try:
-            settle, limit = settle_of(parts.settings, clock), parts.settings.booking_approval_amount
-            await match_and_note(database, settle, approval_amount=limit, clock=clock, actor=request.actor)
+            apply_answers, limit = apply_answers_of(parts.settings, clock), parts.settings.booking_approval_amount
+            await match_and_note(database, apply_answers, approval_amount=limit, clock=clock, actor=request.actor)
         finally:
             await database.close()
 
@@ -95,8 +95,8 @@ async def run_matching(request: OperatorRequest) -> None:
     parts.notifier.notify(EVENTS_TOPIC)
 
 
-def settle_of(settings: Settings, clock: Clock) -> Settle:
-    return Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+def apply_answers_of(settings: Settings, clock: Clock) -> ApplyNetworkAnswers:
+    return ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
 
 
 async def _import(

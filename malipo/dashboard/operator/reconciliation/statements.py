@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from malipo.approvals import store as approvals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.dashboard import render
@@ -20,7 +20,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in, key_in
 from malipo.db import Conn
 from malipo.errors import Missing
-from malipo.networks.channels import PROFILES
+from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
@@ -72,17 +72,17 @@ async def show_all(request: OperatorRequest) -> Response:
     async def find(connection: Conn) -> tuple[list[ListedFile], set[str], set[str]]:
         files = await listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
         proposals = await statement_proposals.find_open(connection)
-        held = await approvals.find_open(connection, [Act.IMPORT])
-        return files, {each.file_id for each in proposals}, {each.subject for each in held}
+        waiting = await approvals.find_open(connection, [Act.IMPORT])
+        return files, {each.file_id for each in proposals}, {each.subject for each in waiting}
 
-    found, proposed, held = await request.parts.queries.read_snapshot(find)
+    found, proposed, waiting = await request.parts.queries.read_snapshot(find)
     older = found[_PER_PAGE - 1].file.id if len(found) > _PER_PAGE else None
     return render.page(
         request,
         "operator/reconciliation/statements.html",
         rows=[_row(request.words, each) for each in found[:_PER_PAGE]],
         proposed=proposed,
-        held=held,
+        waiting=waiting,
         channel=channel or "",
         channels=CHANNELS,
         older=_link(channel, before=older) if older else None,
@@ -115,7 +115,9 @@ class StatementData(NamedTuple):
     proposals: list[StatementProposal]
     summary: MatchingSummary | None  # of the matching that followed
     effect: ImportEffect | None  # of taking it back; None: it was
-    held: list[WaitingList]  # payments that it alone would end or contradict, and that wait for a second operator
+    waiting_lists: list[
+        WaitingList
+    ]  # payments that it alone would end or contradict, and that wait for a second operator
     waiting: list[Proposal]  # those of the proposals that are open
     operators: int
 
@@ -172,7 +174,7 @@ async def page(
         older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
         bookings=found.bookings,
         remaining=found.remaining,
-        held=found.held,
+        waiting_lists=found.waiting_lists,
         authors=_authors(request.words, file),
         seen=import_approval.code_of,
         codes={each.id: code_of(each, found.effect) for each in found.waiting},

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from malipo.networks.channels import channel_of, choice_for
+from malipo.networks.channel_names_and_prefixes import channel_of, choice_for
 from malipo.networks.connector import Channel
 from malipo.payments.batches.request import item_of
 from malipo.payments.batches.spreadsheet.cell_values import (

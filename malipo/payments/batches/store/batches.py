@@ -84,7 +84,7 @@ async def get(connection: Conn, merchant_id: str, batch_id: str) -> Batch | None
 
 
 async def lock(tx: Tx, merchant_id: str, batch_id: str) -> Batch | None:
-    """The batch, held until the commit. It is locked before payouts and wallets."""
+    """The batch, locked until the commit. It is locked before payouts and wallets."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM batches b WHERE b.merchant_id = $1 AND b.id = $2 FOR UPDATE", merchant_id, batch_id
     )

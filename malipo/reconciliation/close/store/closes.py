@@ -5,7 +5,7 @@ from datetime import date, datetime
 import msgspec
 
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import Act
+from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Row, Tx
 from malipo.reconciliation.close.closed_day import ClosedDay

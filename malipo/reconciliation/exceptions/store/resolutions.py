@@ -3,7 +3,7 @@
 import msgspec
 
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
+from malipo.approvals.act_rules import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.exception import ID_PREFIX, ActionTerms, Resolution

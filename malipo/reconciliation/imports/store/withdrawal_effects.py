@@ -60,7 +60,7 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
     return [msgspec.convert(dict(row), ChargeSum) for row in rows]
 
 
-async def count_lines_of_heirs(connection: Conn, file_id: str, held: Collection[str]) -> tuple[int, int]:
+async def count_lines_of_heirs(connection: Conn, file_id: str, waiting_files: Collection[str]) -> tuple[int, int]:
     """The fees and sweeps of the file that other files have: those that are fees and sweeps there too, without the
     files that wait for a second operator, and those that are called something else."""
     row = await connection.fetchrow(
@@ -69,7 +69,7 @@ async def count_lines_of_heirs(connection: Conn, file_id: str, held: Collection[
                              count(*) FILTER (WHERE kind NOT IN ('fee', 'sweep')) FROM given
         """,
         file_id,
-        list(held),
+        list(waiting_files),
     )
     assert row is not None
     return row[0], row[1]

@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo.approvals import store as proposals
-from malipo.approvals.acts import STATEMENT_UNDOS, WITHDRAWALS
+from malipo.approvals.act_rules import STATEMENT_UNDOS, WITHDRAWALS
 from malipo.approvals.store import Proposal
 from malipo.db import Conn
 

@@ -8,7 +8,7 @@ import msgspec
 from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.answer_ids import is_of_line
+from malipo.reconciliation.matching.statement_answer_ids import is_of_line
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
 from malipo.reconciliation.matching.store.evidence import TELLS, tell_again
 from malipo.reconciliation.statements.statement_file import StatementFile

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.approvals.acts import EXCEPTION_UNDOS
+from malipo.approvals.act_rules import EXCEPTION_UNDOS
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
@@ -212,7 +212,7 @@ async def find_by_ids(connection: Conn, exception_ids: Sequence[str]) -> list[Re
 
 
 async def lock(tx: Tx, exception_id: str) -> ReconciliationException | None:
-    """Held until the commit: two operators may decide at once."""
+    """Locked until the commit: two operators may decide at once."""
     await tx.execute("SELECT FROM reconciliation_exceptions WHERE id = $1 FOR UPDATE", exception_id)
     return await get(tx, exception_id)
 

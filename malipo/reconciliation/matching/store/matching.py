@@ -11,7 +11,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.answer_ids import is_of_trusted_line
+from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 # What a line says: a collection comes in, a payout goes out.

@@ -6,7 +6,7 @@ import pytest
 
 from malipo.payments.batches.batch import BatchStatus
 from tests.dashboard.merchant.batches.batch_pages import NEW, RIGHT, Office, inputs_in, mend, office, seen_in
-from tests.payments.spreadsheet.golden import FILES
+from tests.payments.batches.spreadsheet.golden import FILES
 
 __all__ = ["office"]
 

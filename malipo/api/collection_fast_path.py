@@ -1,0 +1,206 @@
+"""POST /v1/payments without a task, a request object and a response object, where nothing is unusual (decision 50).
+
+Nearly every request of the commonest kind is taken here: an API key that this process has let in before, an
+Idempotency-Key, a body that is right. It gets the same answer, byte for byte, the same line in the log and the same
+counts as in `app.py`. Whatever is unusual is not taken, and nothing has been done of it: `app.py` answers it.
+
+What is remembered of an API key never changes: its id and its merchant. Whether it is good is decided anew for each
+request: in the statement that writes the payment or, where requests are counted, by `merchants/authenticate.py`.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from starlette.requests import Request
+
+from malipo import log, tracing
+from malipo.api.access_log import LoggedExchange
+from malipo.api.auth import require
+from malipo.api.http.protocol import WHOLE_BODY
+from malipo.api.http.writer import Cycle
+from malipo.api.parts import ApiParts
+from malipo.api.payments import created_body
+from malipo.api.responses import replayed
+from malipo.db import DataError
+from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.http.body_limit import MOST_BODY_BYTES
+from malipo.http.client_address import address_of, came_over_tls, is_among, parsed
+from malipo.http.request_ids import request_id
+from malipo.merchants.api_keys import COLLECTING, hash_of
+from malipo.merchants.authenticate import AccessRequest, Caller
+from malipo.payments import idempotency
+from malipo.payments.collection_fast_path_request import plain_request_of
+from malipo.payments.initiate import Answer, InitiatedPayment, KeyCheckFailed, PaymentRequest
+from malipo.payments.transaction import Type
+from malipo.rate_limit.sliding_window import RateClass
+
+PATH = "/v1/payments"
+_JSON = (b"content-type", b"application/json")
+
+
+class DirectCollections:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._trusted = parts.settings.trusted_proxies
+        self._counts_requests = bool(parts.settings.rate_limit_create)
+        self._patience_seconds = parts.settings.database_patience_seconds
+
+    def try_directly(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
+        """Whether it is answered here, if only later by `usual`. Nothing is done of what is not taken."""
+        scope: Any = cycle.scope
+        if scope["method"] != "POST" or tracing.active is not None or self._parts.health.monitor.schema.problem:
+            return False
+        key = idempotency_key = None
+        for name, value in scope["headers"]:
+            if name == b"x-api-key":
+                if key is not None:
+                    return False
+                key = value
+            elif name == b"idempotency-key":
+                if idempotency_key is not None:
+                    return False
+                idempotency_key = value
+            elif name == b"x-forwarded-for" and not self._is_of_proxy(scope):
+                return False  # It is warned of.
+        if key is None or idempotency_key is None or len(scope[WHOLE_BODY]) > MOST_BODY_BYTES:
+            return False
+        key_hash = hash_of(key.strip(b" \t"))
+        known = self._parts.known_keys.get(key_hash)
+        if known is None:
+            return False
+        key_id, merchant_id = known
+        idempotency_text = idempotency_key.decode("latin-1").strip(" \t")
+        network_key = self._parts.payments.derived_key(merchant_id, Type.COLLECTION, idempotency_text)
+        if network_key is None or idempotency.problem_with(idempotency_text):
+            return False
+        now = self._parts.clock()
+        wanted = plain_request_of(
+            scope[WHOLE_BODY],
+            merchant_id,
+            key=idempotency_text,
+            network_key=network_key,
+            terms=self._parts.payments.terms,
+            now=now,
+            created_by=key_id,
+            is_key_checked=self._counts_requests,
+        )
+        if wanted is None:
+            return False
+        exchange = LoggedExchange(
+            scope, cycle.send, request_id(scope, now), is_secure=came_over_tls(scope, self._trusted)
+        )
+        exchange.route = PATH
+        exchange.caller = {"merchant": merchant_id, "key": key_id}
+        direct = _Direct(self._parts, cycle, exchange, wanted, usual, self._patience_seconds)
+        if self._counts_requests:
+            direct.authenticate(AccessRequest(key_hash, address_of(Request(scope), self._trusted), RateClass.CREATE))
+        else:
+            direct.create()
+        return True
+
+    def _is_of_proxy(self, scope: Any) -> bool:
+        client = scope["client"]
+        address = parsed(client[0]) if client else None
+        return address is not None and is_among(address, self._trusted)
+
+
+class _Direct:
+    """One request that is taken."""
+
+    __slots__ = ("_cycle", "_deadline", "_exchange", "_loop", "_order", "_parts", "_usual")
+
+    def __init__(
+        self,
+        parts: ApiParts,
+        cycle: Cycle,
+        exchange: LoggedExchange,
+        wanted: PaymentRequest,
+        usual: Callable[[], None],
+        patience_seconds: float,
+    ) -> None:
+        self._parts = parts
+        self._cycle = cycle
+        self._exchange = exchange
+        self._wanted = wanted
+        self._usual = usual
+        self._loop = asyncio.get_running_loop()
+        self._deadline = self._loop.time() + patience_seconds
+
+    def authenticate(self, request: AccessRequest) -> None:
+        self._parts.authenticate.submit(request, deadline=self._deadline).add_done_callback(self._authenticated)
+
+    def _authenticated(self, answer: "asyncio.Future[Caller | Refusal]") -> None:
+        if (error := answer.exception()) is not None:
+            # The usual way would wait as long again for the same database. The request itself has not begun.
+            self._refuse(Unavailable() if isinstance(error, OutcomeUnknown) else error)
+            return
+        caller = answer.result()
+        if not isinstance(caller, Caller):
+            self._usual()  # Whoever is refused was not counted, and is refused again.
+            return
+        self._exchange.rate_limit_status = caller.rate_limit_status
+        try:
+            require(caller, *COLLECTING)
+        except Refusal as refusal:
+            self._refuse(refusal)
+        else:
+            self.create()
+
+    def create(self) -> None:
+        self._parts.payments.submit(self._wanted, deadline=self._deadline).add_done_callback(self._created)
+
+    def _created(self, answer: "asyncio.Future[Answer]") -> None:
+        error = answer.exception()
+        initiated = answer.result() if error is None else error
+        if isinstance(initiated, InitiatedPayment):
+            self._parts.payments.signal(initiated)
+            self._answer(initiated)
+        elif isinstance(initiated, KeyCheckFailed | DataError):
+            self._usual()  # Nothing was written. (A request that is counted is counted again, which is rare.)
+        else:
+            self._refuse(initiated)
+
+    def _answer(self, initiated: InitiatedPayment) -> None:
+        body = created_body(initiated)
+        again = replayed(initiated.transaction.status) if initiated.is_replay else {}
+        of_replay = [(name.lower().encode(), value.encode()) for name, value in again.items()]
+        headers = [*of_replay, (b"content-length", b"%d" % len(body)), _JSON, *self._exchange.headers_for(201)]
+        if self._cycle.send_at_once(201, headers, body):
+            self._end(initiated.transaction.id)
+        else:
+            self._spawn(self._send(headers, body, initiated.transaction.id))
+
+    async def _send(self, headers: list[tuple[bytes, bytes]], body: bytes, transaction_id: str) -> None:
+        """To a client who reads slowly, or has hung up."""
+        try:
+            await self._cycle.send({"type": "http.response.start", "status": 201, "headers": headers})
+            await self._cycle.send({"type": "http.response.body", "body": body})
+        finally:
+            self._end(transaction_id)
+
+    def _refuse(self, error: BaseException) -> None:
+        self._spawn(self._answer_to(error))
+
+    async def _answer_to(self, error: BaseException) -> None:
+        log.bind(request=self._exchange.id)
+        try:
+            if isinstance(error, Exception):
+                error = await self._parts.health.monitor.schema.explain(error)
+            await self._exchange.answer_to(error, self._cycle.receive)
+        finally:
+            # Of a payment that may exist, whoever looks into it must know which it would be.
+            may_exist = isinstance(error, OutcomeUnknown) and self._wanted.draft is not None
+            self._end(self._wanted.draft.id if may_exist and self._wanted.draft else None)
+
+    def _end(self, transaction_id: str | None) -> None:
+        ids = {} if transaction_id is None else {"transaction": transaction_id}
+        self._exchange.log_and_count(self._parts.metrics, request=self._exchange.id, **ids)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        _spawned.add(task)
+        task.add_done_callback(_spawned.discard)
+
+
+_spawned: set[asyncio.Task[None]] = set()  # or nothing would hold them

@@ -1,0 +1,116 @@
+"""Numbers new events in their merchant's feed, after their commit: without gaps, and in the order in which readers see
+them. So a reader of the feed never skips an event, however late it was committed (decision 14).
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from malipo.db import Tx
+from malipo.outbox.event import Event
+from malipo.outbox.store import AnyEvent, BatchEvent, OutboxEvent
+
+# The advisory lock of the numbering: any number that no other lock uses.
+_NUMBERER = 0x6D616C69
+_MOST_OF_BATCHES = 100  # numbered at once
+
+
+async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent]:
+    """Give the oldest events without a number the next numbers of their merchant's feed. Returns them in that order.
+    An event of a batch comes after the events of its payouts.
+
+    One transaction numbers at a time, until its commit. So numbers become visible in order, and a reader who has seen a
+    number has seen all before it. The lock is a statement of its own, because the next statement must see what the
+    last transaction wrote. (As one statement it would be planned for a row or two, as nearly every event has a number.)
+    """
+    await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
+    events, batch_ids = await _find_unnumbered(tx, condition, most=most)
+    of_batches = [] if batch_ids == [] else await _find_batch_events(tx, condition, batch_ids)
+    if of_batches and batch_ids is None:
+        # Their payouts may have ended since the first look, which found nothing.
+        events, _ = await _find_unnumbered(tx, condition, most=most)
+    if len(events) == most:
+        of_batches = []  # Events of their payouts may be among those that are left.
+    numbered: list[AnyEvent] = [*events, *of_batches]
+    if not numbered:
+        return []
+    counts = Counter(each.merchant_id for each in numbered)
+    last = await _reserve_numbers(tx, counts)
+    places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
+    for table, told in (("events", events), ("batch_events", of_batches)):
+        if told:
+            await _write_numbers(tx, table, told, [next(places[each.merchant_id]) for each in told])
+    return numbered
+
+
+async def _write_numbers(tx: Tx, table: str, told: Sequence[AnyEvent], numbers: Sequence[int]) -> None:
+    await tx.execute(
+        f"""
+        UPDATE {table} e SET feed_number = n.feed_number
+        FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, feed_number)
+        WHERE e.merchant_id = n.merchant_id AND e.id = n.id
+        """,
+        [each.merchant_id for each in told],
+        [each.id for each in told],
+        numbers,
+    )
+
+
+def has_unnumbered_sql(seconds: str) -> str:
+    """Whether events wait for their numbers, as a condition: at all if `seconds` is 0, else for so long, by the clocks
+    of the hosts that wrote them."""
+    waits = f"feed_number IS NULL AND ({seconds} = 0 OR created_at <= now() - {seconds} * interval '1 second')"
+    return f"(EXISTS (SELECT FROM events WHERE {waits}) OR EXISTS (SELECT FROM batch_events WHERE {waits}))"
+
+
+async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[OutboxEvent], list[str] | None]:
+    """The oldest first. Of the events of one transaction at the same moment, its creation comes first. And the ids of
+    those of batches at the same moment, so that nearly always one statement is enough; None: there is no row to say."""
+    rows = await tx.fetch(
+        f"""
+        SELECT id, merchant_id, transaction_id, event, body, created_at,
+               ARRAY (SELECT id FROM batch_events WHERE feed_number IS NULL LIMIT {_MOST_OF_BATCHES}) AS of_batches
+        FROM events
+        WHERE feed_number IS NULL AND {condition}
+        ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
+        """,
+        most,
+    )
+    events = [
+        OutboxEvent(
+            row["id"], row["merchant_id"], row["transaction_id"], Event(row["event"]), row["body"], row["created_at"]
+        )
+        for row in rows
+    ]
+    return events, rows[0]["of_batches"] if rows else None
+
+
+async def _find_batch_events(tx: Tx, condition: str, ids: Sequence[str] | None) -> list[BatchEvent]:
+    """The oldest first; those with these ids, or any."""
+    rows = await tx.fetch(
+        f"""
+        SELECT id, merchant_id, batch_id, event, body, created_at FROM batch_events
+        WHERE feed_number IS NULL AND ($1::text[] IS NULL OR id = ANY($1)) AND {condition}
+        ORDER BY created_at, id LIMIT {_MOST_OF_BATCHES}
+        """,
+        ids,
+    )
+    return [
+        BatchEvent(row["id"], row["merchant_id"], row["batch_id"], Event(row["event"]), row["body"], row["created_at"])
+        for row in rows
+    ]
+
+
+async def _reserve_numbers(tx: Tx, counts: Mapping[str, int]) -> dict[str, int]:
+    """Reserve so many numbers in each feed, and return the last number of each."""
+    merchant_ids = sorted(counts)
+    rows = await tx.fetch(
+        """
+        INSERT INTO feeds AS f (merchant_id, last_number) SELECT * FROM unnest($1::text[], $2::bigint[])
+        ON CONFLICT (merchant_id) DO UPDATE SET last_number = f.last_number + excluded.last_number
+        RETURNING merchant_id, last_number
+        """,
+        merchant_ids,
+        [counts[merchant_id] for merchant_id in merchant_ids],
+    )
+    return {row["merchant_id"]: row["last_number"] for row in rows}
