@@ -22,7 +22,7 @@ from malipo.db.migrate import migrate
 from malipo.encryption import Encryption
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, onboard
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from malipo.networks.connector import Channel, Type
 from malipo.outbox.event import Event
 from malipo.payments.fees import Band
@@ -153,20 +153,16 @@ async def _add_merchant(database: Database, number: int) -> SimulatedMerchant:
         key = await issue_api_keys.create_key(
             tx,
             merchant_id,
-            name="simulation",
-            permissions=tuple(Permission),
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(name="simulation", permissions=tuple(Permission), environment=Environment.LIVE, brand="mlp"),
             actor=_NOBODY,
             now=now,
         )
         approver = await issue_api_keys.create_key(
             tx,
             merchant_id,
-            name="approver",
-            permissions=(Permission.PAYOUTS_APPROVE,),
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(
+                name="approver", permissions=(Permission.PAYOUTS_APPROVE,), environment=Environment.LIVE, brand="mlp"
+            ),
             actor=_APPROVER,
             now=now,
         )

@@ -29,7 +29,7 @@ from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, onboard
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from malipo.settings import Settings
 from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
@@ -258,10 +258,7 @@ async def make_merchant(
         key = await issue_api_keys.create_key(
             tx,
             merchant_id,
-            name="test",
-            permissions=permissions,
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(name="test", permissions=tuple(permissions), environment=Environment.LIVE, brand="mlp"),
             actor=NOBODY,
             now=now,
         )

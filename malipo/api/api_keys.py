@@ -13,7 +13,7 @@ from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
+from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission, StoredKey
 from malipo.merchants.change_api_key import KeyChanges, change_key
 from malipo.merchants.store import api_keys
 from malipo.merchants.store.sessions import MerchantSession
@@ -38,21 +38,19 @@ async def create(parts: ApiParts, session: MerchantSession, request: Request) ->
     if expires_at is not None and expires_at <= now:
         fields.wrong("expiresAt", "date_invalid", "expiresAt must be in the future.")
     fields.check()
+    terms = KeyTerms(
+        name=name,
+        permissions=tuple(permissions),
+        environment=environment,
+        brand=parts.settings.key_prefix,
+        expires_at=expires_at,
+        ip_allowlist=tuple(map(str, ip_allowlist)),
+        payout_limit=payout_limit,
+        daily_payout_limit=daily_payout_limit,
+    )
+    actor = actor_of(parts, session, request)
     key = await parts.queries.write(
-        lambda tx: issue_api_keys.create_key(
-            tx,
-            session.person.merchant_id,
-            name=name,
-            permissions=permissions,
-            environment=environment,
-            brand=parts.settings.key_prefix,
-            actor=actor_of(parts, session, request),
-            now=now,
-            expires_at=expires_at,
-            ip_allowlist=ip_allowlist,
-            payout_limit=payout_limit,
-            daily_payout_limit=daily_payout_limit,
-        )
+        lambda tx: issue_api_keys.create_key(tx, session.person.merchant_id, terms, actor=actor, now=now)
     )
     message = "Keep this key safe: it is shown only this once."
     return success({"apiKey": _shown(key) | {"key": key.text}, "message": message}, status=201)

@@ -6,8 +6,6 @@ What merchants' own people make is theirs. Before any operator has a password, t
 
 from datetime import datetime
 
-import msgspec
-
 from malipo import ids, money
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.act_rules import Act
@@ -21,24 +19,11 @@ from malipo.errors import Code
 from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import PAYING, Environment, NewKey, Permission, address_range_of
+from malipo.merchants.api_keys import PAYING, KeyTerms, NewKey
 
 
 class KeyApprovalRefusal(Code):
     NOTHING_WAITS = "key_nothing_waits"
-
-
-class KeyTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a proposal of a key keeps; its merchant is the subject."""
-
-    name: str
-    permissions: tuple[Permission, ...]
-    environment: Environment
-    brand: str
-    expires_at: datetime | None = None
-    ip_allowlist: tuple[str, ...] = ()
-    payout_limit: int | None = None
-    daily_payout_limit: int | None = None
 
 
 def amount_of(terms: KeyTerms, wallet: Wallet) -> int:
@@ -131,21 +116,7 @@ async def _propose(tx: Tx, merchant_id: str, terms: KeyTerms, amount: int, *, ac
 async def _make(
     tx: Tx, merchant_id: str, terms: KeyTerms, noted: dict[str, object], *, actor: Actor, now: datetime
 ) -> NewKey:
-    return await issue_api_keys.create_key(
-        tx,
-        merchant_id,
-        name=terms.name,
-        permissions=terms.permissions,
-        environment=terms.environment,
-        brand=terms.brand,
-        actor=actor,
-        now=now,
-        expires_at=terms.expires_at,
-        ip_allowlist=[address_range_of(each) for each in terms.ip_allowlist],
-        payout_limit=terms.payout_limit,
-        daily_payout_limit=terms.daily_payout_limit,
-        noted=noted,
-    )
+    return await issue_api_keys.create_key(tx, merchant_id, terms, actor=actor, now=now, noted=noted)
 
 
 def _details(merchant_id: str, terms: KeyTerms) -> dict[str, object]:

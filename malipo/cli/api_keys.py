@@ -6,7 +6,6 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.approvals import key_approval
-from malipo.approvals.key_approval import KeyTerms
 from malipo.approvals.service_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
@@ -22,6 +21,7 @@ from malipo.merchants.api_keys import (
     UNNAMED_PERMISSIONS,
     AddressRange,
     Environment,
+    KeyTerms,
     NewKey,
     Permission,
     address_range_of,

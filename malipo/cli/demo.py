@@ -29,7 +29,7 @@ from malipo.http_server.listen import CannotListen
 from malipo.http_server.serve import serve as serve_http
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, manage_people, onboard
-from malipo.merchants.api_keys import Environment, Permission, hash_of
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission, hash_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
 from malipo.settings import Settings, demo_settings
@@ -202,10 +202,12 @@ async def _key(tx: Tx, settings: Settings, merchant_id: str, wanted: _WantedKey,
     key = await issue_api_keys.create_key(
         tx,
         merchant_id,
-        name=wanted.name,
-        permissions=wanted.permissions,
-        environment=Environment.LIVE,
-        brand=settings.key_prefix,
+        KeyTerms(
+            name=wanted.name,
+            permissions=tuple(wanted.permissions),
+            environment=Environment.LIVE,
+            brand=settings.key_prefix,
+        ),
         actor=wanted.maker,
         now=now,
     )

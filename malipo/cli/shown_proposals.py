@@ -8,13 +8,14 @@ from malipo import clock, money
 from malipo.approvals import decide
 from malipo.approvals.act_rules import BOOKINGS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
-from malipo.approvals.key_approval import KeyTerms, find_wallet
+from malipo.approvals.key_approval import find_wallet
 from malipo.approvals.store import Proposal
 from malipo.cli import cases as case_words
 from malipo.cli.approval_code import ShownProposal
 from malipo.cli.exceptions import effects, words
 from malipo.db import Conn
 from malipo.db.database_time import database_now
+from malipo.merchants.api_keys import KeyTerms
 from malipo.merchants.store import merchants
 from malipo.payments.after_restore import release, status
 from malipo.payments.after_restore.release import ReleaseTerms

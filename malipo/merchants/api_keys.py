@@ -72,6 +72,19 @@ class PayoutLimits(msgspec.Struct, frozen=True):
     daily: int | None
 
 
+class KeyTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a key may do, and until when. A proposal to make a key keeps this as JSON, so a field is only ever added."""
+
+    name: str
+    permissions: tuple[Permission, ...]
+    environment: Environment
+    brand: str
+    expires_at: datetime | None = None
+    ip_allowlist: tuple[str, ...] = ()
+    payout_limit: int | None = None
+    daily_payout_limit: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class NewKey:
     """A key at the only moment when its text is known."""

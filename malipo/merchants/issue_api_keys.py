@@ -1,6 +1,6 @@
 """Issues and revokes API keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 from malipo import ids
@@ -12,10 +12,9 @@ from malipo.merchants import vouching
 from malipo.merchants.api_keys import (
     MOST_PER_MERCHANT,
     PAYING,
-    AddressRange,
-    Environment,
+    KeyTerms,
     NewKey,
-    Permission,
+    address_range_of,
     prefix_of,
     text_of,
 )
@@ -40,43 +39,36 @@ class NoSuchKey(Missing):
 async def create_key(
     tx: Tx,
     merchant_id: str,
+    terms: KeyTerms,
     *,
-    name: str,
-    permissions: Sequence[Permission],
-    environment: Environment,
-    brand: str,
     actor: Actor,
     now: datetime,
-    expires_at: datetime | None = None,
-    ip_allowlist: Sequence[AddressRange] = (),
-    payout_limit: int | None = None,
-    daily_payout_limit: int | None = None,
     noted: Mapping[str, object] | None = None,
 ) -> NewKey:
-    """`noted` is for the audit log: who has proposed it, if that was another."""
-    if PAYING & set(permissions):
+    """Create a key with a new secret, which is shown only now. `noted` is added to its entry in the audit log."""
+    if PAYING & set(terms.permissions):
         await vouching.require_not_waiting(tx, merchant_id, actor, now=now)
     if await api_keys.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyKeys
-    prefix = prefix_of(brand, environment)
+    prefix = prefix_of(terms.brand, terms.environment)
     key = NewKey(
         id=ids.mint("key_", now),
         merchant_id=merchant_id,
-        name=name,
+        name=terms.name,
         text=text_of(prefix),
         prefix=prefix,
-        environment=environment,
-        permissions=tuple(permissions),
+        environment=terms.environment,
+        permissions=terms.permissions,
         created_at=now,
-        expires_at=expires_at,
-        ip_allowlist=tuple(ip_allowlist),
-        payout_limit=payout_limit,
-        daily_payout_limit=daily_payout_limit,
+        expires_at=terms.expires_at,
+        ip_allowlist=tuple(address_range_of(each) for each in terms.ip_allowlist),
+        payout_limit=terms.payout_limit,
+        daily_payout_limit=terms.daily_payout_limit,
         created_by=actor.name,
     )
     await api_keys.insert(tx, key)
     await rate_limits.open_windows(tx, key.id)
-    limits = {"payout_limit": payout_limit, "daily_payout_limit": daily_payout_limit}
+    limits = {"payout_limit": terms.payout_limit, "daily_payout_limit": terms.daily_payout_limit}
     await audit_log.append(
         tx,
         actor,
@@ -84,7 +76,7 @@ async def create_key(
         now=now,
         merchant_id=merchant_id,
         key=key.id,
-        name=name,
+        name=terms.name,
         permissions=key.permissions,
         last4=key.last4,
         **{name: limit for name, limit in limits.items() if limit is not None},

@@ -7,7 +7,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Answer, Client, Merchant
 
 FULL_COLLECTION: dict[str, Any] = COLLECTION | {"description": "Sukari", "metadata": {"order": "17", "n": 1}}
@@ -43,10 +43,7 @@ async def another_key(
         key = await issue_api_keys.create_key(
             tx,
             merchant.id,
-            name="another",
-            permissions=permissions,
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(name="another", permissions=tuple(permissions), environment=Environment.LIVE, brand="mlp"),
             actor=NOBODY,
             now=clock.now(),
         )

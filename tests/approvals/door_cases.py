@@ -17,7 +17,7 @@ from malipo.db import Database
 from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Verdict
 from malipo.operators import login
@@ -235,10 +235,7 @@ class Cases:
             key = await issue_api_keys.create_key(
                 tx,
                 case.merchant_id,
-                name="Till",
-                permissions=list(Permission),
-                environment=Environment.LIVE,
-                brand="mlp",
+                KeyTerms(name="Till", permissions=tuple(Permission), environment=Environment.LIVE, brand="mlp"),
                 actor=NOBODY,
                 now=now,
             )

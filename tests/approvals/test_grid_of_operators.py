@@ -14,7 +14,6 @@ import pytest
 from malipo import clock
 from malipo.approvals import booking_approval, key_approval
 from malipo.approvals.act_rules import Act
-from malipo.approvals.key_approval import KeyTerms
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
@@ -22,7 +21,7 @@ from malipo.floats.note_readings import note_seen
 from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
-from malipo.merchants.api_keys import Environment, NewKey, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
@@ -283,9 +282,11 @@ class World:
                 await give_password(self.database, "neema", by=JUMA)
                 return self.single(lambda tx, actor: vouching.vouch(tx, "neema", actor=actor, now=clock.now()))
             case Act.MAKE_KEY:
-                how: dict[str, Any] = {"name": "Till", "permissions": [Permission.PAYMENTS_READ], "brand": "mlp"}
-                how |= {"environment": Environment.LIVE, "now": clock.now()}
-                return self.single(lambda tx, actor: issue_api_keys.create_key(tx, merchant_id, actor=actor, **how))
+                may = (Permission.PAYMENTS_READ,)
+                terms = KeyTerms(name="Till", permissions=may, brand="mlp", environment=Environment.LIVE)
+                return self.single(
+                    lambda tx, actor: issue_api_keys.create_key(tx, merchant_id, terms, actor=actor, now=clock.now())
+                )
             case Act.MAKE_PAYING_KEY:
                 return self.paying_key(merchant_id)
             case Act.RESET_SECOND_FACTOR:

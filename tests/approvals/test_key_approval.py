@@ -6,14 +6,14 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import key_approval
-from malipo.approvals.key_approval import KeyTerms, amount_of
+from malipo.approvals.key_approval import amount_of
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Forbidden
 from malipo.ledger.wallet import Wallet
-from malipo.merchants.api_keys import UNNAMED_PERMISSIONS, Environment, NewKey, Permission
+from malipo.merchants.api_keys import UNNAMED_PERMISSIONS, Environment, KeyTerms, NewKey, Permission
 from malipo.merchants.store import api_keys
 from malipo.payments.transaction import Type
 from tests.conftest import make_merchant

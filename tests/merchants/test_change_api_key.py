@@ -14,7 +14,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, NewKey, PayoutLimits, Permission, StoredKey, narrowed
+from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, PayoutLimits, Permission, StoredKey, narrowed
 from malipo.merchants.change_api_key import KeyChanges, change_key, code_of
 from malipo.merchants.store import api_keys
 from malipo.payments.cancel import Cancellation
@@ -33,13 +33,15 @@ async def made(database: Database, merchant: Merchant, *permissions: Permission,
         return await issue_api_keys.create_key(
             tx,
             merchant.id,
-            name="Till",
-            permissions=permissions or (READ, CREATE),
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(
+                name="Till",
+                permissions=permissions or (READ, CREATE),
+                environment=Environment.LIVE,
+                brand="mlp",
+                **limits,
+            ),
             actor=OWNER,
             now=clock.now(),
-            **limits,
         )
 
 

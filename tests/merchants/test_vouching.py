@@ -16,7 +16,7 @@ from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Tx
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
-from malipo.merchants.api_keys import Environment, NewKey, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission
 from malipo.merchants.change_api_key import KeyChanges, change_key
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
@@ -222,13 +222,9 @@ async def _key(shop: Shop, tx: Tx, actor: Actor, *permissions: Permission, **lim
     return await issue_api_keys.create_key(
         tx,
         shop.merchant_id,
-        name="everything",
-        permissions=permissions,
-        environment=Environment.LIVE,
-        brand="mlp",
+        KeyTerms(name="everything", permissions=permissions, environment=Environment.LIVE, brand="mlp", **limits),
         actor=actor,
         now=clock.now(),
-        **limits,
     )
 
 

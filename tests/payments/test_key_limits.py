@@ -11,7 +11,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.errors import Forbidden
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, PayoutLimits, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, PayoutLimits, Permission
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import InitiatedPayment, InsufficientBalance, PaymentRequest
 from malipo.payments.limits.key_limits import DailySums, DayUsedUp, PayoutTooLarge
@@ -32,14 +32,16 @@ async def limits_of(
         key = await issue_api_keys.create_key(
             tx,
             merchant.id,
-            name="till",
-            permissions=[Permission.PAYMENTS_CREATE],
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(
+                name="till",
+                permissions=(Permission.PAYMENTS_CREATE,),
+                environment=Environment.LIVE,
+                brand="mlp",
+                payout_limit=each,
+                daily_payout_limit=daily,
+            ),
             actor=NOBODY,
             now=clock.now(),
-            payout_limit=each,
-            daily_payout_limit=daily,
         )
     return PayoutLimits(key.id, each, daily)
 

@@ -18,6 +18,7 @@ from malipo.merchants.api_keys import (
     PAYING,
     AddressRange,
     Environment,
+    KeyTerms,
     Permission,
     StoredKey,
     narrowed,
@@ -81,22 +82,19 @@ async def create(request: MerchantRequest) -> Response:
     expires_at = _end_of_day(fields, now)
     if fields.mistakes:
         return _form(request, _typed(form), form_errors.in_words(request.words, fields))
+    terms = KeyTerms(
+        name=name,
+        permissions=tuple(permissions),
+        environment=environment,
+        brand=request.parts.settings.key_prefix,
+        expires_at=expires_at,
+        ip_allowlist=tuple(map(str, addresses)),
+        payout_limit=payout_limit,
+        daily_payout_limit=daily_payout_limit,
+    )
     try:
         key = await request.parts.queries.write(
-            lambda tx: issue_api_keys.create_key(
-                tx,
-                request.merchant_id,
-                name=name,
-                permissions=permissions,
-                environment=environment,
-                brand=request.parts.settings.key_prefix,
-                actor=request.actor,
-                now=now,
-                expires_at=expires_at,
-                ip_allowlist=addresses,
-                payout_limit=payout_limit,
-                daily_payout_limit=daily_payout_limit,
-            )
+            lambda tx: issue_api_keys.create_key(tx, request.merchant_id, terms, actor=request.actor, now=now)
         )
     except (TooManyKeys, NotVouchedFor) as refusal:
         problems = {"": form_errors.of_refusal(request.words, refusal)}

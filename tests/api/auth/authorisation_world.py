@@ -13,7 +13,7 @@ from malipo import clock
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import issue_api_keys, manage_people, onboard
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, people
 from malipo.outbox.event import Event
@@ -60,13 +60,11 @@ class World:
             return await issue_api_keys.create_key(
                 tx,
                 merchant_id,
-                name="test",
-                permissions=permissions,
-                environment=Environment.LIVE,
-                brand="mlp",
+                KeyTerms(
+                    name="test", permissions=tuple(permissions), environment=Environment.LIVE, brand="mlp", **changes
+                ),
                 actor=NOBODY,
                 now=clock.now(),
-                **changes,
             )
 
     async def person(self, merchant_id: str, role: Role) -> tuple[str, str]:

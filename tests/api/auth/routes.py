@@ -1,6 +1,5 @@
 """Every route with what it needs, and keys to call it with."""
 
-import ipaddress
 from typing import Any
 
 import aiohttp
@@ -9,7 +8,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import issue_api_keys, onboard
-from malipo.merchants.api_keys import Environment, NewKey, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission
 from malipo.rate_limit.sliding_window import RateClass
 from tests.api.conftest import FLEET_LIMITS
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Answer, Client, Merchant, Running
@@ -81,10 +80,9 @@ async def make_key(database: Database, merchant: Merchant, **changes: Any) -> Ne
             "permissions": tuple(Permission),
             "environment": Environment.LIVE,
             "brand": "mlp",
-            "actor": NOBODY,
-            "now": clock.now(),
         }
-        return await issue_api_keys.create_key(tx, merchant.id, **(wanted | changes))
+        now = clock.now()
+        return await issue_api_keys.create_key(tx, merchant.id, KeyTerms(**(wanted | changes)), actor=NOBODY, now=now)
 
 
 async def deactivate(database: Database, merchant: Merchant) -> None:
@@ -95,10 +93,6 @@ async def deactivate(database: Database, merchant: Merchant) -> None:
 async def revoke(database: Database, key: NewKey) -> None:
     async with database.begin() as tx:
         await tx.execute("UPDATE api_keys SET revoked_at = $2 WHERE id = $1", key.id, clock.now())
-
-
-def networks(*texts: str) -> tuple[Any, ...]:
-    return tuple(map(ipaddress.ip_network, texts))
 
 
 LIMITS = {

@@ -11,7 +11,7 @@ from malipo.api.routes import ROUTES
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
-from tests.api.auth.routes import COLLECT, DISBURSE, NEEDS, call, deactivate, make_key, networks
+from tests.api.auth.routes import COLLECT, DISBURSE, NEEDS, call, deactivate, make_key
 from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, Running, make_merchant
 
@@ -110,7 +110,7 @@ async def test_the_checks_come_in_their_order(
 ) -> None:
     """One request with everything wrong, put right from the front: each answer names the first thing wrong."""
     limited = Client(http, fleet[0].url, None)
-    allowed = networks("203.0.113.0/24")
+    allowed = ("203.0.113.0/24",)
     key = await make_key(database, merchant, permissions=(Permission.PAYMENTS_READ,), ip_allowlist=allowed)
     await deactivate(database, merchant)
 

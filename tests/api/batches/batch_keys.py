@@ -9,7 +9,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from tests.conftest import Client, Merchant
 
 PATH = "/v1/payments/disburse/batches"
@@ -28,13 +28,15 @@ async def key_of(database: Database, merchant: Merchant, person: str, *permissio
         key = await issue_api_keys.create_key(
             tx,
             merchant.id,
-            name="test",
-            permissions=permissions or tuple(Permission),
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(
+                name="test",
+                permissions=permissions or tuple(Permission),
+                environment=Environment.LIVE,
+                brand="mlp",
+                **limits,
+            ),
             actor=Actor(person, "test"),
             now=clock.now(),
-            **limits,
         )
     return key.text
 

@@ -8,7 +8,7 @@ from malipo.audit_log.actor import key_at
 from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language
 from malipo.merchants import issue_api_keys
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from malipo.payments import failure_reasons
 from tests.conftest import COLLECTION, NOBODY, Client
 from tests.dashboard.business import Business
@@ -24,10 +24,7 @@ async def a_key(business: Business) -> tuple[str, str]:
         key = await issue_api_keys.create_key(
             tx,
             business.merchant_id,
-            name="Web shop",
-            permissions=list(Permission),
-            environment=Environment.LIVE,
-            brand="mlp",
+            KeyTerms(name="Web shop", permissions=tuple(Permission), environment=Environment.LIVE, brand="mlp"),
             actor=NOBODY,
             now=clock.now(),
         )
