@@ -54,6 +54,8 @@ def _nothing(_: str) -> None:
     pass
 
 
+# What runs in a worker beside the parts that move money: it needs no notification.
+Beside = Callable[[LoopHealth], Coroutine[Any, Any, None]]
 # Serves the health and metrics of a worker over HTTP while it runs.
 Exposed = Callable[[Settings, Metrics, ReadinessCheck, LoopHealth], AbstractAsyncContextManager[None]]
 
@@ -128,7 +130,7 @@ async def work(
     lease_seconds: float | None = None,
     mark: Mark = _nothing,
     loops: LoopHealth | None = None,
-    beside: Sequence[Callable[[LoopHealth], Coroutine[Any, Any, None]]] = (),
+    beside: Sequence[Beside] = (),
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
     """Work until `stop`; then calls under way have `finish_seconds` to end.
@@ -143,17 +145,14 @@ async def work(
             await _either(stop.wait(), schema.until(is_served=True))
             if stop.is_set():
                 break
-            await _work_on_served_schema(
-                service,
-                database_url,
-                stop,
-                finish_seconds=finish_seconds,
-                lease_seconds=lease_seconds,
-                mark=mark,
-                loops=loops or LoopHealth(service.metrics),
-                beside=beside,
-                on_started=on_started,
-            )
+            worker = _Worker(service, lease_seconds=lease_seconds, mark=mark)
+            tasks = worker.start(database_url, loops=loops or LoopHealth(service.metrics), beside=beside)
+            log.info("worker.started", routes=list(service.networks.connectors), version=__version__, build=build_id())
+            on_started()
+            try:
+                await _either(stop.wait(), schema.until(is_served=False))
+            finally:
+                await worker.stop(tasks, seconds=finish_seconds)
     finally:
         monitoring.cancel()
         log.info("worker.stopped")
@@ -169,116 +168,107 @@ async def _either(*awaited: Coroutine[Any, Any, object]) -> None:
             task.cancel()
 
 
-async def _work_on_served_schema(
-    service: Service,
-    database_url: str,
-    stop: asyncio.Event,
-    *,
-    finish_seconds: float,
-    lease_seconds: float | None,
-    mark: Mark,
-    loops: LoopHealth,
-    beside: Sequence[Callable[[LoopHealth], Coroutine[Any, Any, None]]],
-    on_started: Callable[[], None],
-) -> None:
-    settings, clock, metrics, networks = service.settings, service.clock, service.metrics, service.networks
-    database, network_work = service.queries.database, service.network_work
-    seconds = step_seconds(settings)
-    routes = [route_of(channel, type_) for channel, type_ in networks.routes]
-    detector = RestoreDetector(database, state_folder(settings), fence=service.fence, routes=routes)
-    open_circuits = OpenCircuits(service.queries)
-    circuits: list[CircuitBreaker] = []
-    parts: list[_Part] = []
-    for connector in networks.connectors.values():
-        circuits.append(circuit := CircuitBreaker(connector, open_circuits, service.queries, metrics, clock))
-        calls = partial(NetworkCalls, connector, circuit, networks, network_work, metrics, clock)
-        sends, queries = (calls(lease_seconds=lease_seconds, mark=mark) for _ in range(2))
-        parts.append(NetworkSender(sends, detector, network_work, settings, clock))
-        parts.append(NetworkQuerier(queries, database, settings))
-    to_count, to_complete = asyncio.Event(), asyncio.Event()
-    parts.append(
-        WebhookSender(
-            database,
-            service.attempts,
-            detector,
-            metrics,
-            settings,
-            clock,
-            lease_seconds=lease_seconds,
-            mark=mark,
-            on_numbered=to_count.set,
-        )
-    )
+class _Worker:
+    """The parts of a worker for as long as it serves the schema: what wakes each of them, and the tasks that run."""
 
-    def wake(topic: str) -> None:
-        for part in parts:
-            part.wake(topic)
-        if topic == BATCHES_TOPIC:
-            to_complete.set()
-
-    precedence = Precedence(_kinds_of_work(networks))
-
-    def hear(topic: str) -> None:
-        # What another worker is first to do, it was notified of too. If it leaves that, we find it late.
-        if not precedence.late_seconds(topic):
-            wake(topic)
-
-    async def look() -> bool:
-        might_send = detector.may_send
-        is_more = await detector.look()
-        precedence.note(detector.worker_id, detector.workers)
-        if detector.may_send and not might_send:
-            wake("")  # Whatever waited for this comparison does not have to wait for the next poll.
-        return is_more
-
-    count = partial(rollups.count, database)
-    tasks = [asyncio.ensure_future(each.run(loops)) for each in circuits]
-    tasks += [asyncio.ensure_future(each.run(loops)) for each in parts]
-    rarely = RARE_LOOK_SECONDS
-    tasks.append(
-        asyncio.ensure_future(
-            run_forever(
-                "count", count, to_count, seconds=seconds, pause_seconds=LOOK_SECONDS, look_seconds=rarely, loops=loops
+    def __init__(self, service: Service, *, lease_seconds: float | None, mark: Mark) -> None:
+        settings, clock, metrics, networks = service.settings, service.clock, service.metrics, service.networks
+        self._service = service
+        self._database = database = service.queries.database
+        routes = [route_of(channel, type_) for channel, type_ in networks.routes]
+        self._detector = RestoreDetector(database, state_folder(settings), fence=service.fence, routes=routes)
+        open_circuits = OpenCircuits(service.queries)
+        self._circuits: list[CircuitBreaker] = []
+        self._parts: list[_Part] = []
+        for connector in networks.connectors.values():
+            circuit = CircuitBreaker(connector, open_circuits, service.queries, metrics, clock)
+            self._circuits.append(circuit)
+            calls = partial(NetworkCalls, connector, circuit, networks, service.network_work, metrics, clock)
+            sends, queries = (calls(lease_seconds=lease_seconds, mark=mark) for _ in range(2))
+            self._parts.append(NetworkSender(sends, self._detector, service.network_work, settings, clock))
+            self._parts.append(NetworkQuerier(queries, database, settings))
+        self._to_count, self._to_complete = asyncio.Event(), asyncio.Event()
+        self._parts.append(
+            WebhookSender(
+                database,
+                service.attempts,
+                self._detector,
+                metrics,
+                settings,
+                clock,
+                lease_seconds=lease_seconds,
+                mark=mark,
+                on_numbered=self._to_count.set,
             )
         )
-    )
-    tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=seconds, loops=loops)))
-    complete = partial(complete_batches, database, partial(wake, EVENTS_TOPIC))
-    tasks.append(
-        asyncio.ensure_future(
-            run_forever("batches", complete, to_complete, seconds=seconds, look_seconds=rarely, loops=loops)
+        self._precedence = Precedence(_kinds_of_work(networks))
+
+    def wake(self, topic: str) -> None:
+        for part in self._parts:
+            part.wake(topic)
+        if topic == BATCHES_TOPIC:
+            self._to_complete.set()
+
+    def _wake_if_first(self, topic: str) -> None:
+        """Follow a notification, unless another worker is first for it. That one was notified too; if it does not do
+        the work, this worker finds it when it is late."""
+        if not self._precedence.late_seconds(topic):
+            self.wake(topic)
+
+    async def _look(self) -> bool:
+        """Compare the database with the mark. Work that waited for the first comparison begins at once."""
+        might_send = self._detector.may_send
+        is_more = await self._detector.look()
+        self._precedence.note(self._detector.worker_id, self._detector.workers)
+        if self._detector.may_send and not might_send:
+            self.wake("")
+        return is_more
+
+    def start(self, database_url: str, *, loops: LoopHealth, beside: Sequence[Beside]) -> list[asyncio.Task[None]]:
+        """Start all tasks, in an order that never changes: a seed of the simulation depends on it."""
+        service, networks = self._service, self._service.networks
+        seconds = step_seconds(service.settings)
+        run = partial(run_forever, seconds=seconds, loops=loops)
+        count = partial(rollups.count, self._database)
+        complete = partial(complete_batches, self._database, partial(self.wake, EVENTS_TOPIC))
+        due = wake_due(
+            self._database,
+            self.wake,
+            routes=networks.routes.keys(),
+            connectors=networks.connectors.keys(),
+            circuits=self._circuits,
+            precedence=self._precedence,
+            seconds=seconds,
+            loops=loops,
         )
-    )
-    due = wake_due(
-        database,
-        wake,
-        routes=networks.routes.keys(),
-        connectors=networks.connectors.keys(),
-        circuits=circuits,
-        precedence=precedence,
-        seconds=seconds,
-        loops=loops,
-    )
-    tasks.append(asyncio.ensure_future(due))
-    tasks += [asyncio.ensure_future(each(loops)) for each in beside]
-    tasks.append(asyncio.ensure_future(prune_hourly(database, settings, clock)))
-    tasks.append(asyncio.ensure_future(service.health.clock_skew.watch()))
-    tasks.append(asyncio.ensure_future(listen(database_url, hear)))
-    if unconnected := unconnected_routes(networks.routes):
-        tasks.append(asyncio.ensure_future(lapse_unconnected(network_work, unconnected, detector)))
-    log.info("worker.started", routes=list(networks.connectors), version=__version__, build=build_id())
-    on_started()
-    for task in tasks:
-        task.add_done_callback(_log_end)
-    try:
-        await _either(stop.wait(), service.health.monitor.schema.until(is_served=False))
-    finally:
+        rarely = RARE_LOOK_SECONDS
+        coroutines: list[Coroutine[Any, Any, None]] = [
+            *(each.run(loops) for each in self._circuits),
+            *(each.run(loops) for each in self._parts),
+            run("count", count, self._to_count, pause_seconds=LOOK_SECONDS, look_seconds=rarely),
+            run("mark", self._look),
+            run("batches", complete, self._to_complete, look_seconds=rarely),
+            due,
+            *(each(loops) for each in beside),
+            prune_hourly(self._database, service.settings, service.clock),
+            service.health.clock_skew.watch(),
+            listen(database_url, self._wake_if_first),
+        ]
+        if unconnected := unconnected_routes(networks.routes):
+            coroutines.append(lapse_unconnected(service.network_work, unconnected, self._detector))
+        tasks = [asyncio.ensure_future(each) for each in coroutines]
+        for task in tasks:
+            task.add_done_callback(_log_end)
+        return tasks
+
+    async def stop(self, tasks: Sequence[asyncio.Task[None]], *, seconds: float) -> None:
+        """Cancel the tasks, then let calls under way end, and note that this worker has ended."""
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
+        await asyncio.gather(*(part.finish(seconds=seconds) for part in self._parts))
         with contextlib.suppress(Exception):  # The database may be away already.
-            await detector.leave()
+            await self._detector.leave()
 
 
 def _kinds_of_work(networks: Networks) -> dict[str, tuple[str, frozenset[str]]]:

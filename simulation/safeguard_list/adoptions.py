@@ -6,7 +6,7 @@ from malipo.payments.refunds import reserve
 from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.store import dispatches, status_writes
 from malipo.reconciliation.exceptions import adopt_payment, apply_action, lost_request
-from malipo.reconciliation.matching.store import matching
+from malipo.reconciliation.matching.store import candidates
 from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 from simulation.safeguard_list.requests import NETWORK_KEY_IS_UNIQUE
 
@@ -137,7 +137,7 @@ SAFEGUARDS = (
     Safeguard(
         "undone-not-matched",
         "A line whose decision operators have undone is not matched by itself.",
-        (InConstant(matching, "_CANDIDATES", "r.undone_by IS NOT NULL", "false"),),
+        (InConstant(candidates, "_CANDIDATES", "r.undone_by IS NOT NULL", "false"),),
         note="not needed for money here: operators undo adoptions only; such a payment keeps the key until it is "
         "decided anew and is never a candidate, and a payment to which its network gave the receipt is the "
         "line's",

@@ -4,7 +4,7 @@ from malipo.ledger import house_bookings
 from malipo.payments.store import status_writes
 from malipo.reconciliation.imports import import_statement, refuse_conflicting_file, withdraw_statement
 from malipo.reconciliation.matching import carriers
-from malipo.reconciliation.matching.store import booked_lines, matching
+from malipo.reconciliation.matching.store import booked_lines, candidates
 from malipo.reconciliation.statements.store import statement_lines
 from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 
@@ -13,8 +13,8 @@ SAFEGUARDS = (
         "words-do-not-count",
         "A line with the key or the receipt of a payment, and its amount, is that payment, whatever its words are.",
         (
-            InConstant(matching, "_CANDIDATES", f"AND {matching._MAY_BE_BY_KEY}", "AND u.kind = 'money'"),
-            InConstant(matching, "_CANDIDATES", f"WHERE {matching._MAY_BE}", "WHERE u.kind = 'money'"),
+            InConstant(candidates, "_CANDIDATES", f"AND {candidates._MAY_BE_BY_KEY}", "AND u.kind = 'money'"),
+            InConstant(candidates, "_CANDIDATES", f"WHERE {candidates._MAY_BE}", "WHERE u.kind = 'money'"),
         ),
     ),
     Safeguard(

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.payments.transaction import Transaction, Type
-from malipo.reconciliation.matching.store import matching
+from malipo.reconciliation.matching.store import candidates
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.import_desk import ImportDesk
 from tests.reconciliation.import_desk import desk as desk
@@ -134,14 +134,14 @@ async def test_every_claim_against_every_other(desk: ImportDesk) -> None:
     cases: dict[tuple[int, str], tuple[str, str, str]] = {}  # of a line and a payment: the cell
     pairs = list(combinations_with_replacement(CLAIMS, 2))
     async with desk.database.begin() as tx:
-        await matching.fill_candidates(tx, layouts=[], accounts=[], channels=[], first=[], last=[])
+        await candidates.fill_candidates(tx, layouts=[], accounts=[], channels=[], first=[], last=[])
         for told_by, line_id in lines.items():
             for case_id, (one, other) in zip(await repeat(tx, line_id, len(pairs)), pairs, strict=True):
                 for number, (claim, against) in enumerate([(one, other), (other, one)]):
                     payment = (by_people if "typed" in claim else by_network)[number]
                     await note(tx, case_id, claim, payment)
                     cases[case_id, payment.id] = (told_by, claim, against)
-        await matching.drop_weaker(tx)
+        await candidates.drop_weaker(tx)
         kept = {(row["line_id"], row["transaction_id"]) for row in await tx.fetch("SELECT * FROM candidates")}
     assert len(cases) == 3 * 2 * 55
     found = {cell for case, cell in cases.items() if case not in kept}

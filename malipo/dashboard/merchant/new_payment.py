@@ -238,7 +238,7 @@ class _Look(NamedTuple):
     made: tuple[Transaction, bool] | None  # what this form has made already, and whether it asks for the same now
     submitted: str | None  # the page of what it has submitted for approval
     quote: Quote
-    possible_duplicates: list[Repeat]
+    repeats: list[Repeat]
     awaiting: str | None = None  # the batch in which the same payout awaits approval
     limit: PersonLimit | None = None  # what this person may pay out alone
 

@@ -30,7 +30,9 @@ from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.store import (
     booked_lines,
+    candidates,
     charges,
+    displaced_matches,
     evidence,
     exceptions,
     matching,
@@ -104,22 +106,25 @@ async def match_lines(
         "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
     }
     first_open_day = await closed_days.first_open_day(tx)
-    if contradicted := await matching.find_contradicted(tx):
+    if contradicted := await displaced_matches.find_contradicted(tx):
         await evidence.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)
     await evidence.give_up_matches(tx, await _find_named_otherwise(tx, shared, now=now), now=now)
     unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
-    first, last = ids_of(payment_times(await matching.find_days(tx)))
+    first, last = ids_of(payment_times(await candidates.find_days(tx)))
     # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
-    await matching.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
-    if displaced := [*await matching.find_displaced(tx), *await matching.find_displaced_by_receipts(tx)]:
+    await candidates.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    if displaced := [
+        *await displaced_matches.find_displaced(tx),
+        *await displaced_matches.find_displaced_by_receipts(tx),
+    ]:
         await evidence.give_up_matches(tx, displaced, now=now)
         # They are in the queue again.
-        await matching.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+        await candidates.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     done.matched = await matching.match_payments(tx, now=now)
-    await evidence.give_up_matches(tx, await matching.find_displaced_reversals(tx), now=now)
+    await evidence.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)
     done.exceptions.add(await _wrong_charges(tx, now=now))
@@ -142,11 +147,11 @@ async def match_lines(
 async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now: datetime) -> list[int]:
     """Lines of the network's own that have their payment by what only operators have told, a key or a receipt, and
     whose receipt the network has told another payment since then."""
-    named = await matching.find_named_by_people(tx, since=now - BEFORE)
+    named = await displaced_matches.find_named_by_people(tx, since=now - BEFORE)
     if not named:
         return []
     first, last = ids_of(payment_times(set(named.values())))
-    return await matching.find_with_receipts_of_others(
+    return await displaced_matches.find_with_receipts_of_others(
         tx, list(named), **shared, channels=list(Channel), first=first, last=last
     )
 

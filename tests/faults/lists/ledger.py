@@ -219,15 +219,15 @@ FAULTS = (
     Fault(
         "payouts in flight are not covered by the float",
         "Position.cover",
-        "return held - self.in_flight",
-        "return held",
+        "return at_network - self.in_flight",
+        "return at_network",
         "Nobody is warned before a network refuses payouts.",
         ("floats/test_position.py",),
     ),
     Fault(
         "an old reading of a float is believed",
         "Position.cover",
-        "held = min(held, self.ledger)",
+        "at_network = min(at_network, self.ledger)",
         "pass",
         "Payouts are promised on what a network held last week.",
         ("floats/test_position.py",),

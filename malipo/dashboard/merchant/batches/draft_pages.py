@@ -65,7 +65,7 @@ class DraftPreview:
     draft: Draft
     lines: Sequence[SpreadsheetLine]
     left_out: Sequence[SpreadsheetLine]
-    duplicate_warnings: Mapping[int, Sequence[BatchWarning]]  # by row
+    warnings: Mapping[int, Sequence[BatchWarning]]  # by row
     rows: Sequence[int]  # of the lines without problems, by which warnings name each other
     fee: int
     wallet: Wallet

@@ -9,7 +9,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 from malipo.reconciliation.matching.store.evidence import IS_SURE, is_in_sure_file, is_shown
-from malipo.reconciliation.matching.store.matching import SIGNED
+from malipo.reconciliation.matching.store.told_by_network import SIGNED
 from malipo.reconciliation.statements.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import FILE, file_of

@@ -16,7 +16,7 @@ from malipo.reconciliation.matching.exception import (
     ExceptionKind,
     FoundException,
 )
-from malipo.reconciliation.matching.store.matching import SIGNED, keys_of
+from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
 
 

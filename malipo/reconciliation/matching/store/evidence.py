@@ -10,7 +10,11 @@ from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.line_tellers import FactSource
-from malipo.reconciliation.matching.store.matching import is_key_added, is_own_reversal, is_receipt_told_by_people
+from malipo.reconciliation.matching.store.told_by_network import (
+    is_key_added,
+    is_own_reversal,
+    is_receipt_told_by_people,
+)
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
 
 _NOT_MATCHED = "The line is no longer matched with the payment."

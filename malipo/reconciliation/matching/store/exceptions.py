@@ -19,7 +19,7 @@ from malipo.reconciliation.matching.exception import (
 )
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 from malipo.reconciliation.matching.store.evidence import is_shown
-from malipo.reconciliation.matching.store.matching import SIGNED
+from malipo.reconciliation.matching.store.told_by_network import SIGNED
 
 _encode = msgspec.json.Encoder().encode
 _AT_ONCE = 1000

@@ -11,8 +11,8 @@ from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, Suggestion
 from malipo.reconciliation.matching.store.booked_lines import IS_SUMMED
-from malipo.reconciliation.matching.store.matching import SIGNED, keys_of
 from malipo.reconciliation.matching.store.payments import has_other_line_sql
+from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
 
 _AT_A_TIME = 1000
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
