@@ -108,7 +108,7 @@ class DirectCollections:
 class _Direct:
     """One request that is taken."""
 
-    __slots__ = ("_cycle", "_deadline", "_exchange", "_loop", "_wanted", "_parts", "_usual")
+    __slots__ = ("_cycle", "_deadline", "_exchange", "_loop", "_parts", "_usual", "_wanted")
 
     def __init__(
         self,

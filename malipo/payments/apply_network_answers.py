@@ -1,8 +1,8 @@
-"""Takes in network answers: replies, answers to queries, callbacks, and lines of statements.
+"""Stores and applies network answers: replies, answers to queries, callbacks, and lines of statements.
 
-Each is stored, and has its effects once: on the status, the dispatch, and the correction of a payment that has ended.
-What it means is decided in `network_answer/decide.py`. A repeated answer changes nothing. A callback about a payment
-that we do not have is stored for operators.
+Each answer takes effect once: on the status of an open payment and its dispatch, or on the correction of a payment that
+has ended. `network_answer/decide.py` decides what it means. A repeated answer changes nothing. A callback about a
+payment that we do not have is stored for operators.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class ApplyNetworkAnswers:
 
 
 def _record_of(report: Report, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
-    """The payment that the answer is about; None if there is no such payment, or there are two."""
+    """The payment that the answer is about; None if there is none, or if there are two."""
     meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
     return meant[0] if len(meant) == 1 else None
 
@@ -102,7 +102,7 @@ def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -
 
 
 def _with_age(report: Report) -> ReceivedAnswer:
-    """With how long ago the query was sent: what was received since then may be newer."""
+    """The answer with how long ago its query was sent, because what was received since then may be newer."""
     if report.asked_at is None:
         return report.received
     age_seconds = asyncio.get_running_loop().time() - report.asked_at
@@ -127,8 +127,8 @@ def _unknown_callback_of(report: Report, now: datetime) -> UnknownCallback:
 
 
 class AnswerEffects:
-    """What the answers of a batch do to their payments. Each is decided against what the one before left; the effects
-    of all are written together."""
+    """The effects of several answers. Each answer is decided against what the one before has left; then all effects
+    are written together."""
 
     def __init__(
         self,
@@ -179,8 +179,8 @@ class AnswerEffects:
     def _with_network_id(
         self, key: transactions.Key, transaction: Transaction, received: ReceivedAnswer
     ) -> Transaction:
-        """Keep the network's own id of the payment for queries. The first one stays. An unsigned callback could name
-        another payment, and the outcome of that one would then be taken for this one's, so its id is not kept."""
+        """Keep the network's own id of the payment for queries; the first id stays. The id in an unsigned callback is
+        not kept: it could be another payment's, whose outcome would then be taken for this one's."""
         network_id = received.answer.network_id
         if network_id is None or not received.is_trusted or transaction.network_id is not None:
             return transaction

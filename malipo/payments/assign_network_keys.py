@@ -1,6 +1,6 @@
-"""Gives a payment the network key that is derived from its Idempotency-Key, or finds the payment that has it.
+"""Assigns a new payment the network key that is derived from its Idempotency-Key, or finds the payment that has it.
 
-How a key is derived, the HMAC and its length, is in `payments/network_keys.py`; here is what it is derived from.
+Here is what a key is derived from. The HMAC and the length of a key: `payments/network_keys.py`.
 """
 
 from msgspec.structs import replace
@@ -23,9 +23,10 @@ class DerivedKeys:
         self._secret: bytes | None = None  # read once: it never changes
 
     async def give(self, request: PaymentRequest) -> PaymentRequest:
-        """Where there is an Idempotency-Key, the network knows the payment by a key that is the same at every try."""
+        """The request with its network key: derived from the Idempotency-Key if it has one, so it is the same at every
+        try."""
         if request.draft is None or request.key is None or request.draft.refund_of is not None:
-            return request  # The key of a refund comes from its collection, with that locked.
+            return request  # A refund gets its key from its collection, when that is locked.
         if self._secret is None:
             found = await retry.read(self._database, installation.get)
             self._secret = found.key_secret
@@ -35,11 +36,12 @@ class DerivedKeys:
         return replace(request, draft=replace(request.draft, network_key=key, reference=reference, is_key_derived=True))
 
     def derived(self, merchant_id: str, type_: Type, key: str) -> str | None:
-        """None: the secret has not been read yet."""
+        """The key; None if this process has not read the secret yet."""
         return None if self._secret is None else network_keys.derive(self._secret, merchant_id, type_, key)
 
     def with_new_reference(self, request: PaymentRequest) -> PaymentRequest:
-        """The reference that follows the key is another payment's: of an adoption that was undone."""
+        """The request with a random reference. The one that follows from the key belongs to an adoption that was
+        undone."""
         assert request.draft is not None
         suffix = ids.suffix(request.draft.created_at)
         key = request.draft.network_key if request.draft.is_key_derived else suffix
@@ -48,8 +50,8 @@ class DerivedKeys:
         )
 
     async def find_replayed(self, request: PaymentRequest) -> InitiatedPayment | None:
-        """The payment that has the derived key of an order, whose Idempotency-Key is not known: it was adopted. None if
-        no payment has the key."""
+        """The adopted payment that has the derived network key of this request, whose Idempotency-Key is not known.
+        None if no payment has the key."""
         return await retry.write(self._database, lambda tx: _find_replayed(tx, request))
 
 
@@ -68,7 +70,7 @@ async def _find_replayed(tx: Tx, request: PaymentRequest) -> InitiatedPayment | 
         if isinstance(refusal, NotTheAdoptedPayment):
             log.error("payment.adopted_wrongly", transaction=found.id, wanted_by=draft.merchant_id)
         raise refusal
-    # From now on the request is known too: another one under the same key is refused.
+    # Note the request too, so that a different one with the same Idempotency-Key is refused from now on.
     await idempotency_keys.insert(tx, request.idempotency_key, request.request_hash, found.id)
     shown = await transactions.get(tx, found.merchant_id, found.id)
     assert shown is not None

@@ -41,7 +41,7 @@ class Cancel:
             return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
-        # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
+        # Locked before the check, because the commit that a lock waits for may change whether they can be cancelled.
         await transactions.lock(tx, set(keys))
         queried_first = await asked_first.find_asked_first(tx, keys)
         changes = [

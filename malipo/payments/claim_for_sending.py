@@ -1,7 +1,7 @@
 """Claims payments that wait to be sent, and commits that they are PROCESSING, before the network is called.
 
-The claim's id is generated before the first try: after a COMMIT whose answer was lost, the same claim finds what it
-took. The payments of a worker that dies are queried, and never sent again without a query.
+The claim's id is generated before the first try, so after a COMMIT whose answer was lost, the second try finds the
+payments that the first one claimed. The payments of a worker that dies are queried before they are sent again.
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ class SendClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 class ClaimedPayments(msgspec.Struct, frozen=True):
     to_send: list[Transaction]
-    lapsed: list[Transaction]  # and refunds that must not be sent any more
-    batch: CountedBatch | None = None  # how many batches of sends there were, with this one
+    lapsed: list[Transaction]  # ended instead of sent: too late, or a payout that would pay twice
+    batch: CountedBatch | None = None  # how many batches of sends there were, this one included
 
 
 class ClaimForSending:
@@ -57,7 +57,8 @@ class ClaimForSending:
         return await _take(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
 
     def _in_turn(self, claim: SendClaim) -> Sequence[tuple[Channel, Type]]:
-        """With fewer places than pairs, each pair is first by turns, so that many payments of one block no other."""
+        """The pairs in the order of this claim. Each pair is first by turns, so that many payments of one pair block no
+        other pair when there are fewer places than pairs."""
         if claim.most >= len(claim.pairs):
             return claim.pairs
         first = self._turn % len(claim.pairs)
@@ -67,7 +68,7 @@ class ClaimForSending:
 async def _take(
     tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime
 ) -> ClaimedPayments:
-    """Payments to send now. A collection that has waited too long is ended instead, and so is a refund too many."""
+    """Claim payments to send now. A collection that has waited too long, or a payout that would pay twice, is ended."""
     claimed = await _find(tx, claim, pairs, turn)
     records, withheld = await withhold(tx, claimed, connector=claim.connector, now=now)
     late, in_time = split_lapsed(records, claim.lapse_seconds)
@@ -96,13 +97,13 @@ async def _take(
 
 
 async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[PaymentRecord]:
-    # First those that were tried, and of which provably nothing was sent.
+    # First those that were tried before, and of which the network provably has nothing.
     records = await claims.claim_unsent(tx, claim.connector, most=claim.most)
     free = claim.most - len(records)
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
     of_batches = await claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
-    # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches. What a
-    # quarter leaves over goes round with the turns, so that batches get their share of few places, too.
+    # A batch may have thousands of payouts. While other payments wait too, batches get a quarter of the places. The
+    # fraction of a place that remains goes round with the turns, so that batches get their share of few places too.
     most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
     for place, (channel, type_) in enumerate(pairs):
         left = most - len(records)

@@ -1,8 +1,8 @@
-"""Creates collections in one statement, without a transaction around it, where nothing is unusual (decision 50).
+"""The fast path: creates plain collections in one statement, without a transaction around it (decision 50).
 
-What is unusual goes the way of `initiate.py`, which decides everything; here nothing is ever refused. So a collection
-comes here only with an idempotency key, from an API key, and with a tariff that this process has read before. Whether
-all that still holds is compared in the statement.
+Anything else goes through `initiate.py`, which decides everything; here nothing is ever refused. A collection takes the
+fast path only with an Idempotency-Key, from an API key, and with a tariff that this process has read before. The
+statement compares whether all that still holds.
 """
 
 from collections.abc import Sequence

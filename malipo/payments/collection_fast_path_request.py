@@ -1,7 +1,7 @@
-"""Reads the request for a collection in which nothing is unusual: in one pass, by the decoder itself.
+"""Reads the request for a plain collection: in one pass, by the decoder itself.
 
-It knows only what is right. Whatever else a request may be, `payment_request.py` reads it field by field, and says
-what is wrong with it. That both understand the same is a test on random bodies (decision 50).
+It accepts only requests without mistakes. `payment_request.py` reads all others field by field, and says what is wrong.
+A test compares both on random bodies (decision 50).
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _Metadata = Annotated[
 
 
 class _Plain(msgspec.Struct, forbid_unknown_fields=True):
-    """What is left out has its default. A null, and a field that we do not know, are read field by field."""
+    """A missing field has its default. A request with a null or an unknown field is read field by field."""
 
     amount: Annotated[int, Meta(ge=MIN_PAYMENT)]
     channel: Channel
@@ -73,11 +73,11 @@ def plain_request_of(
     created_by: str,
     is_key_checked: bool,
 ) -> PaymentRequest | None:
-    """What `payment_request_of` makes of a request without mistakes; None where it must be read field by field.
+    """The same as `payment_request_of` returns for a request without mistakes; None if it must be read field by field.
 
-    The idempotency key is good, and the network key is the one that is derived from it.
+    The caller has checked the idempotency key, and derived the network key from it.
     """
-    # JSON has control characters only as escapes, but for DEL. Without both, no text has any.
+    # JSON allows control characters only as escapes, except DEL. A body without either has no text with one.
     if b"\\" in body or b"\x7f" in body:
         return None
     try:

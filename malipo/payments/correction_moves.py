@@ -2,12 +2,12 @@
 
 The status stays. Three things change, each at its own time:
 
-- the network's float follows the latest report, of the network or of operators who have read its statement: at once,
-  against suspense;
+- the network's float follows the latest report at once, against suspense: a report of the network, or of operators who
+  have read its statement;
 - the wallet follows when that is decided: automatically for a collection that was paid after all, else by operators;
-- what the wallet must give back and has not given is owed; what nobody gives back is booked to losses.
+- an amount that the wallet must still give back is owed; an amount that nobody gives back is booked to losses.
 
-When nothing is due any more, suspense holds nothing of this payment.
+When nothing is due any more, nothing of this payment is left in suspense.
 """
 
 from datetime import datetime
@@ -35,7 +35,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a correction: its moves, and why the merchant is notified of it, if they are."""
+    """One step of a correction: its moves, and the reason why the merchant is notified, if there is one."""
 
     step: Step
     correction: Correction
@@ -47,7 +47,7 @@ class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begin(transaction: Transaction) -> Correction:
-    """The state before any contradiction: as the status says."""
+    """The state before any contradiction, which is what the status says."""
     is_paid = transaction.status is Status.COMPLETED
     return Correction(is_paid=is_paid, is_fee_paid=is_paid)
 
@@ -135,7 +135,7 @@ def decide(
 
 
 def lend(amount: int) -> CorrectionChange:
-    """A payout that is adopted takes more than the wallet holds: the house lends the rest, and it is owed."""
+    """Lend a wallet what it lacks for an adopted payout. The merchant owes it."""
     return CorrectionChange(
         step=Step.RESOLUTION,
         correction=Correction(is_paid=True, is_fee_paid=True, credited=amount, owed=amount, ordinal=1),
@@ -180,7 +180,7 @@ def _close(transaction: Transaction, correction: Correction) -> tuple[Correction
 
 
 def _target(transaction: Transaction, is_paid: bool) -> int:
-    """How much more the wallet would hold, if this had been the outcome from the first."""
+    """The change of the wallet, if this had been the outcome from the beginning."""
     was_completed = transaction.status is Status.COMPLETED
     change = transaction.net_amount if transaction.type is Type.COLLECTION else -transaction.amount - transaction.fee
     return change * (is_paid - was_completed)

@@ -53,21 +53,21 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     is_acknowledged: bool = False
     is_hinted: bool = False
     is_success_reported: bool = False
-    is_follow_up: bool = False  # the payment has ended, and its network is queried whether that is still so
-    is_asked_first: bool = False  # it was not sent, as far as we know; its network is queried before it is sent
-    not_known_to: tuple[str, ...] = ()  # connectors that have answered since the restore that they do not have it
-    carriers: tuple[str, ...] = ()  # which may have sent it before the restore, if it is asked first; only read
+    is_follow_up: bool = False  # the payment has ended; its network is queried in case it reports another outcome
+    is_asked_first: bool = False  # as far as we know it was not sent; its network is queried before it is sent
+    not_known_to: tuple[str, ...] = ()  # connectors that have answered, since the restore, that they do not have it
+    carriers: tuple[str, ...] = ()  # if it is asked first: connectors that may have sent it before; only read
     hinted_failure: FailureCode | None = None
     attention: ReviewReason | None = None
-    # How long ago it was last sent, queued (a follow-up: ended), and reported as paid, by the database's clock. Only
-    # the last is written: 0 is now.
+    # How long ago the payment was last sent, was queued (a follow-up: ended), and was reported as paid, by the
+    # database's clock. Only the last of them is written; 0 is now.
     sent_seconds: float | None = None
     queued_seconds: float = 0
     success_seconds: float | None = None
 
 
 class LatestAnswer(msgspec.Struct, frozen=True):
-    """The latest report of a payment that has ended, where it is not what its status says."""
+    """The latest report about a payment that has ended, if it differs from its status."""
 
     is_paid: bool
     source: AnswerSource | None = None  # None: operators, from the network's statement
@@ -97,7 +97,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     cannot_query: frozenset[Type] = frozenset()  # types of payment for which the network has no query
     can_query: bool = True  # whether the payment in question can be queried
     age_seconds: float = 0  # how long ago the query was sent
-    replied_at: datetime | None = None  # when the reply came, if it then waited to be written with others
+    replied_at: datetime | None = None  # when the reply came, if it was then kept to be written together with others
     resubmit: Resubmit = Resubmit.UNSAFE
     routed_to: str | None = None  # the connector that carries the payment's channel now
     connected: frozenset[str] = frozenset()  # connectors that can be asked
@@ -105,7 +105,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
-    is_submitted_first: bool = False  # it was never sent, as far as we know, and has ended: two transitions
+    is_submitted_first: bool = False  # it ends, though as far as we know it was never sent: two transitions
     failure_code: FailureCode | None = None
     is_contradiction: bool = False  # the network reports the opposite of the latest report
     dispatch: Dispatch | None = None  # None: nothing is left to do

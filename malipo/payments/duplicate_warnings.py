@@ -1,7 +1,7 @@
-"""What somebody should look at before they ask or pay once more: it may be a second time. Never a refusal. Pure.
+"""Warns a person before they create a payment that may be a duplicate. It refuses nothing. Pure.
 
-The same number and amount, while it is under way or within a day of being paid; and an order that is paid, or is being
-paid, whoever pays it and however much. A collection of which all was refunded does not count.
+A payment may be a duplicate if another one has the same number and amount, and is under way or was paid within a day;
+or if its order is paid or being paid, from any number and of any amount. A fully refunded collection does not count.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from enum import StrEnum
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import Status, Transaction
 
-# A salary of a month is no repetition of the one before, and a bag of flour of today may be.
+# Last month's salary is no duplicate of this month's; today's second bag of flour may be one.
 LATELY = timedelta(hours=24)
-LOOKED_BACK = timedelta(days=30)  # for what is under way
+LOOKED_BACK = timedelta(days=30)  # for payments under way
 
 
 class RepeatKind(StrEnum):
@@ -35,7 +35,8 @@ class Repeat:
 
 
 def repeats_of(draft: Transaction, known: Sequence[RefundedCollection], *, now: datetime) -> list[Repeat]:
-    """Of each kind the latest, and of each payment what matters most. `known` are payments of the same merchant."""
+    """The latest payment of each kind of warning; a payment counts for its most important kind only. `known` are
+    payments of the same merchant."""
     found: dict[RepeatKind, Repeat] = {}
     for each in sorted(known, key=lambda each: each.collection.id, reverse=True):
         kind = _kind_of(draft, each, now)
@@ -59,7 +60,7 @@ def _kind_of(draft: Transaction, known: RefundedCollection, now: datetime) -> Re
 
 
 def _paid_at(known: RefundedCollection) -> datetime | None:
-    """By the latest report of its network. None: it was not paid, or all of it was given back."""
+    """When it was paid, by the latest report of its network. None if it was not paid, or was fully refunded."""
     earlier, correction = known.collection, known.correction
     is_paid = earlier.status is Status.COMPLETED if correction is None else correction.is_paid
     if not is_paid or sum(each.amount for each in known.refunds if each.is_paid) >= earlier.amount:

@@ -1,7 +1,7 @@
 """The sentences that merchants read as `failureReason`, one for each `failureCode`. Pure.
 
-They are the same for every network. A payment keeps the English sentence that it ended with, and events have that one;
-whoever reads a payment can have it in Kiswahili.
+They are the same for every network. A payment keeps the English sentence with which it ended, and its events have that
+sentence. A request for a payment can ask for Kiswahili.
 """
 
 from malipo.http.accept_language import Language
@@ -18,14 +18,14 @@ FAILURE_REASONS = {
     FailureCode.REJECTED: "The network refused the payment.",
 }
 
-# Where the network says more than the code.
+# For payments of which the network says more than the code.
 DETAILED_REASONS = {
     FailureDetail.NOT_REGISTERED: "This number has no account at the network.",
     FailureDetail.BARRED: "This number's account is barred by its network.",
     FailureDetail.FLOAT_TOO_LOW: "The account of this service at the network holds too little. Nothing was paid.",
 }
 
-# The pages say the same: a test compares them with their catalogue.
+# A test compares these sentences with the catalogue of the pages.
 IN_KISWAHILI = {
     FailureCode.DECLINED: "Mteja amekataa malipo.",
     FailureCode.EXPIRED: "Mteja hakujibu kwa wakati.",
@@ -46,7 +46,7 @@ DETAILED_IN_KISWAHILI = {
 def detail_of(code: FailureCode, answer: Answer) -> FailureDetail | None:
     """What the answer that ended a payment says beyond its code."""
     if code is FailureCode.CHANNEL_UNAVAILABLE:
-        # A network that answers refuses a payout like this for one reason. What was not sent has no answer.
+        # If the network answered, our float there is too low. A payout that was not sent has no answer.
         return FailureDetail.FLOAT_TOO_LOW
     return answer.failure_detail if code is answer.failure_code else None
 
@@ -56,7 +56,7 @@ def failure_reason_of(code: FailureCode, detail: FailureDetail | None = None) ->
 
 
 def in_language(language: Language, code: str | None, detail: str | None, reason: str | None) -> str | None:
-    """A payment's reason. One whose code has no sentence here stays as it is."""
+    """The reason in this language. If the code has no sentence here, the stored reason."""
     if language is Language.ENGLISH or code is None or code not in FailureCode.__members__.values():
         return reason
     if detail is not None and detail in FailureDetail.__members__.values():

@@ -36,7 +36,8 @@ def problem_with(key: str) -> str | None:
 
 
 def key_in(fields: Fields, key: str | None, *, is_required: bool) -> str | None:
-    """The key of a request that moves money; None if there is none, or if it is wrong, which the fields then say."""
+    """The key of a request that moves money. None if there is none, or if it is wrong; `fields` then has the
+    mistake."""
     if key is None and is_required:
         message = f"{HEADER} is required for whatever moves money: your business has decided so."
         fields.wrong(HEADER, "idempotency_key_required", message)
@@ -53,28 +54,28 @@ def request_hash(known_fields: Mapping[str, Any]) -> bytes:
         raise Invalid("The body is nested too deeply.", code="json_invalid") from None
 
 
-# The fields that must be equal for a request to be a replay of a payment whose own request is not known.
+# A request repeats a payment whose own request is not known only if these are equal.
 _SAME = ("type", "channel", "amount", "refund_of", "phone")
 
 
 class NotTheAdoptedPayment(OutcomeUnknown):
     """Operators adopted another payment than this request is for, or mistook its merchant, channel or number.
 
-    The network has paid it, so "not created" would be wrong: whoever believes that pays it again.
+    The network has paid it, so the answer must not be "not created": the merchant would pay it again.
     """
 
 
 def refusal_of_repeat(draft: Transaction, found: Transaction, *, is_adopted: bool) -> KeyReused | OutcomeUnknown | None:
-    """Whether a request whose network key another payment has is a repeat of that one (none). The request that made it
-    was lost, so what is compared is the payment."""
+    """Why a request is refused that has the network key of an existing payment; None if it repeats that payment. The
+    request of that payment was lost, so the payment itself is compared."""
     wanted = draft if draft.amount else msgspec.structs.replace(draft, amount=found.amount)  # a refund of what is left
     differs = [name for name in ("merchant_id", *_SAME) if getattr(wanted, name) != getattr(found, name)]
     if not differs:
         return None
-    # The network says what was paid. Everything else is an operator's word, and may be wrong.
+    # The amount is what the network paid. Operators entered everything else, and may be wrong.
     return NotTheAdoptedPayment() if is_adopted and "amount" not in differs else KeyReused()
 
 
 def refusal_of(request_hash: bytes, first_hash: bytes) -> KeyReused | None:
-    """Whether a key that is sent again gets the first answer (none), or was used for another request."""
+    """Why a used key is refused: it was used for another request. None if the request is the same."""
     return None if request_hash == first_hash else KeyReused()

@@ -1,7 +1,8 @@
-"""Creates payments from orders: many in one commit, each decided in the order of arrival.
+"""Creates payments from requests: many in one commit, each decided in the order of arrival.
 
-An order has its ids before the first try, so that a second try after a lost connection finds what the first one wrote,
-and does not pay twice. A refund is a payout, whose amount and network key are decided here, with its collection locked.
+A request has its ids before the first try, so a second try after a lost connection finds the payment that the first one
+wrote, and does not pay twice. A refund is a payout; its amount and its network key are decided here, when its
+collection is locked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,10 +58,10 @@ class PaymentRequest(msgspec.Struct, frozen=True):
     key: str | None
     request_hash: bytes
     actor: Actor | None = None  # a person; what API keys do is not in the audit log
-    payout_limits: Limits | None = None  # of who makes it, if there are any
-    approval_limit: PersonLimit | None = None  # what they may pay out without a second person
+    payout_limits: Limits | None = None  # of the key or person that makes it, if there are any
+    approval_limit: PersonLimit | None = None  # how much this person may pay out without a second person
     scope: str | None = None  # of the idempotency key, if it is not that of the type
-    is_key_checked: bool = True  # False: the statement that writes it checks its API key, and else writes nothing
+    is_key_checked: bool = True  # False: the fast path checks the API key, in the statement that writes the payment
 
     @property
     def limits(self) -> list[Limits]:
@@ -80,9 +81,9 @@ Answer = InitiatedPayment | Refusal | Unavailable
 
 
 class KeyCheckFailed(Refusal):
-    """The API key was not checked before, and the statement that checks it as it writes has written nothing: the key
-    may be wrong, or the statement could not do this order. The request is checked and made again the usual way. No
-    caller of the API sees this."""
+    """The fast path has written nothing. Its statement checks the API key, so the key may be wrong, or the statement
+    could not write this request. The API then checks the key and repeats the request without the fast path. No client
+    sees this."""
 
     def __init__(self) -> None:
         super().__init__("The API key has not been checked.")
@@ -90,11 +91,11 @@ class KeyCheckFailed(Refusal):
 
 class KnownTariff(NamedTuple):
     bands: Sequence[Band]  # perhaps none
-    text: str  # the same, as it is compared
+    text: str  # the same, as the fast path compares it
 
 
 class KnownTariffs:
-    """The tariffs that this process has read. They may be old by now: whoever uses one has it compared."""
+    """The tariffs that this process has read. They may be out of date, so the fast path compares each that it uses."""
 
     def __init__(self) -> None:
         self._known: dict[Place, KnownTariff] = {}
@@ -108,7 +109,7 @@ class KnownTariffs:
                 self._known[place] = KnownTariff(found, bands_text(found))
 
     def get(self, merchant_id: str, type_: Type, channel: str) -> KnownTariff | None:
-        """None: not read."""
+        """The tariff; None if this process has not read it."""
         return self._known.get((merchant_id, type_, channel))
 
 
@@ -123,7 +124,7 @@ class Initiate:
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
         places = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
-        needed = await initiate_inputs.find_inputs(
+        needed = await initiate_inputs.claim_inputs(
             tx,
             wanted,
             places,
@@ -169,7 +170,8 @@ class Initiate:
     async def _keep_claims(
         tx: Tx, claimed: Mapping[IdempotencyKey, IdempotencyRecord], kept: Mapping[IdempotencyKey, IdempotencyRecord]
     ) -> None:
-        """A refused order does not use up its key; a later order of the same batch may have used it instead."""
+        """Keep the idempotency keys of created payments only. A later request of the same commit may have used the key
+        of a refused one."""
         dropped = [key for key in claimed if key not in kept]
         if dropped:
             await idempotency_keys.delete(tx, dropped)
@@ -179,7 +181,8 @@ class Initiate:
 
 
 async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool) -> list[Answer]:
-    """No payments are taken in now, except those that an earlier try has written before that."""
+    """Refuse all requests, because the installation takes no payments now, except those that an earlier try has
+    written."""
     closed = (await installation.get(tx)).refusal
     drafts = [request.draft for request in requests if request.draft is not None]
     written = await transactions.find_written(tx, drafts) if again else {}
@@ -187,7 +190,7 @@ async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool
     for request in requests:
         if request.draft is not None and request.draft.id in written:
             answers.append(InitiatedPayment(written[request.draft.id]))
-        elif request.is_key_checked or again:  # `again`: nobody in doubt is asked to order anew.
+        elif request.is_key_checked or again:  # `again`: after a doubtful try the request must not be repeated.
             answers.append(closed)
         else:
             answers.append(KeyCheckFailed())
@@ -195,7 +198,7 @@ async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool
 
 
 def _claims_of(requests: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
-    """The idempotency keys of the orders; of two orders with the same key, the first."""
+    """The idempotency keys of the requests. If two requests have the same key, the first one claims it."""
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for request in requests:
         if request.idempotency_key is not None and request.draft is not None:
@@ -204,7 +207,7 @@ def _claims_of(requests: Sequence[PaymentRequest]) -> dict[IdempotencyKey, Idemp
 
 
 class _Decision:
-    """Decides orders one after the other, each against what the ones before it have left."""
+    """Decides requests one after the other, each against what the ones before it have left."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Ends payments that could not be sent in time as FAILED: provably nothing was sent.
 
-A collection, because its customer has gone. A payout only if no network is connected that could take it: it waits for
-a network that is down.
+A collection lapses because its customer has gone. A payout lapses only if no connected network could take it; while its
+network is only down, it waits.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ def _change(transaction: Transaction, cause: Cause) -> StatusChange:
     return StatusChange(
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
-        # A payment that was tried is PROCESSING, and provably nothing of it was sent: that is as good as a refusal.
+        # A payment that was tried is PROCESSING, and provably nothing was sent: it ends like a refused one.
         cause=cause if transaction.status is Status.PENDING else Cause.REFUSED,
         failure_code=FailureCode.CHANNEL_UNAVAILABLE,
         failure_reason=failure_reason_of(FailureCode.CHANNEL_UNAVAILABLE),

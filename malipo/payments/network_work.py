@@ -1,4 +1,6 @@
-"""What is done with payments at networks: claim them for sending, settle them by an answer, let them lapse."""
+"""What workers do with payments at networks: claim them for sending, apply answers, let them lapse. Those that come
+together share a commit.
+"""
 
 from collections.abc import Sequence
 
@@ -16,7 +18,7 @@ from malipo.payments.store import claims
 from malipo.settings import Settings
 
 _MOST_LAPSED = 500
-# Between commits of answers: a network that reports a result, or a customer who has confirmed, waits no longer for it.
+# Between commits of answers: the longest time by which a network or a customer waits for its answer to be stored.
 _PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 

@@ -15,7 +15,8 @@ _PARTY = {Type.COLLECTION: ("buyerPhone", "buyerName"), Type.DISBURSEMENT: ("rec
 
 
 def created(transaction: Transaction) -> View:
-    """The response to its creation. It never changes, so that a repeated request gets the same response."""
+    """The response to the creation of a payment. It never changes, so that a repeated request gets the same
+    response."""
     shown: View = {"id": transaction.id, "reference": transaction.reference}
     if transaction.type is Type.DISBURSEMENT:
         shown["type"] = transaction.type
@@ -56,7 +57,7 @@ def in_full(transaction: Transaction, language: Language = Language.ENGLISH) -> 
 
 
 def in_event(transaction: Transaction) -> View:
-    """What an event carries: the transaction as it was at that moment."""
+    """The body of an event: the transaction as it was at that moment."""
     shown = _head(transaction)
     phone, name = _PARTY[transaction.type]
     shown[phone] = transaction.phone
@@ -81,7 +82,7 @@ def in_event(transaction: Transaction) -> View:
 
 
 def _add_own(shown: View, transaction: Transaction) -> None:
-    """What only some payments have: the merchant's own reference, and where a payout comes from."""
+    """Add the fields that only some payments have: the order reference, and the batch or collection of a payout."""
     if transaction.order_reference is not None:
         shown["orderReference"] = transaction.order_reference
     _add_origin(shown, transaction)

@@ -1,4 +1,4 @@
-"""Reads the fields of a payment request into an order, with what is wrong with them."""
+"""Reads the fields of a request for a payment, with the mistakes in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +56,8 @@ def payment_request_of(
     payout_limits: Limits | None = None,
     is_key_required: bool = False,
 ) -> PaymentRequest:
-    """The order with its ids. Errors are kept in it, because a used idempotency key is answered before any of them."""
+    """The request with its ids. It keeps its mistakes, because a used idempotency key is answered before any of
+    them."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
     channel = fields.choice("channel", Channel, is_required=True)
     suffix = ids.suffix(now)
@@ -88,7 +89,7 @@ def payment_request_of(
         "description": fields.raw("description", ""),
         "metadata": fields.raw("metadata", {}),
     }
-    if draft.order_reference is not None:  # only then, so that requests of before keep their hashes
+    if draft.order_reference is not None:  # only then, so that the hashes of older requests stay the same
         known["orderReference"] = draft.order_reference
     return PaymentRequest(
         merchant_id=merchant_id,

@@ -28,12 +28,12 @@ class Payments:
         self._cancel = commits.group("cancel", Cancel(clock=clock))
 
     def derived_key(self, merchant_id: str, type_: Type, key: str) -> str | None:
-        """The network key that an idempotency key gives; None: the secret has not been read yet."""
+        """The network key that follows from an idempotency key; None if this process has not read the secret yet."""
         return self._derived_keys.derived(merchant_id, type_, key)
 
     def submit(self, request: PaymentRequest, *, deadline: float) -> "asyncio.Future[Answer]":
-        """An order whose network key is derived, decided once: a key that another payment has is a DataError. Whoever
-        gets a payment as the answer signals it."""
+        """Create the payment of a request whose network key is derived, in one try: a reference or key that exists is a
+        DataError. The caller signals the payment that it gets as the answer."""
         return self._initiate.submit(request, deadline=deadline)
 
     def signal(self, initiated: InitiatedPayment) -> None:
@@ -53,7 +53,7 @@ class Payments:
             assert request.draft is not None
             if request.draft.is_key_derived and (found := await self._derived_keys.find_replayed(request)):
                 return found
-            # The reference exists already. Nothing was written, so another one is tried.
+            # The reference exists. Nothing was written, so try again with another one.
             initiated = granted(await self._initiate(self._derived_keys.with_new_reference(request)))
         self.signal(initiated)
         return initiated

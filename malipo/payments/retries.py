@@ -14,15 +14,15 @@ from malipo.payments.transaction import Status
 
 
 class Standing(IntEnum):
-    """Of a payout that is retried. Of several, the highest counts."""
+    """Whether a failed payout may be paid again. Of several payouts, the highest counts."""
 
     FAILED = 0  # it may be paid again
-    IN_DOUBT = 1  # somebody reports that it was paid, and that is not decided; or it has not ended
+    IN_DOUBT = 1  # it was reported as paid, which is not decided yet; or it has not ended
     PAID = 2  # paying it again would pay it twice
 
 
 class RetriedPayout(msgspec.Struct, frozen=True):
-    """What is known of a payout that is retried."""
+    """A payout that is retried, with the reports about it."""
 
     status: Status
     is_reported_paid: bool | None  # by the latest report after its end; None: there was none
@@ -37,5 +37,5 @@ class RetriedPayout(msgspec.Struct, frozen=True):
 
 
 def worst(chain: Iterable[RetriedPayout | None]) -> Standing:
-    """Of a chain of retries. None: we do not have that payout, so nobody knows."""
+    """The standing of a chain of retries. None is a payout that we do not have, whose outcome is unknown."""
     return max((Standing.IN_DOUBT if each is None else each.standing for each in chain), default=Standing.FAILED)

@@ -1,10 +1,11 @@
 """A payment that has failed is tried again as a new payment, once.
 
-Its idempotency key names the payment that failed, so that two windows and two people make one. Only what is FAILED is
-tried again: what is PROCESSING may still be paid. What its network has corrected since then is not, as it was paid;
-nor is what was itself paid in place of such a payment.
-A refund is not either: its collection is refunded again. Nor is a line of a batch: the batch pays its failed lines
-again (`batches/retry_failed_items.py`), and a second way would pay them twice.
+The new payment's idempotency key names the payment that failed, so two windows or two people make one payment.
+
+Not tried again: a PROCESSING payment, because it may still be paid; a payment that its network has since corrected to
+paid, or that was itself paid in place of such a payment; a refund, because its collection is refunded again; and an
+item of a batch, because the batch pays its failed items again (`batches/retry_failed_items.py`), and a second way would
+pay them twice.
 """
 
 import re
@@ -21,7 +22,7 @@ _KEY = re.compile(r"dashboard-again-(txn_[0-9a-z]{26})-[0-9]{1,6}")
 
 
 class PaymentRetry(NamedTuple):
-    """The next one, and what was made of it already: a payment, or a batch of one that somebody else approves."""
+    """The number of the next attempt, and what the attempt before it made: a payment, or a batch of one item."""
 
     key: str
     made: Transaction | None = None
@@ -29,7 +30,7 @@ class PaymentRetry(NamedTuple):
 
 
 def failed_in(key: str) -> str | None:
-    """The id of the payment that an attempt with this key tries again; None: it is no such key."""
+    """The id of the failed payment that this idempotency key tries again; None if it is another kind of key."""
     found = _KEY.fullmatch(key)
     return None if found is None else found[1]
 
@@ -44,8 +45,8 @@ async def may_ask(connection: Conn, transaction: Transaction) -> bool:
 
 
 async def find_attempt(connection: Conn, failed: Transaction) -> PaymentRetry:
-    """There is another attempt only where the one before was cancelled, and so has paid nothing. One that fails is
-    itself tried again."""
+    """Which attempt comes next. There is another one only if the one before was cancelled, and so has paid nothing. An
+    attempt that fails is itself tried again."""
     number = 1
     while True:
         key = f"dashboard-again-{failed.id}-{number}"

@@ -1,7 +1,7 @@
 """What reaching a status does: the moves of money, and the event. Pure.
 
-The moves of a transaction depend on nothing but itself and the status it reaches, so they can be read here, and
-checked afterwards against what was written (`payments/check/transactions.py`).
+The moves of a transaction depend only on the transaction and the status it reaches. So they can be read here, and the
+ledger check compares them with the stored moves (`payments/check/transactions.py`).
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Signals that a payment has a new status, after its commit: a count in the metrics, and who waits for it is woken."""
+"""After the commit of a new status: counts it in the metrics, and wakes the sender, the fan-out and long polls."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class StatusSignals:
             self.metrics.count_transaction(each.type, each.channel, each.status)
 
     def wake_sender(self, channel: str) -> None:
-        """There is a payment to send."""
+        """Wake the sender: there is a payment to send."""
         self.notifier.notify(channel)
 
     def wake_fan_out(self) -> None:
-        """There is a new event."""
+        """Wake the fan-out: there is a new event."""
         self.notifier.notify(EVENTS_TOPIC)

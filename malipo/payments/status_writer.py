@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusChange:
-    """Something that happened to a transaction, with what was learned about it."""
+    """A cause that may change the status of a transaction, with the facts that the new status stores."""
 
     merchant_id: str
     transaction_id: str
@@ -64,7 +64,7 @@ class CorrectedTransaction:
 
     @property
     def is_first_paid(self) -> bool:
-        """Whether only now, after its end, the money is known to have moved."""
+        """Whether this is the first report that the money moved: it came after the end."""
         after = self.change.correction
         return after.ordinal == 1 and after.is_paid and self.transaction.status is not Status.COMPLETED
 
@@ -89,7 +89,7 @@ class StatusOutcome:
 
 
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
-    """Write new transactions. None of them exists yet."""
+    """Write new transactions, which do not exist yet."""
     if refunded := [each for each in opened if each.refund_of is not None]:
         await refunds.insert(tx, refunded)
     if opened:
@@ -99,17 +99,17 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
 
 
 class FastPathCollection(NamedTuple):
-    """A new collection that one statement is to write."""
+    """A new collection that the fast path is to write."""
 
     transaction: Transaction
-    tariff: str  # that its fee was computed from, as `collection_fast_path.bands_text` writes it
+    tariff: str  # from which its fee was computed, as `collection_fast_path.bands_text` writes it
     key: str
     request_hash: bytes
 
 
 async def open_by_fast_path(connection: Conn, wanted: Sequence[FastPathCollection], *, now: datetime) -> set[str]:
-    """Write new collections, each with its idempotency key, in a statement that is its own transaction; the ids of
-    those that were written. Of the others, nothing was."""
+    """Write new collections, each with its idempotency key, in a statement that is its own transaction. Returns the ids
+    of those that were written; nothing was written of the others."""
     places: dict[tuple[str, str], collection_fast_path.Place] = {}
     rows = []
     for new, tariff, key, request_hash in wanted:
@@ -148,7 +148,8 @@ async def open_by_fast_path(connection: Conn, wanted: Sequence[FastPathCollectio
 
 
 async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[StatusOutcome | None]:
-    """Apply changes in their order. One that is not allowed changes nothing; None: there is no such payment."""
+    """Apply changes in their order. A change that is not allowed changes nothing. None for a payment that we do not
+    have."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
     current = dict(found)
     reached: list[Transaction] = []
@@ -197,7 +198,7 @@ def after_change(before: Transaction, change: StatusChange, now: datetime) -> Tr
     status = next_status(before.type, before.status, change.cause)
     if status is None:
         return None
-    # Clocks of hosts differ a little; the time of a status is never before that of the status before it.
+    # Clocks of hosts differ a little. A status never has an earlier time than the status before it.
     moment = max(now, before.processing_at or before.created_at)
     return replace(
         before,
@@ -217,7 +218,7 @@ def _postings(reached: Sequence[Transaction]) -> list[Posting]:
 
 
 def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
-    # An event has the time of its status. Those never run backwards, so the feed does not either.
+    # An event has the time of its status. These times never go backwards, so the feed does not either.
     return [
         _outbox_event(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))
     ]
@@ -226,13 +227,14 @@ def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
 async def _refunded_events(
     tx: Tx, reached: Sequence[Transaction], corrected: Sequence[CorrectedTransaction], *, now: datetime
 ) -> list[OutboxEvent]:
-    """Of the collections: once for each refund that was paid, whether its status says so or a report after its end."""
+    """The events of refunded collections: one for each refund that was paid, by its status or by a report after its
+    end."""
     paid = {each.id: (each, each.ended_at or now) for each in reached if each.status is Status.COMPLETED}
     paid |= {each.transaction.id: (each.transaction, each.at(now)) for each in corrected if each.is_first_paid}
     told = [(each, at) for each, at in paid.values() if each.refund_of is not None]
     if not told:
         return []
-    # The statuses are written by now, the corrections are not.
+    # At this point the statuses are written, and the corrections are not.
     reports = {each.transaction.id: each.change.correction.is_paid for each in corrected}
     found = await refunds.find(tx, {(each.merchant_id, each.refund_of or "") for each, _ in told})
     events = []

@@ -41,16 +41,16 @@ class Cause(StrEnum):
 
     SUBMITTED = "submitted"  # a worker has claimed it for sending
     WITHDRAWN = "withdrawn"  # the merchant cancelled it before it was sent
-    LAPSED = "lapsed"  # no network could take it in time, and nothing was sent
-    UNCONNECTED = "unconnected"  # no network is connected that could take it, and nothing was sent
+    LAPSED = "lapsed"  # it could not be sent to a network in time; nothing was sent
+    UNCONNECTED = "unconnected"  # no connected network could take it; nothing was sent
     CONFIRMED = "confirmed"  # the network reports that the money moved
-    REFUSED = "refused"  # the network reports that it did not, and never will
+    REFUSED = "refused"  # the network reports that the money did not move, and never will
 
 
 class CorrectionReason(StrEnum):
     """Why the merchant is notified of a correction."""
 
-    CREDITED = "credited"  # the wallet got what it should have got
+    CREDITED = "credited"  # the wallet got the money that it should have had
     DEBT_RECORDED = "debt_recorded"  # the wallet must give money back; until then that cannot be spent
     DEBT_COLLECTED = "debt_collected"  # the debt was taken from the wallet, or a part of it
     DEBT_WAIVED = "debt_waived"  # operators cancelled the debt
@@ -73,7 +73,7 @@ class Refund(msgspec.Struct, frozen=True):
     ordinal: int
     amount: int
     status: Status
-    is_reported_paid: bool | None = None  # by the latest report after its end; None: nothing was reported since
+    is_reported_paid: bool | None = None  # by the latest report after its end; None: there was no report
 
     @property
     def is_under_way(self) -> bool:
@@ -81,7 +81,7 @@ class Refund(msgspec.Struct, frozen=True):
 
     @property
     def is_paid(self) -> bool:
-        """Whether the customer has it. A report after the end counts more than the status, which stays."""
+        """Whether the customer has the money. A report after the end counts more than the status, which stays."""
         return self.status is Status.COMPLETED if self.is_reported_paid is None else self.is_reported_paid
 
     @property
@@ -98,8 +98,8 @@ TRANSITIONS = {
     (Status.PROCESSING, Cause.REFUSED): Status.FAILED,
 }
 
-# Only a collection lapses: a payout waits for its network, and can be cancelled meanwhile. If no network is connected,
-# there is nothing to wait for.
+# Only a collection lapses. A payout waits for its network, and can be cancelled meanwhile; if no network is connected
+# that could take it, it ends as UNCONNECTED.
 NEVER = {(Type.DISBURSEMENT, Cause.LAPSED)}
 
 
@@ -110,7 +110,7 @@ def next_status(type_: Type, status: Status, cause: Cause) -> Status | None:
     return TRANSITIONS.get((status, cause))
 
 
-BEFORE_ORDER = "\x1f"  # in the text that a search reads
+BEFORE_ORDER = "\x1f"  # stands before the order reference in the text that a search reads
 
 
 def folded(text: str) -> str:
@@ -138,20 +138,20 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     provider_reference: str | None = None
     failure_code: str | None = None
     failure_reason: str | None = None
-    failure_detail: str | None = None  # what the network said beyond the code, if it did
-    network_code: str | None = None  # the network's own, of the answer that ended it as FAILED
+    failure_detail: str | None = None  # more than the code, if the network said more
+    network_code: str | None = None  # the network's own code, in the answer that ended it as FAILED
     processing_at: datetime | None = None
     ended_at: datetime | None = None
-    correction: CorrectionNotice | None = None  # the latest, where it is read for the merchant
+    correction: CorrectionNotice | None = None  # the latest; filled only for reads by the merchant
     is_key_derived: bool = False  # of a draft: its network key is derived from its idempotency key
     created_by: str | None = None  # of a draft; afterwards only `store/creators.py` reads it
     order_reference: str | None = None  # the merchant's own number for it
     refund_of: str | None = None  # of a payout: the id of the collection that it gives back
     batch_id: str | None = None  # of a payout: the batch that it is a line of
-    retry_of: str | None = None  # of a draft: the payout that has failed, and that it pays again
-    network_id: str | None = None  # what its network calls it, where the query needs that
+    retry_of: str | None = None  # of a draft: the failed payout that it pays again
+    network_id: str | None = None  # the network's own id of the payment, if its query needs that
     refund_ordinal: int = 0  # of a draft that is a refund: its place among those of the collection
-    refunds: Sequence[Refund] = ()  # of a collection, where they are read for the merchant
+    refunds: Sequence[Refund] = ()  # of a collection; filled only for reads by the merchant
 
     @property
     def net_amount(self) -> int:
@@ -160,9 +160,9 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def search_text(self) -> str:
-        """What a search reads. One line for each field, so that no match spans two fields.
+        """The text that a search reads. Each field begins a line, so that no match spans two fields.
 
-        A name may have several lines, and no field has the character before the order reference.
+        A name may have several lines. No field contains the character that stands before the order reference.
         """
         lines = f"{self.reference}\n{self.phone}\n{self.name}"
         return folded(lines if self.order_reference is None else f"{lines}{BEFORE_ORDER}{self.order_reference}")

@@ -1,12 +1,12 @@
-"""Keeps back payouts that would pay twice, at the last moment before they would be sent.
+"""Withholds payouts that would pay the same money twice, right before they would be sent.
 
-A payout may wait for its network for hours. Meanwhile the network may report that an earlier one was paid after all:
-one that was FAILED and that this one pays again, or an earlier refund of the same collection. Or it may have taken the
-refunded collection back. Sent then, the money would be paid twice.
+A payout may wait for its network for hours. Meanwhile the network may report that an earlier payout was paid after all:
+the FAILED payout that this one pays again, or an earlier refund of the same collection. Or the network may take back
+the collection that this refund returns. Sent now, the payout would pay the money twice.
 
-A payout of which its network has nothing is ended. One that was sent before, and whose outcome is unknown, may have
-been paid: it is neither sent again nor ended, but shown to operators, and its network is queried until it reports an
-outcome. While it is in doubt whether the earlier payout was paid, one that pays it again waits.
+A withheld payout that the network provably does not have is ended. One that was sent before, with an unknown outcome,
+may have been paid: it is neither sent again nor ended; operators see it, and its network is queried until it reports an
+outcome. While it is in doubt whether the earlier payout was paid, a payout that pays it again waits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,19 +33,19 @@ from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import Cause, Status, Transaction
 
 _ACTOR = Actor(SYSTEM_NAME, "worker")
-_DOUBT_SECONDS = 60.0  # until a payout that waits for another's outcome is looked at again
+_DOUBT_SECONDS = 60.0  # until a payout that waits for the outcome of another one is claimed again
 
 
 class _Split(NamedTuple):
     to_send: list[PaymentRecord]
     excess: list[PaymentRecord]
-    in_doubt: list[PaymentRecord]  # it is not known whether they would be
+    in_doubt: list[PaymentRecord]  # it is not known whether they would pay twice
 
 
 async def withhold(
     tx: Tx, claimed: Sequence[PaymentRecord], *, connector: str, now: datetime
 ) -> tuple[list[PaymentRecord], list[Transaction]]:
-    """What may be sent, and the payouts that were ended instead. The caller has locked all of them."""
+    """The payments that may be sent, and the payouts that were ended. The caller has locked all of them."""
     to_send, excess, in_doubt = await _split(tx, claimed)
     ended = await _end(tx, [each.transaction for each in excess if _is_unknown_to_network(each)], now=now)
     await _show(tx, [each for each in excess if not _is_unknown_to_network(each)], connector, now=now)
@@ -54,14 +54,15 @@ async def withhold(
 
 
 async def without_excess(tx: Tx, claimed: Sequence[PaymentRecord]) -> list[PaymentRecord]:
-    """Those of an earlier claim that may still be sent. The others are queried when the lease of that claim ends."""
+    """The payments of an earlier claim that may still be sent. The others are queried when that claim's lease ends."""
     return (await _split(tx, claimed)).to_send
 
 
 async def _split(tx: Tx, claimed: Sequence[PaymentRecord]) -> _Split:
-    """Without payouts about whose collection, or about what they pay again, something is being written right now: the
-    next claim finds them."""
-    # Locked until the commit: a report that an earlier payout was paid is either seen here, or comes after the claim.
+    """Sort claimed payments. A payout is left out if another transaction is writing about its collection, or about the
+    payout that it pays again: the next claim finds it."""
+    # Locked until the commit, so a report that an earlier payout was paid is either seen here, or comes after this
+    # claim.
     refunded = await _lock_refunded(tx, claimed)
     retried = await _lock_retried(tx, claimed)
     split = _Split([], [], [])
@@ -90,7 +91,8 @@ async def _lock_retried(tx: Tx, claimed: Sequence[PaymentRecord]) -> Mapping[Key
 
 def _is_unknown_to_network(record: PaymentRecord) -> bool:
     dispatch = _dispatch_of(record)
-    # What was queried first after a restore counts as sent at the restore, and no connector has claimed it since.
+    # A payout that is queried first after a restore counts as sent at the restore, and no connector has claimed it
+    # since.
     may_be_lost = dispatch.connector is None and dispatch.sent_seconds is not None
     return dispatch.send_count == 0 and not dispatch.is_success_reported and not may_be_lost
 
@@ -113,7 +115,7 @@ async def _end(tx: Tx, excess: Sequence[Transaction], *, now: datetime) -> list[
 
 
 def _change(payout: Transaction) -> StatusChange:
-    # A payout that a worker has claimed is PROCESSING. Nothing of it was sent: that is as good as a refusal.
+    # A payout that a worker has claimed is PROCESSING. Nothing was sent, so it ends like a refused one.
     is_claimed = payout.status is not Status.PENDING
     code = FailureCode.CHANNEL_UNAVAILABLE if is_claimed else None
     return StatusChange(
@@ -126,7 +128,7 @@ def _change(payout: Transaction) -> StatusChange:
 
 
 async def _show(tx: Tx, in_doubt: Sequence[PaymentRecord], connector: str, *, now: datetime) -> None:
-    """They count as sent, so their network is queried and reports the outcome. Operators see why they wait."""
+    """Mark these payouts as sent, so that their network is queried for the outcome. Operators see why they wait."""
     found = {_key_of(each): each.transaction for each in in_doubt}
     reached = [
         after
@@ -149,7 +151,7 @@ def _queried(record: PaymentRecord, connector: str) -> tuple[Key, Dispatch, floa
         connector=dispatch.connector or connector,
         next_action=NextAction.QUERY,
         send_count=max(dispatch.send_count, 1),
-        # A reason of its own for what is paid again would be unknown to older workers, which stop at such a row.
+        # A reason of its own for retries would be unknown to older workers, which stop at such a row.
         attention=ReviewReason.NOT_FOUND if record.transaction.refund_of is None else ReviewReason.EXCESS_REFUND,
     )
     return _key_of(record), queried, 0

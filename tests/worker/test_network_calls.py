@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.connector import Answer, NetworkOrder, Type, Verdict
+from malipo.networks.connector import Answer, PaymentInstruction, Type, Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.worker.network_calls import NetworkCalls, may_be_written_later
 from tests.payments.test_transaction import a_transaction
@@ -39,12 +39,12 @@ def test_only_the_reply_that_a_customer_is_being_asked_may_wait(
     assert not may_be_written_later(transaction, source, answer, can_query=False)
 
 
-async def _never(_: NetworkOrder) -> Answer:
+async def _never(_: PaymentInstruction) -> Answer:
     silence: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     return await silence
 
 
-async def _broken(_: NetworkOrder) -> Answer:
+async def _broken(_: PaymentInstruction) -> Answer:
     raise RuntimeError("a bug of the connector")
 
 

@@ -28,18 +28,18 @@ COLUMNS = (
 
 
 def created(batch: Batch) -> View:
-    """The response to its creation. It never changes, so that a repeated request gets the same response."""
+    """The response to the creation of a batch. It never changes: a repeated request gets the same response."""
     shown = _head(batch, BatchStatus.AWAITING_APPROVAL) | {"createdAt": clock.iso(batch.created_at)}
     return shown | _warnings(batch)
 
 
 def listed(batch: Batch) -> View:
-    """One of the list."""
+    """A batch in the list."""
     return _head(batch, batch.status) | _times(batch)
 
 
 def retrieved(batch: Batch, counts: Mapping[Status, int]) -> View:
-    """With how many of its payouts have which status; before it is approved it has none."""
+    """One batch, with the number of its payouts by status; before it is approved it has none."""
     shown = _head(batch, batch.status)
     if counts:
         shown["counts"] = _counts(counts)
@@ -47,7 +47,7 @@ def retrieved(batch: Batch, counts: Mapping[Status, int]) -> View:
 
 
 def in_event(batch: Batch, counts: Mapping[Status, int]) -> View:
-    """As an event tells of it."""
+    """The body of an event about a batch."""
     return _head(batch, batch.status) | {"counts": _counts(counts)} | _times(batch)
 
 
@@ -66,7 +66,8 @@ def item(line: BatchLine) -> View:
 
 
 def csv_of(lines: Iterable[BatchLine], *, is_first: bool, phone: Callable[[str], str] = str) -> str:
-    """What was sent and what became of it, in the order of the items; with the names of the columns before it."""
+    """Lines of a CSV file: each item with its outcome, in the order of the items; the first piece has the column
+    names."""
     rows = [_row(line.item, line.payout, phone) for line in lines]
     return csv_lines([COLUMNS, *rows] if is_first else rows)
 

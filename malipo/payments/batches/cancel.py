@@ -82,7 +82,7 @@ class CancelBatch:
         """Cancel the payouts that were not sent yet."""
         pending = await payouts.find_ids(tx, batch, Status.PENDING)
         keys = [(batch.merchant_id, id_) for id_ in pending]
-        # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
+        # Locked before the check, because the commit that a lock waits for may change whether they can be cancelled.
         await transactions.lock(tx, set(keys))
         queried_first = await asked_first.find_asked_first(tx, keys)
         changes = [

@@ -1,4 +1,4 @@
-"""What somebody should look at before a batch is approved: payments that may be made twice. Never a refusal."""
+"""Warns before a batch is approved of payments that may be duplicates. It refuses nothing."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,14 +14,14 @@ LOOKED_BACK = timedelta(days=30)
 async def find(
     connection: Conn, merchant_id: str, items: Sequence[BatchItem], *, now: datetime
 ) -> tuple[BatchWarning, ...]:
-    """Of each item at most one of a kind, in the order of the items."""
+    """The warnings, at most one of each kind for an item, in the order of the items."""
     phones = sorted({item.phone for item in items})
     paid = await payouts.find_paid(connection, merchant_id, phones, since=now - LOOKED_BACK)
     awaiting = await stored_items.find_awaiting(connection, merchant_id, phones)
     found: list[BatchWarning] = []
     first: dict[tuple[str, int], int] = {}
     for item in items:
-        # A number is the same person on every channel.
+        # The same number is the same person, whatever the channel.
         if (earlier := first.setdefault((item.phone, item.amount), item.index)) != item.index:
             found.append(BatchWarning(item.index, WarningCode.REPEATED_ITEM, str(earlier)))
         if (payout_id := paid.get((item.phone, item.amount))) is not None:

@@ -1,4 +1,4 @@
-"""Does what was decided about a case: ends an open payment, or corrects one that has ended."""
+"""Applies a resolution of a case: ends an open payment, or corrects one that has ended."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -34,7 +34,7 @@ async def apply(
     actor: Actor,
     now: datetime,
     follow_up_seconds: float,
-    is_alone: bool = False,  # the only operator has said so: --alone
+    is_alone: bool = False,  # the only operator decided alone: --alone
 ) -> ResolutionResult:
     outcome = ResolvedOutcome(proposal.outcome)
     if outcome is ResolvedOutcome.SEND:
@@ -60,7 +60,7 @@ async def apply(
 
 
 async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:
-    """End a payment of which nothing was sent: the wallet gets back what was set aside."""
+    """End a payment of which nothing was sent. The wallet gets back the amount that was set aside."""
     change = StatusChange(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
     [outcome] = await status_writer.advance(tx, [change], now=now)
     assert outcome is not None
@@ -83,7 +83,7 @@ async def _end(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
         cause=outcome.cause,
-        # A payment that was not paid has no receipt. One that an operator typed would match a line and credit it.
+        # An unpaid payment has no receipt. One that an operator typed would match a line, and credit the payment.
         provider_reference=proposal.provider_reference if is_paid else None,
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),

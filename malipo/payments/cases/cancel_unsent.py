@@ -1,7 +1,7 @@
 """Operators cancel a PENDING payout that nobody sends: its merchant is closed, or its channel is not connected.
 
-Whether a channel is connected is not for one operator to say, whose command has an environment of its own: workers
-report what they carry. While none does, it takes two operators.
+One operator's settings do not decide whether a channel is connected, because a command has an environment of its own.
+Workers report which channels they carry. While no worker reports, it takes two operators.
 """
 
 from collections.abc import Collection
@@ -33,8 +33,8 @@ async def cancel(
     unconnected: Collection[tuple[Channel, Type]] = (),
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """Nothing was sent, so the wallet gets the money back. `unconnected` is what the caller's settings say: they may be
-    stricter than the workers, never laxer."""
+    """Cancel a payout of which nothing was sent. The wallet gets the money back. `unconnected` are the pairs without a
+    connector by the caller's settings, which may be stricter than the workers', never laxer."""
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed
     await moved_alone.lock(tx, actor.name)

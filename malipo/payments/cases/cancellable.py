@@ -10,13 +10,13 @@ from malipo.restore.worker_reports import WorkerCoverage, route_of, served_by
 
 
 async def find_served(connection: Conn, case: Case) -> WorkerCoverage:
-    """Whether a worker carries its channel, by what workers report. The settings of the caller may be others."""
+    """Whether a worker reports that it carries the channel. The caller's own settings may differ."""
     route = route_of(case.transaction.channel, case.transaction.type)
     return served_by(await send_counts.find_reports(connection), route)
 
 
 async def require_cancellable(tx: Tx, case: Case) -> None:
-    """That nobody has sent it, and nobody will. After a restore that is not certain until its network was queried."""
+    """Refuse a payment that was sent, or that somebody will send. After a restore its network must be queried first."""
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed
     if case.is_merchant_active and await find_served(tx, case) is WorkerCoverage.YES:

@@ -1,4 +1,4 @@
-"""The reason of a case: why an operator should look at a payment, as a word. Pure."""
+"""The reason of a case, as a code: why an operator should look at a payment. Pure."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ def _unsent_reason(case: Case, unconnected: Collection[tuple[Channel, Type]]) ->
 
 
 def is_unconnected(case: Case, unconnected: Collection[tuple[Channel, Type]]) -> bool:
-    """A payout that no connected network could take, and that none was ever given."""
+    """Whether it is a payout that was never sent, on a channel without a connected network."""
     transaction, dispatch = case.transaction, case.dispatch
     return (
         transaction.status is Status.PENDING
@@ -41,6 +41,6 @@ def is_unconnected(case: Case, unconnected: Collection[tuple[Channel, Type]]) ->
 
 
 def since(case: Case) -> datetime:
-    """Since when the outcome is unclear."""
+    """The time from which the outcome has been unclear."""
     transaction = case.transaction
     return transaction.ended_at or transaction.processing_at or transaction.created_at

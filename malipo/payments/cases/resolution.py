@@ -1,8 +1,9 @@
 """A resolution: what operators decide about a case, and the rules for it. Pure.
 
-It takes evidence. An open collection is resolved by one operator, unless a success was reported, or it is completed
-and counts more than one operator may move. Everything else is proposed by one operator and approved by another,
-because a payout that is given back although it was paid is money lost. The acts are those of `approvals/act_rules.py`.
+A resolution needs evidence. One operator may resolve an open collection, unless a success was reported, or the
+collection is completed and is more than one operator may move. Everything else is proposed by one operator and approved
+by another, because the money of a payout that is returned although it was paid is lost. `approvals/act_rules.py` has
+the rules of each act.
 """
 
 from collections.abc import Iterable
@@ -21,12 +22,12 @@ from malipo.payments.transaction import Cause, Status, Transaction, Type
 
 
 class ResolvedOutcome(StrEnum):
-    """What became of a payment, as operators have found out."""
+    """The outcome of a payment that operators have found."""
 
     COMPLETED = "completed"  # the money moved
-    FAILED = "failed"  # it did not, or it came back
-    SEND = "send"  # it is no repeat of the adopted payment that it resembles: it is sent
-    CANCEL = "cancel"  # nothing was sent of it, and nobody will: `payments/cases/cancel_unsent.py` proposes it
+    FAILED = "failed"  # the money did not move, or came back
+    SEND = "send"  # it does not repeat the adopted payment that it resembles: it is sent
+    CANCEL = "cancel"  # nothing was sent, and nobody will send it; `payments/cases/cancel_unsent.py` proposes this
 
     @property
     def cause(self) -> Cause:
@@ -42,29 +43,29 @@ class ResolvedOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorFinding:
-    """What an operator has found out, and the evidence for it."""
+    """The outcome that an operator has found, and the evidence for it."""
 
     outcome: ResolvedOutcome
     evidence: str
     provider_reference: str | None = None
     is_despite_waiting: bool = False  # FAILED, although the network has it and has not decided
-    is_waived: bool = False  # what the wallet still owes is not collected: it is booked to losses
+    is_waived: bool = False  # the remaining debt of the wallet is written off
 
 
 @dataclass(frozen=True, slots=True)
 class ResolutionResult:
     transaction: Transaction
     outcome: ResolvedOutcome
-    is_done: bool  # False while a second operator has to approve it
-    is_alone: bool = False  # the only operator has decided what takes two
+    is_done: bool  # False while it waits for a second operator
+    is_alone: bool = False  # the only operator decided alone what takes two
     is_of_contradiction: bool = False  # the status stays as it is
-    credited: int = 0  # to the wallet; negative: taken from it
-    borne: int = 0  # by the house, instead of the wallet
+    credited: int = 0  # added to the wallet; negative: taken from it
+    borne: int = 0  # written off instead of paid by the wallet; negative: kept by the house
     owed: int = 0  # by the wallet, of this payment
 
 
 class ResolutionEffect(NamedTuple):
-    """What a resolution changes about the wallet and our losses, and what stays owed."""
+    """The changes of the wallet and of our losses by a resolution, and the remaining debt."""
 
     credited: int
     borne: int
@@ -72,7 +73,7 @@ class ResolutionEffect(NamedTuple):
 
 
 class CaseRefusal(Code):
-    """What operators are refused about a payment that needs them."""
+    """Why operators may not resolve a case like this."""
 
     NO_SUCH = "case_unknown"
     EVIDENCE = "case_evidence"
@@ -102,7 +103,7 @@ class NoSuchCase(Missing):
 
 
 def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
-    """Whether this would change anything about a payment that has ended."""
+    """Whether this resolution would change anything about a payment that has ended."""
     transaction = case.transaction
     before = case.correction or correction_moves.begin(transaction)
     if is_doubted(case):
@@ -118,24 +119,24 @@ def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
 
 
 def may_have_been_sent(case: Case) -> bool:
-    """The database was restored, and a payment that is PENDING in it may have been sent before."""
+    """Whether a PENDING payment may have been sent before the database was restored."""
     return case.dispatch is not None and case.dispatch.is_asked_first
 
 
 def resembles_adopted(case: Case) -> bool:
-    """It waits, because it may be the repeat of a payment that was lost and adopted."""
+    """Whether it waits because it may repeat a payment that was lost and adopted."""
     return case.dispatch is not None and case.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
 
 
 def may_be_sent(case: Case) -> bool:
-    """Whether operators can decide that it is another payment than the adopted one: nothing was sent of it, and nobody
-    has reported that its key was paid."""
+    """Whether operators may decide that it does not repeat the adopted payment: nothing was sent, and no report says
+    that its network key was paid."""
     is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported
     return resembles_adopted(case) and case.transaction.status is Status.PENDING and not is_reported_paid
 
 
 def is_doubted(case: Case) -> bool:
-    """A callback reported another outcome than the merchant was told, and the network does not confirm it."""
+    """Whether a callback contradicts the outcome that the merchant was told, and the network does not confirm it."""
     return case.dispatch is not None and case.dispatch.attention is not None
 
 
@@ -145,7 +146,7 @@ def require_evidence(finding: OperatorFinding) -> None:
 
 
 def require_patience(case: Case, finding: OperatorFinding) -> None:
-    """A payout that its network has not decided yet is FAILED only if the operator says so explicitly."""
+    """Refuse to call a payout FAILED that its network has not decided yet, unless the operator says so explicitly."""
     is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
     is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
     if is_payout and is_waiting and finding.outcome is ResolvedOutcome.FAILED and not finding.is_despite_waiting:
@@ -158,7 +159,7 @@ def require_debt(case: Case, finding: OperatorFinding) -> None:
 
 
 def act_of(case: Case, outcome: ResolvedOutcome) -> Act:
-    """Which act of the table it is."""
+    """The act of `act_rules.py` that this resolution is."""
     if outcome is ResolvedOutcome.CANCEL:
         return Act.CANCEL_UNREPORTED
     if case.transaction.status.is_final:
@@ -172,18 +173,19 @@ def act_of(case: Case, outcome: ResolvedOutcome) -> Act:
 
 
 def moved_by(case: Case, outcome: ResolvedOutcome) -> int:
-    """What counts, in shillings: an open collection that failed moves nothing."""
+    """The shillings that count for the operator's limit. An open collection that failed moves nothing."""
     is_open_collection = case.transaction.type is Type.COLLECTION and not case.transaction.status.is_final
     return 0 if is_open_collection and not outcome.is_paid else case.transaction.amount
 
 
 def is_stale(proposal: ProposedResolution, transaction: Transaction) -> bool:
-    """The payment was open when this was proposed, and has ended since. The evidence is about the open payment."""
+    """Whether the payment was open when this was proposed, and has ended since: the evidence is about the open
+    payment."""
     return proposal.is_of_contradiction != transaction.status.is_final
 
 
 def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, available: int) -> ResolutionEffect:
-    """Of a payment that has ended; `available` is what its wallet holds."""
+    """The effect on a payment that has ended. `available` is the balance of its wallet."""
     transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
     after = before
     if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
@@ -195,9 +197,9 @@ def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, availabl
 
 
 def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAnswer], *, available: int) -> object:
-    """What an approver is shown of a payment, as far as it matters to the decision: its status, what its network has
-    told, what was corrected, and what the resolution does. A network that is asked once more and tells the same, or
-    nothing, changes none of it."""
+    """The facts about a payment that an approver is shown and that matter to the decision: its status, the reports of
+    its network, its correction, and the effect of the resolution. Another query with the same answer, or with none,
+    does not change them."""
     outcome, dispatch, correction = ResolvedOutcome(proposal.outcome), case.dispatch, case.correction
     told = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
     known = (

@@ -57,7 +57,7 @@ async def propose(
     follow_up_seconds: float = FOLLOW_UP_SECONDS,
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """Propose what became of a payment. Where one operator is enough, it is applied at once."""
+    """Propose the outcome of a payment. If one operator is enough, it is applied at once."""
     require_evidence(finding)
     await moved_alone.lock(tx, actor.name)
     case = await _lock_resolvable(tx, id_or_reference, finding.outcome)
@@ -121,8 +121,8 @@ async def approve(
     expected: str | None = None,
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """Approve what another operator has proposed, and apply it; `seen` is the code of what they were shown, and
-    `expected` the fingerprint of what was proposed together with it elsewhere."""
+    """Approve and apply another operator's proposal. `seen` is the code of the facts that the approver was shown,
+    `expected` the fingerprint of a proposal that was made elsewhere together with this one."""
     transaction = (await lock_case(tx, id_or_reference)).transaction
     proposal = await cases.lock_proposal(tx, transaction)
     resolution = None if proposal is None else proposed_resolution(proposal)
@@ -154,12 +154,12 @@ async def approve(
 
 
 async def find_code(connection: Conn, proposal: Proposal) -> str:
-    """Of what an approver is shown: the proposal, and the payment as it is now."""
+    """The code of the facts that an approver is shown: the proposal, and the payment as it is now."""
     return decide.code_of(proposal, await find_shown(connection, proposed_resolution(proposal), proposal.subject))
 
 
 async def find_shown(connection: Conn, resolution: ProposedResolution, payment_id: str) -> object:
-    """What an approver is shown of the payment. It only reads."""
+    """The facts about the payment that an approver is shown. It only reads."""
     case = await cases.get(connection, resolution.merchant_id, payment_id)
     heard = await network_answers.find(connection, resolution.merchant_id, payment_id)
     wallet, _ = await wallets.get(connection, resolution.merchant_id)
@@ -167,7 +167,7 @@ async def find_shown(connection: Conn, resolution: ProposedResolution, payment_i
 
 
 def fingerprint_of(requested_by: str, finding: OperatorFinding) -> str:
-    """Of all that is proposed about a payment."""
+    """The fingerprint of a proposal about a payment."""
     return msgspec.json.encode((requested_by, finding)).decode()
 
 
@@ -205,13 +205,14 @@ async def lock_case(tx: Tx, id_or_reference: str) -> Case:
 
 
 async def _require_another_than_adopted(tx: Tx, transaction: Transaction) -> None:
-    """The line that operators have before them may be the one that was adopted."""
+    """Refuse a collection that resembles an adopted one: the operators' line may be the adopted line."""
     if await adopted_payments.find_receipts_like(tx, transaction):
         raise ResemblesAdopted
 
 
 async def _is_undone_adoption(tx: Tx, transaction: Transaction) -> bool:
-    """Its line is another's, or waits for operators. Called paid, the money of one movement would be booked twice."""
+    """Whether it is an undone adoption. Its line is another payment's or waits for operators, so if it were called
+    paid, one movement of money would be booked twice."""
     adopted = await adopted_payments.find(tx, transaction.merchant_id, transaction.id)
     return adopted is not None and adopted.is_undone
 
@@ -224,7 +225,7 @@ class ResemblesAdopted(Conflict):
 
 
 async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
-    """A case that operators may resolve now, locked until the commit."""
+    """Lock a case until the commit; refuse it if operators may not resolve it now."""
     case = await lock_case(tx, id_or_reference)
     transaction = case.transaction
     if outcome is ResolvedOutcome.CANCEL:
@@ -244,7 +245,7 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         raise Conflict(code=CaseRefusal.ADOPTION_UNDONE)
     is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
     if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
-        # It was never sent, unless the database was restored and has lost that.
+        # It was never sent, unless a restored database has lost the sending.
         is_doubtful |= (await installation.get(tx)).epoch > 1
     if transaction.status.is_final and not is_doubtful:
         raise Conflict(code=CaseRefusal.NOT_CONTRADICTED, status=transaction.status)

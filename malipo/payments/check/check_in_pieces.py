@@ -1,7 +1,7 @@
 """The ledger check in pieces: each is a short transaction of its own, so that none holds back vacuum for long.
 
-A piece is a range of an index. What is compared in it was written in one commit, or does not change any more, so a
-piece needs no other one: payments that arrive meanwhile do not look like differences.
+A piece is a range of an index. The rows that are compared in a piece were written in one commit, or do not change any
+more. So payments that arrive meanwhile do not look like differences.
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,14 +30,15 @@ class CheckSubject(StrEnum):
 
 
 class CheckPosition(NamedTuple):
-    """Where a check continues: after a key of its subject."""
+    """The position where a check continues: after a key of its subject."""
 
     subject: CheckSubject
     after: tuple[Any, ...]
 
 
 class _Ranges(NamedTuple):
-    """How a subject is cut: the key before the first, and the statement that finds the last key of the next piece."""
+    """How a subject is cut into pieces: the key before the first one, and a query for the last key of the next
+    piece."""
 
     start: tuple[Any, ...]
     find_end: str | None
@@ -52,7 +53,7 @@ def _end_in(table: str, *key: str, condition: str = "true") -> str:
     """
 
 
-# Merchants with so many events together, or one merchant with more: its totals and rollups are sums of all.
+# A piece has merchants with so many events together, or one merchant with more: totals and rollups are sums of all.
 _MERCHANTS = """
     SELECT merchant_id FROM (
         SELECT merchant_id, row_number() OVER merchants AS place, sum(last_number) OVER merchants AS events
@@ -60,7 +61,7 @@ _MERCHANTS = """
     ) AS next_ones
     WHERE place = 1 OR events <= $1::bigint ORDER BY merchant_id DESC LIMIT 1
 """
-# Files of statements with so many lines together, or one file with more: its charges are sums of all its lines.
+# A piece has files with so many lines together, or one file with more: its charges are sums of all lines.
 _FILES = """
     SELECT id FROM (
         SELECT id, row_number() OVER files AS place, sum(line_count) OVER files AS lines
@@ -82,7 +83,7 @@ _RANGES = {
 
 _WITH_WORDS = (CheckSubject.WALLETS, CheckSubject.PAYMENTS, CheckSubject.MERCHANTS)
 
-# A fraction of a second each.
+# Rows of a piece, which takes a fraction of a second.
 ROWS = 10_000
 START = CheckPosition(CheckSubject.LINES, _RANGES[CheckSubject.LINES].start)
 
@@ -90,14 +91,14 @@ START = CheckPosition(CheckSubject.LINES, _RANGES[CheckSubject.LINES].start)
 async def check_piece(
     connection: Conn, place: CheckPosition, *, rows: int = ROWS
 ) -> tuple[list[LedgerFinding], CheckPosition | None]:
-    """What differs in the piece at this place, and the place of the next piece. `connection` is in a snapshot."""
+    """The differences in the piece at this position, and the next position. `connection` is in a snapshot."""
     await check_in_pieces.prepare(connection)
     find_end = _RANGES[place.subject].find_end
     end = None if find_end is None else await connection.fetchrow(find_end, rows, *place.after)
     within = KeyRange(place.after, () if end is None else tuple(end))
     found = await _CHECKS[place.subject](connection, within)
     if place.subject in _WITH_WORDS:
-        # Keys of other subjects are no merchants and payments: what is found there is never of a newer version.
+        # The other subjects have other keys than merchants and payments, and no rows of a newer version.
         lists_words = place.subject is CheckSubject.PAYMENTS
         found = await newer_rows.mark(connection, found, within, lists_words=lists_words)
     return found, _next_subject(place.subject) if end is None else CheckPosition(place.subject, within.last)
@@ -110,7 +111,7 @@ def _next_subject(subject: CheckSubject) -> CheckPosition | None:
 
 
 async def _check_payments(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Bookings too: they are causes of moves, as payments are."""
+    """Compare payments, and bookings, which cause moves as payments do."""
     return [
         *await transactions_check.check_payments(connection, within),
         *await ledger_check.wrong_bookings(connection, within),
@@ -125,7 +126,7 @@ async def _check_merchants(connection: Conn, within: KeyRange) -> list[LedgerFin
 
 
 async def _check_proposals(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """There are few of them, and of house bookings that undo others."""
+    """Compare proposals, and house bookings that undo others. There are few of both."""
     return [
         *await ledger_check.wrong_proposals(connection),
         *await ledger_check.wrong_undos(connection),

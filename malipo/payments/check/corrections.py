@@ -9,7 +9,7 @@ from malipo.ledger.check import LedgerFinding
 
 
 def _moved(within: KeyRange) -> str:
-    """What corrections have moved of each payment, by account."""
+    """The amounts that corrections have moved for each payment, by account."""
     return f"""
     SELECT merchant_id, cause_id AS id, max(ordinal) AS last, count(DISTINCT ordinal) AS steps,
            sum(CASE 'float' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS float,
@@ -24,7 +24,7 @@ def _moved(within: KeyRange) -> str:
 
 
 def _expected(within: KeyRange) -> str:
-    """What they must have moved, from the status of the payment, the latest report, and what was decided."""
+    """The amounts that they must have moved, by the payment's status, the latest report and the decisions."""
     return f"""
     SELECT s.*, s.full_change * s.turn - s.credited - s.borne AS due FROM (
         SELECT c.*, t.amount, t.fee, t.type, t.status,
@@ -38,7 +38,7 @@ def _expected(within: KeyRange) -> str:
 
 
 async def check(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """Those of payments in a range. What wallets owe is compared by `wrong_debts`."""
+    """Compare the corrections of payments in a range. `wrong_debts` compares the debts of wallets."""
     return [
         *await _wrong_moves(connection, within),
         *await _wrong_states(connection, within),
@@ -114,7 +114,7 @@ async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[LedgerF
 
 
 async def wrong_debts(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """What a wallet owes, compared with the sum of what its payments owe."""
+    """Debts of wallets that are not the sum of the debts of their payments."""
     rows = await connection.fetch(
         f"""
         SELECT merchant_id, w.owed AS stored, coalesce(c.owed, 0) AS computed
@@ -149,5 +149,5 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFindin
 
 
 def _whole(amount: object) -> int | None:
-    """Sums come as decimals."""
+    """A sum, which comes as a decimal, as an int."""
     return None if amount is None else int(amount)  # type: ignore[call-overload]

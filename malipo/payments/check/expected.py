@@ -1,7 +1,7 @@
-"""What the ledger, the feed and the rollups must contain for each transaction, as SQL.
+"""SQL of the rows that the ledger, the feed and the rollups must contain for each transaction.
 
-Written out by hand, independent of `status_effects.py` and `rollups/categories.py`, so that a mistake there is found
-by the checks. Each selects the payments in a range of keys: all of them, or one piece.
+It is written by hand, independent of `status_effects.py` and `rollups/categories.py`, so that the checks find a mistake
+there. Each query takes a range of keys: all payments, or one piece.
 """
 
 from malipo.db.key_range import KeyRange
@@ -68,7 +68,7 @@ def unnumbered(within: KeyRange) -> str:
 
 
 def uncounted(within: KeyRange) -> str:
-    """Those, and payments whose end the counter has not reached."""
+    """Payments whose end has no feed number yet, or one that the counter has not reached."""
     behind = f"""
         {_unnumbered_ends()}
         UNION ALL
@@ -93,9 +93,8 @@ def _of_transactions(ends: str, within: KeyRange) -> str:
 
 
 def counted(within: KeyRange) -> str:
-    """All ended payments with a 1, and with a -1 those that are not counted yet: the sum is what must be counted.
-
-    So the few uncounted ones need no join with all.
+    """All ended payments with 1, and the uncounted ones again with -1: the sum is the number that must be counted. So
+    the few uncounted payments need no join with all payments.
     """
     return f"""
         SELECT merchant_id, id, type, channel, status, created_at, search_text, 1 AS count

@@ -1,7 +1,7 @@
 """Fingerprints of all transactions: one read of each table shows whether anything differs.
 
 Two sets of rows are equal if the sums of their rows' fingerprints (64 bits each) are equal. So no join is needed, and
-each table is read once. Only where something differs, the checks join and find what.
+each table is read once. Only if something differs, the checks join the tables to find the rows.
 """
 
 from collections.abc import Collection
@@ -27,14 +27,14 @@ from malipo.rollups.store import Rollup
 _COUNTED = f"merchant_id, {LEAF}, {CELL}"
 _SEARCHED = "merchant_id, id, search_text"
 _REFUND = "merchant_id, refund_of, id"
-# Three sums in one: the weights of a fee and of a millisecond beside a shilling. They are primes, so that an error in
-# one of the sums is not cancelled by an error in another.
+# Three sums are added to one, with these weights for fees and milliseconds beside shillings. The weights are primes, so
+# that an error in one sum is not cancelled by an error in another.
 _FEE, _MS = 15_485_863, 32_452_843
-# As far back as the merchant's events are kept.
+# Only events that are as recent as the merchant's kept events.
 _KEPT_EVENTS = [(row, f"{due} AND (f.pruned_before IS NULL OR {at} >= f.pruned_before)") for row, at, due in DUE_EVENTS]
 
 
-# What is compared of each payment, and what only of all payments of a merchant together.
+# The tables that are compared payment by payment, and those that are compared by merchant.
 OF_PAYMENTS = frozenset({"moves", "events", "refunds", "search_index"})
 OF_MERCHANTS = frozenset({"counts", "totals"})
 
@@ -42,7 +42,8 @@ OF_MERCHANTS = frozenset({"counts", "totals"})
 async def differences(
     connection: Conn, what: Collection[str] = OF_PAYMENTS | OF_MERCHANTS, within: KeyRange = EVERYTHING
 ) -> set[str]:
-    """Which of moves, events, refunds, totals, counts and the search index differ from the transactions."""
+    """The names of those tables (moves, events, refunds, totals, counts, search index) that differ from the
+    transactions."""
     sums = {
         "moves": _sum(DUE_MOVES),
         "events": _sum(_KEPT_EVENTS),
@@ -51,7 +52,7 @@ async def differences(
         "search_index": _sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")]),
         "totals": _totals("t.ended_at IS NOT NULL"),
     }
-    # `fetch`, though it is one row: for `fetchrow` PostgreSQL uses no parallel workers.
+    # `fetch` although it is one row, because PostgreSQL uses no parallel workers for `fetchrow`.
     (expected,) = await connection.fetch(
         f"""
         SELECT {", ".join(f"{sums[each]} AS {each}" for each in sorted(what))}
@@ -64,7 +65,7 @@ async def differences(
 
 
 async def _found_of(connection: Conn, what: str, within: KeyRange) -> int:
-    """What is stored, and what is not counted yet with it."""
+    """The fingerprint of the stored rows, together with payments that are not counted yet."""
     match what:
         case "moves":
             columns = "merchant_id, id, step, move_number, source, target, amount, channel"
@@ -84,7 +85,7 @@ async def _found_of(connection: Conn, what: str, within: KeyRange) -> int:
 
 
 def _sum(rows: list[tuple[str, str]]) -> str:
-    """The sum of the fingerprints of these rows, each of them if it is due."""
+    """The sum of the fingerprints of those rows that are due."""
     return " + ".join(
         f"coalesce(sum(hash_record_extended(ROW({row}), 0)) FILTER (WHERE {condition}), 0)" for row, condition in rows
     )

@@ -1,7 +1,7 @@
-"""Rows of a newer version: what this version cannot check is unknown to it, and not wrong. It only reads.
+"""Rows that a newer version has written: a finding that they explain is marked as unknown, not as wrong. It only reads.
 
-After a rollback the database keeps what the newer version has written. A new step, account, event or kind comes with a
-migration, so nothing is looked for while the database has no migration that this version lacks.
+After a rollback to this version the database keeps those rows. A new step, account, event or kind comes with a
+migration, so nothing is searched while the database has no migration that this version lacks.
 """
 
 from collections.abc import Collection
@@ -19,13 +19,13 @@ from malipo.networks.connector import Channel
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status, Type
 
-# What moves and wallets say whatever their steps are: a difference there is one of the book.
+# These do not depend on the steps of moves, so a newer version never explains a difference there.
 _NEVER_NEWER = ("wallet", "statement lines", "number of a statement line", "balance after a statement line")
 _HOUSE = f"'{HOUSE}'::text COLLATE \"C\""
 
 
 class _Words(NamedTuple):
-    """A column, the words that this version knows for it, and the key of its rows."""
+    """A column, the values of it that this version knows, and the key of its rows."""
 
     table: str
     column: str
@@ -57,8 +57,8 @@ async def find_newer_schema(connection: Conn) -> int | None:
 async def mark(
     connection: Conn, found: list[LedgerFinding], within: KeyRange = EVERYTHING, *, lists_words: bool = False
 ) -> list[LedgerFinding]:
-    """The same findings; those that rows of a newer version explain say which schema they need. With `lists_words`,
-    also the words in the range that this version does not know."""
+    """The findings; those that rows of a newer version explain are marked with the schema of that version. With
+    `lists_words`, also a finding for each value in the range that this version does not know."""
     schema = await find_newer_schema(connection)
     if schema is None:
         return found
@@ -74,12 +74,12 @@ def _may_be_newer(finding: LedgerFinding) -> bool:
 
 
 def _id_in(finding: LedgerFinding) -> str:
-    """The payment, booking or merchant that it is about."""
+    """The id of the payment, booking or merchant of a finding."""
     return finding.where.partition(" ")[0]
 
 
 def _unknown_rows(within: KeyRange) -> str:
-    """Merchant, cause and word of the rows that have a word which this version does not know."""
+    """Merchant, cause and value of the rows with a value that this version does not know."""
     return " UNION ALL ".join(
         f"""
         SELECT {each.merchant} AS merchant_id, {each.cause} AS cause_id,

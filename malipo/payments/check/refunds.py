@@ -1,4 +1,4 @@
-"""Compares refunds with the payouts that they are, the collections that they give back, and their events.
+"""Compares refunds with their payouts, with the collections that they return, and with their events.
 
 Written out in SQL by hand, independent of `refunds/refundable.py`, so that a mistake there is found. It only reads.
 """
@@ -18,7 +18,7 @@ def found_refunds(within: KeyRange) -> str:
 
 
 async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """Of the refunds in a range. `differs` says whether the places of refunds differ from the payouts."""
+    """Compare the refunds in a range. `differs` says whether the rows of refunds differ from the payouts."""
     return [
         *(await _wrong_places(connection, within) if "refunds" in differs else []),
         *await _wrong_collections(connection, within),
@@ -29,7 +29,7 @@ async def check(connection: Conn, differs: Collection[str], within: KeyRange = E
 
 
 async def _wrong_places(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """A payout that gives back a collection has its place among the refunds of it, and only such a payout has."""
+    """Payouts that return a collection and have no row among its refunds, and rows without such a payout."""
     rows = await connection.fetch(
         f"""
         SELECT id FROM (
@@ -44,7 +44,7 @@ async def _wrong_places(connection: Conn, within: KeyRange) -> list[LedgerFindin
 
 
 async def _wrong_collections(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """A refund goes to who has paid, on the same channel."""
+    """Refunds that do not go to the customer who paid, on the same channel."""
     rows = await connection.fetch(
         f"""
         SELECT r.refund_id AS id, p.amount AS stored, c.amount AS computed
@@ -62,9 +62,9 @@ async def _wrong_collections(connection: Conn, within: KeyRange) -> list[LedgerF
     return [LedgerFinding("refund of another payment", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
-# What is reported within this time of the making of a refund counts as reported after it: clocks of hosts differ.
+# A report within this time of a refund's creation counts as later, because clocks of hosts differ.
 _CLOCKS_DIFFER = "interval '2 minutes'"
-# Operators are shown that the network has changed its word, or have decided about it.
+# Operators see that the network has reversed its report, or have decided.
 _IS_SHOWN = """
     (k.is_open OR (k.merchant_id, k.transaction_id) IN (
         SELECT merchant_id, transaction_id FROM resolutions WHERE is_approved AND is_of_contradiction))
@@ -78,7 +78,7 @@ def _reported_at(transaction: str) -> str:
 
 
 def _counted(within: KeyRange) -> str:
-    """Refunds that were paid, by what is last known, or that are under way; since when each is known to be so."""
+    """Refunds that by the latest report were paid or are under way, and since when that is known."""
     return f"""
         SELECT r.merchant_id, r.collection_id, p.id, p.amount, p.created_at, p.ended_at,
                coalesce(k.is_paid AND {_IS_SHOWN}, false) AS is_shown,
@@ -93,7 +93,7 @@ def _counted(within: KeyRange) -> str:
 
 
 def _collected(within: KeyRange) -> str:
-    """What was collected, by what is last known: nothing, from when on, if the network has taken it back."""
+    """The amount collected by the latest report: nothing, from the report on, if the network has taken it back."""
     return f"""
         SELECT c.merchant_id, c.id, c.amount, had.money AS has_money, coalesce(NOT had.money AND {_IS_SHOWN}, false)
                AS is_shown, CASE WHEN NOT k.is_paid THEN {_reported_at("c")} END AS gone_at
@@ -106,11 +106,11 @@ def _collected(within: KeyRange) -> str:
 
 
 async def _wrong_sums(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Never more is given back than was collected, and one refund is under way at a time.
+    """Collections of which more was refunded than collected, or with two refunds under way.
 
-    What counts is what is last known, not the status. A report after the end may make it more than was collected. That
-    is no finding if operators are shown the contradiction of the refund, or of the collection, or have decided about
-    it, and nothing was refunded since: a refund that was made after the report is found in any case.
+    The latest report counts, not the status. A report after the end can make the refunds exceed the collection. That is
+    no finding if operators see that contradiction, or have decided about it, and nothing was refunded since. A refund
+    created after the report is a finding in any case.
     """
     rows = await connection.fetch(
         f"""
@@ -139,7 +139,7 @@ async def _wrong_sums(connection: Conn, within: KeyRange) -> list[LedgerFinding]
 
 
 async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """A refund that was paid, by its status or by a report after its end, was told once. Pruned ones are not missed."""
+    """Paid refunds, by their status or by a later report, without exactly one event. Pruned events are not missing."""
     rows = await connection.fetch(
         f"""
         SELECT r.refund_id AS id, e.id IS NULL AS is_lost

@@ -1,6 +1,6 @@
 """Compares daily totals, rollups and the search index with the payments.
 
-It only reads. What is not counted yet is not reported as missing.
+It only reads. A payment that is not counted yet is not reported as missing.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from malipo.rollups.store import Rollup
 
 
 async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """Of a range of merchants. `differs` names those in which the fingerprints differ."""
+    """Compare a range of merchants. `differs` names the tables whose fingerprints differ."""
     return [
         *(await _wrong_totals(connection, within) if "totals" in differs else []),
         *await _wrong_counts(connection, within, are_leaves_right="counts" not in differs),
@@ -24,7 +24,7 @@ async def check(connection: Conn, differs: Collection[str], within: KeyRange = E
 
 
 async def _wrong_totals(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Daily totals, compared with transactions. An end whose event has no feed number yet is not counted yet."""
+    """Daily totals that differ from the transactions. The end of a payment counts once its event has a feed number."""
     rows = await connection.fetch(
         f"""
         WITH expected AS (
@@ -74,7 +74,7 @@ async def _wrong_counts(connection: Conn, within: KeyRange, *, are_leaves_right:
 
 
 async def wrong_search_index(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """The search index contains what is counted, and nothing else."""
+    """Differences between the search index and the counted payments, which must be the same."""
     rows = await connection.fetch(
         f"""
         WITH expected AS (

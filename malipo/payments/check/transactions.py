@@ -1,7 +1,7 @@
 """Compares every transaction with the moves and events that its status requires. It only reads.
 
-Fingerprints are compared first (`fingerprints.py`); only where they differ, joins find what. What is expected is in
-`expected.py`.
+Fingerprints are compared first (`fingerprints.py`); only where they differ, joins find the rows. The expected rows are
+in `expected.py`.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from malipo.payments.check.expected import DUE_EVENTS, DUE_MOVES, found_events, 
 
 
 async def check(connection: Conn) -> list[LedgerFinding]:
-    """All of it at once."""
+    """Compare everything at once."""
     differs = await fingerprints.differences(connection)
     return [
         *await _wrong_payments(connection, differs, EVERYTHING),
@@ -35,7 +35,7 @@ async def check_payments(connection: Conn, within: KeyRange) -> list[LedgerFindi
 async def check_merchants(
     connection: Conn, within: KeyRange = EVERYTHING, *, differs: Collection[str] | None = None
 ) -> list[LedgerFinding]:
-    """What sums up a merchant's payments, of a range of merchants: feeds, debts, daily totals and rollups."""
+    """Compare the sums of merchants in a range: feeds, debts, daily totals and rollups."""
     if differs is None:
         differs = await fingerprints.differences(connection, fingerprints.OF_MERCHANTS, within)
     return [
@@ -105,7 +105,7 @@ async def _wrong_channels(connection: Conn, which: str, within: KeyRange) -> lis
 
 
 async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Events compared with transactions, as far back as events are kept."""
+    """Events that differ from their transactions, as far back as events are kept."""
     rows = await connection.fetch(
         f"""
         WITH expected (merchant_id, id, event, at) AS ({_expected_events(within)}),
@@ -131,7 +131,7 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFindin
 
 
 async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Every number of a feed that is kept has its event: there is no gap, and nothing beyond the end."""
+    """Feeds with a gap in the kept numbers, or with an event beyond the end."""
     rows = await connection.fetch(
         f"""
         SELECT merchant_id, coalesce(f.last_number - f.pruned_to, 0) AS computed, coalesce(e.size, 0) AS stored
@@ -151,7 +151,7 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding
 
 
 async def _wrong_batch_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """What is told of a batch is true. (One that a process of an older version completed was not told.)"""
+    """Events of batches that do not fit their batch. (A batch that an older version completed has no event.)"""
     rows = await connection.fetch(
         f"""
         SELECT e.batch_id FROM batch_events e

@@ -1,7 +1,7 @@
-"""The payout limits of API keys, for batches: those of the key that made it, and of the key that approves it.
+"""Payout limits for batches: the limits of the API key that creates a batch, and of the key that approves it.
 
-At its creation a batch that could never be approved is refused. At its approval the payouts count for both keys, in the
-commit that opens them.
+A batch that could never be approved is refused when it is created. When it is approved, its payouts count for both
+keys, in the commit that creates the payouts.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from malipo.payments.limits.payout_sums import PayoutSums
 
 
 def refusal_at_creation(requester: Requester, items: Sequence[BatchItem]) -> Forbidden | None:
-    """Why the key that makes it could never pay this out."""
+    """Why the key that creates the batch could never pay this out."""
     limits = requester.payout_limits
     if limits is None:
         return None
@@ -37,7 +37,7 @@ class UsedLimits:
         self._sums = sums
 
     def count_against_limits(self, items: Sequence[BatchItem]) -> Forbidden | None:
-        """Count these payouts; or why they may not be made, and nothing must be saved."""
+        """Count these payouts. Returns why they may not be made, if so; then the caller must not save the sums."""
         for limits in self._limits:
             for item in items:
                 if (refusal := self._sums.refusal_of(limits, item.amount)) is not None:
@@ -50,7 +50,7 @@ class UsedLimits:
 
 
 async def find(tx: Tx, batch: Batch, requester: Requester, *, now: datetime) -> UsedLimits:
-    """The caller has locked the wallet."""
+    """The limits that hold for this approval. The caller has locked the wallet."""
     makers = await api_keys.find_payout_limits(tx, batch.merchant_id, batch.created_by)
     both = {each.key_id: each for each in (makers, requester.payout_limits) if each is not None}
     limits = list(both.values())

@@ -1,8 +1,7 @@
-"""The limits of an API key for payouts: the most at once, and the most in a day. Pure.
+"""The limits of an API key for payouts: the largest payout, and the largest sum of a day. Pure.
 
-A day is one of Dar es Salaam. What counts is the amount of each payout, without its fee, from its creation on: a
-payout that is cancelled or fails afterwards still counts. So a stolen key is never worth more than its limit,
-whatever becomes of the payouts.
+Days are those of Dar es Salaam. The amount of each payout counts, without its fee, from its creation on, also if it is
+cancelled or fails afterwards. So a thief of the key cannot pay out more than its limit.
 """
 
 from collections.abc import Mapping
@@ -29,10 +28,10 @@ class DayUsedUp(Forbidden):
 
 
 class DailySums:
-    """What each key has paid out today, as the payouts of a batch add to it one after the other."""
+    """The sum that each key has paid out today; the payouts of one commit are added one after the other."""
 
     def __init__(self, stored: Mapping[str, tuple[date, int]], today: date) -> None:
-        # If the clock of another host is ahead, its day counts: no day is used twice.
+        # If another host's clock is ahead, its later day counts, so that no day's limit is used twice.
         self._sums = {
             key_id: (max(day, today), amount if day >= today else 0) for key_id, (day, amount) in stored.items()
         }
@@ -49,7 +48,7 @@ class DailySums:
         return None
 
     def add(self, limits: PayoutLimits, amount: int) -> None:
-        """A payout is made."""
+        """Count a payout that is made."""
         if limits.daily is not None:
             day, paid_out = self._sums[limits.key_id]
             self._sums[limits.key_id] = self.changed[limits.key_id] = (day, paid_out + amount)

@@ -1,7 +1,7 @@
-"""Compares the payouts of a batch with the limits of who makes them: an API key, or a person.
+"""Compares the payouts of one commit with the limits of the API keys and people that make them.
 
-The sums are read when the wallets are locked, and the payouts are written in the same commit. So no two payouts use the
-same rest, however many come at once.
+The sums are read after the wallets are locked, and the payouts are written in the same commit. So two concurrent
+payouts never use the same remaining amount.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class PayoutSums:
 
     @classmethod
     async def find(cls, tx: Tx, limits: Iterable[Limits], *, now: datetime) -> "PayoutSums":
-        """The caller has locked the wallets. Keys without a daily limit, which are most, need no statement."""
+        """Read the sums. The caller has locked the wallets. Most keys have no daily limit, and need no statement."""
         keys: set[str] = set()
         people: dict[PersonLimit, None] = {}  # in their order
         for each in limits:
@@ -46,13 +46,13 @@ class PayoutSums:
         return self._keys.refusal_of(limits, amount)
 
     def add(self, limits: Limits, amount: int) -> None:
-        """A payout is made."""
+        """Count a payout that is made."""
         if isinstance(limits, PersonLimit):
             self._people.add(limits, amount)
         else:
             self._keys.add(limits, amount)
 
     async def save(self, tx: Tx) -> None:
-        """What people have paid out is read from their payouts, and needs no row."""
+        """Save the sums of API keys. The sums of people are read from their payouts."""
         if self._keys.changed:
             await api_key_daily_sums.save_key_sums(tx, self._keys.changed)

@@ -1,7 +1,7 @@
-"""What somebody may pay out in the dashboard: without typing the password again, and without a second person. Pure.
+"""How much a person may pay out in the dashboard without typing the password again, and without a second person. Pure.
 
-What counts is the amount of each payout, without its fee, whatever became of it: many small payouts are a large one. So
-a stolen cookie is never worth more than the first limit, and nobody pays out more than the second alone in a day.
+The amount of each payout counts, without its fee, whatever its outcome, so many small payouts count as a large one. A
+thief of a cookie cannot pay out more than the first limit, and nobody pays out more than the second alone in a day.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ _COUNTED = timedelta(hours=24)
 
 
 class ApprovalRequired(Forbidden):
-    """Never an answer: the dashboard submits the payout for approval instead."""
+    """Never shown: the dashboard submits the payout for approval instead."""
 
     code = "approval_required"
 
@@ -27,13 +27,14 @@ class ApprovalRequired(Forbidden):
 
 
 class PersonLimit(msgspec.Struct, frozen=True):
-    """Of somebody who has not typed the password for a while; or of anybody, where the merchant has set an amount."""
+    """The limit of a person who has not typed the password for a while, or the merchant's limit without a second
+    person."""
 
     merchant_id: str
     person: str  # as `created_by` of a payment names them
     since: datetime  # from when on their payouts count
     most: int  # all of them together
-    is_of_approval: bool = False  # then what a second person has approved, in a batch, does not count
+    is_of_approval: bool = False  # the second kind: payouts that another person approved in a batch do not count
 
 
 def limit_of(merchant_id: str, person: str, *, confirmed_at: datetime, most: int, now: datetime) -> PersonLimit:
@@ -41,13 +42,13 @@ def limit_of(merchant_id: str, person: str, *, confirmed_at: datetime, most: int
 
 
 def approval_limit_of(merchant_id: str, person: str, *, above: int, now: datetime) -> PersonLimit:
-    """What one may pay out alone on a day of Dar es Salaam."""
+    """How much one person may pay out alone on a day of Dar es Salaam."""
     midnight = datetime.combine(clock.day_of(now), time.min, clock.ZONE)
     return PersonLimit(merchant_id, person, midnight, above, is_of_approval=True)
 
 
 class PersonSums:
-    """What people have paid out, as the payouts of a batch add to it one after the other."""
+    """The sums that people have paid out; the payouts of one commit are added one after the other."""
 
     def __init__(self, stored: Mapping[PersonLimit, int]) -> None:
         self._stored = stored
@@ -61,5 +62,5 @@ class PersonSums:
         return ApprovalRequired() if limit.is_of_approval else ConfirmationRequired()
 
     def add(self, limit: PersonLimit, amount: int) -> None:
-        """A payout is made."""
+        """Count a payout that is made."""
         self._added[limit.merchant_id, limit.person, limit.is_of_approval] += amount

@@ -1,6 +1,7 @@
-"""Lists by a reference, a receipt or an idempotency key, which name the payments that they are about.
+"""Lists of the payments with an order reference, a receipt or an idempotency key.
 
-An index has them in the order of their ids: the total and the page are read from it, and then the page's rows.
+An index has these payments in the order of their ids: the total and the ids of the page are read from it, then its
+rows.
 """
 
 from dataclasses import replace

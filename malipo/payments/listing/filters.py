@@ -30,22 +30,23 @@ class TransactionFilter:
     amount: int | None = None
     idempotency_key: str | None = None  # that it was made with
     is_refund: bool | None = None  # only by keyset pages: no rollup tells refunds from other payouts
-    before: str | None = None  # an id: only what is older is on the page; the total is of all
+    before: str | None = None  # an id: the page has only older payments; the total counts all
 
     @property
     def may_be_costly(self) -> bool:
-        """Whether it can take long, whatever the indexes: a term, or a reference, that very many payments have."""
+        """Whether the query can take long in spite of the indexes: very many payments may have the term or the
+        reference."""
         return self.search is not None or self.order_reference is not None
 
     @property
     def is_exact(self) -> bool:
-        """Whether it names the payments that it is about, so that an index finds them."""
+        """Whether the filter names payments by a reference, a receipt or a key, so that an index finds them."""
         exact = (self.order_reference, self.provider_reference, self.receipt_begins, self.idempotency_key)
         return any(each is not None for each in exact)
 
     @property
     def first_millisecond(self) -> int | None:
-        """The first whole one that is not before `first`."""
+        """The first whole millisecond that is not before `first`."""
         if self.first is None:
             return None
         return clock.milliseconds(self.first) + (self.first.microsecond % 1000 != 0)
@@ -60,7 +61,7 @@ class TransactionFilter:
 
 
 def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> TransactionFilter:
-    """From the query of the API or a page. `search_of` turns what was typed into the search term."""
+    """Read the filter from the query of an API request or a page. `search_of` turns typed text into the search term."""
     return TransactionFilter(
         statuses=fields.choice_list("status", Status),
         type=fields.choice("type", Type),
@@ -84,7 +85,7 @@ def _key_in(fields: Fields) -> str | None:
 
 
 def _before_in(fields: Fields) -> str | None:
-    """The id that the page ends before. It need not exist: it is a place among the others."""
+    """The id before which the page ends. No payment need have it: it is a position."""
     before = fields.raw("before")
     if before is None:
         return None

@@ -1,8 +1,8 @@
 """Keyset pagination, for the dashboard and the CSV export: a page begins after the last payment of the page before.
 
-A page never counts and never skips, so it is as quick after a million payments as after ten. A filter with few matches
-could still read all payments: so a page reads a limited number of them, and the next page begins where it stopped. A
-search with few matches uses the n-grams; a term that is too short for those is compared with far fewer payments.
+A page neither counts nor skips payments, so it is as fast after a million payments as after ten. A filter with few
+matches could still read all payments, so a page reads a limited number, and the next page begins where it stopped. A
+search with few matches uses the n-grams; a term that is too short for n-grams is compared with far fewer payments.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ class TransactionPage:
     transactions: list[Transaction]
     older: str | None = None
     newer: str | None = None
-    is_cut: bool = False  # there may be more beyond what was looked through
+    is_cut: bool = False  # the limit was reached, and older payments may match too
 
 
 def most_looked_through(wanted: TransactionFilter) -> int:
@@ -65,7 +65,7 @@ async def page(
 async def _newer(
     connection: Conn, merchant_id: str, wanted: TransactionFilter, *, after: str, limit: int, most: int
 ) -> TransactionPage | None:
-    """None if there are so few that the newest page shows them all."""
+    """The page of newer payments. None if the newest page shows them all."""
     found, reached = await _look(connection, merchant_id, wanted, after, is_upwards=True, limit=limit + 1, most=most)
     if len(found) <= limit and reached is None:
         return None
@@ -84,7 +84,8 @@ async def _look(
     limit: int,
     most: int,
 ) -> tuple[list[Transaction], str | None]:
-    """The matches among the next `most` payments from a key on; and the last payment read, if there are more."""
+    """Find the matches among the next `most` payments after a key. Also returns the last payment read, if more
+    follow."""
     term = wanted.term
     if term is None or len(term) < LEAST or most <= _NEAR:
         return await _look_through(connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=most)

@@ -25,7 +25,7 @@ class MatchCount:
 
     merchant_id: str
     categories: Sequence[int]
-    apart: Sequence[int]  # the milliseconds of those that are not counted yet, in order
+    apart: Sequence[int]  # the milliseconds of matches that no rollup counts yet, in order
     pieces: Sequence[Piece]
 
     @property
@@ -64,7 +64,7 @@ def _cover(wanted: TransactionFilter) -> Cover:
     at = None if wanted.before is None else ids.milliseconds_of(wanted.before)
     if at is None or (last is not None and last < at):
         return TREE.cover(first, last)
-    # Of the millisecond of that payment itself only some are before it, so its payments are read.
+    # Only some payments of that millisecond are before the payment itself, so they are read one by one.
     older = TREE.cover(first, at - 1)
     return Cover(older.rows, older.edges if first is not None and first > at else (*older.edges, Range(at, at)))
 
@@ -80,7 +80,7 @@ async def _uncounted(connection: Conn, merchant_id: str, wanted: TransactionFilt
 
 
 async def _count_range(connection: Conn, merchant_id: str, wanted: TransactionFilter, edge: Range) -> int:
-    """Of a range smaller than a leaf the transactions themselves are read, counted or not."""
+    """Count the matches in a range that is smaller than a leaf, by reading its transactions."""
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
     add_span(where, wanted)
@@ -115,7 +115,7 @@ def _values(where: Conditions, ranges: Sequence[Range]) -> list[object]:
 async def _near(
     connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
 ) -> list[Transaction]:
-    """This page of the newest rows of the range, as far as it is among them."""
+    """The part of this page that is among the newest rows of the range."""
     newest = Conditions("t.merchant_id = {}", merchant_id)
     add_span(newest, wanted)
     where = Conditions("t.merchant_id = {}", merchant_id, after=newest.values)

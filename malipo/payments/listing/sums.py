@@ -1,6 +1,6 @@
-"""How many payments a filter leaves, and what they make, by what became of them: for the dashboard's list.
+"""How many payments match a filter, and their sums by outcome: for the dashboard's list.
 
-It reads a limited number of payments, the newest, as a page of the list does. Then it says that there may be more.
+It reads a limited number of payments, the newest, as a page of the list does, and says if there may be more.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ MOST_READ = 20_000
 @dataclass(frozen=True, slots=True)
 class Sums:
     count: int
-    came: int  # of the collections that were completed
-    went: int  # of the payouts and refunds that were
-    waiting: int = 0  # of those that have not ended
-    void: int = 0  # of those that failed or were cancelled
+    came: int  # of the completed collections
+    went: int  # of the completed payouts and refunds
+    waiting: int = 0  # of payments that have not ended
+    void: int = 0  # of failed and cancelled payments
     is_cut: bool = False  # older payments were not read
 
 
 async def find(connection: Conn, merchant_id: str, wanted: TransactionFilter, *, most: int = MOST_READ) -> Sums:
-    """Read in a snapshot."""
+    """Count and sum the matches. The connection is in a snapshot."""
     term = wanted.term
     if term is not None and len(term) >= LEAST:
         rows, last = await query.sums(connection, merchant_id, wanted, term), None
     elif wanted.is_exact:
-        # An index finds them, however old they are.
+        # An index finds all matches, however old.
         where, last = where_of(merchant_id, wanted), None
         rows = await connection.fetch(f"{query.SUMS} FROM transactions t WHERE {where} GROUP BY 1, 2", *where.values)
     else:

@@ -19,7 +19,7 @@ from malipo.payments.transaction import Transaction
 async def page(
     connection: Conn, merchant_id: str, wanted: TransactionFilter, *, page: int, limit: int
 ) -> tuple[int, list[Transaction]]:
-    """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
+    """The number of matches, and one page of them, newest first. The connection is in a snapshot, so the two agree."""
     offset = (page - 1) * limit
     if wanted.is_exact:
         return await by_reference.page(connection, merchant_id, wanted, offset=offset, limit=limit)
@@ -29,7 +29,7 @@ async def page(
 
 
 async def with_corrections(connection: Conn, merchant_id: str, found: Sequence[Transaction]) -> list[Transaction]:
-    """Each as it is read alone: with its latest correction, and its refunds."""
+    """The same transactions, each with its latest correction and its refunds."""
     ids = [each.id for each in found]
     told = await transactions.find_corrections(connection, merchant_id, ids)
     refunds = await transactions.find_refunds(connection, merchant_id, ids)

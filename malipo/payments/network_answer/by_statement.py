@@ -1,9 +1,9 @@
 """What a line of the network's statement means for its payment. Pure.
 
-A line is the movement itself and not a report of it, so it has the last word: also over a signed callback and over
-operators. A payment's line is CONFIRMED. The reversal of a payment is REFUSED: the money is back. It never ends a
-payment that is open, because operators decide what follows. No line ever leads to a sending. A line that waits for a
-second operator is not trusted, and is a hint: the network is queried.
+A line is the movement itself and not a report of it, so it takes precedence over every other answer, also over a signed
+callback and over operators. A payment's line is CONFIRMED. The reversal of a payment is REFUSED: the money is back. A
+reversal never ends an open payment, because operators decide what follows. No line ever causes a payment to be sent. A
+line that waits for a second operator is not trusted: it is a hint, and the network is queried.
 """
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from malipo.payments.transaction import Cause, Status, Transaction
 
 
 def decide_by_statement(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
-    """For a payment that is open."""
+    """The decision for an open payment."""
     is_line_of_it = received.answer.verdict is Verdict.CONFIRMED and not differs(transaction, received.answer)
     if is_line_of_it:
         return Decision(cause=Cause.CONFIRMED, is_submitted_first=transaction.status is Status.PENDING)
@@ -36,19 +36,19 @@ def decide_by_statement(transaction: Transaction, dispatch: Dispatch, received: 
 def end_by_statement(
     transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, last: LatestAnswer
 ) -> Decision:
-    """For a payment that has ended. The status stays."""
+    """The decision for a payment that has ended. Its status stays."""
     if differs(transaction, received.answer):
         return Decision(dispatch=dispatch)
     is_paid = received.answer.verdict is Verdict.CONFIRMED
     if is_paid != last.is_paid:
-        # Nothing is left to ask.
+        # Nothing is left to query.
         return Decision(is_contradiction=True)
     return Decision() if is_paid else Decision(dispatch=dispatch)
 
 
 def hint_after_end(dispatch: Dispatch | None) -> Decision:
-    """For a payment that has ended, and whose line waits for a second operator: its network is queried at once, if it
-    still is queried at all."""
+    """The decision for a payment that has ended and whose line waits for a second operator: its network is queried now,
+    if it is still being queried."""
     return Decision() if dispatch is None else query_now(dispatch)
 
 

@@ -13,7 +13,7 @@ from malipo.payments.transaction import Status, Transaction
 def decide_after_end(
     transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, rules: Rules, last: LatestAnswer
 ) -> Decision:
-    """The status stays. The answer may contradict it."""
+    """The decision for a payment that has ended. Its status stays; the answer may contradict it."""
     verdict = received.answer.verdict
     current = dispatch or follow_up(None, received.connector)
     if verdict is Verdict.CONFIRMED and not last.is_paid:
@@ -25,10 +25,10 @@ def decide_after_end(
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
         return _agrees(transaction, dispatch, received, rules, last)
     if last.source is AnswerSource.STATEMENT:
-        # The statement has the last word, whatever a query or a callback reports. Nothing is left to ask.
+        # The statement takes precedence over a query or a callback. Nothing is left to query.
         return Decision()
     if last.is_paid and last.source is AnswerSource.CALLBACK:
-        # A signed success stands, whatever a query or another callback reports.
+        # A signed success stands against a query or another callback.
         return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)
     if is_believed(transaction, received) and not _needs_query_first(received):
         contradicted = replace(current, is_success_reported=False, success_seconds=None, attention=None)
@@ -59,7 +59,7 @@ def _unclear_after_the_end(
     if may_have_it and received.can_query and transaction.status is not Status.COMPLETED:
         if _was_waited_for(transaction, received):
             return Decision(dispatch=dispatch)
-        # A worker that was paused has sent it after all, when others had ended it.
+        # A paused worker sent the payment after others had ended it.
         return query_now(current)
     if received.source is not AnswerSource.QUERY or dispatch is None:
         return Decision(dispatch=dispatch)
@@ -67,7 +67,7 @@ def _unclear_after_the_end(
 
 
 def _was_waited_for(transaction: Transaction, received: ReceivedAnswer) -> bool:
-    """Whether the network ended it for good after this reply, which only was not written yet (decision 51)."""
+    """Whether the network ended the payment after this reply, which was only written late (decision 51)."""
     is_refused = transaction.status is Status.FAILED and transaction.failure_code not in MAY_STILL_BE_PAID
     ended_at, replied_at = transaction.ended_at, received.replied_at
     return is_refused and ended_at is not None and replied_at is not None and ended_at >= replied_at

@@ -10,7 +10,7 @@ from malipo.payments.transaction import Cause, Transaction
 # A collection that failed like this may still turn out to be paid.
 MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
 
-# A payout has no customer who could decline it. Insufficient funds are those of our own float.
+# Nobody can decline a payout, and "insufficient funds" means our own float.
 _OF_A_PAYOUT = {
     FailureCode.DECLINED: FailureCode.REJECTED,
     FailureCode.EXPIRED: FailureCode.REJECTED,
@@ -34,7 +34,8 @@ def end_as_failed(
 
 
 def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
-    """The queries after the end begin anew. A reported success is kept, with its reason for review."""
+    """The dispatch for queries after the end. The schedule begins anew; a reported success stays, for operators to
+    review."""
     after = Dispatch(connector=connector, next_action=NextAction.QUERY, is_follow_up=True)
     if dispatch is None or not dispatch.is_success_reported:
         return after
@@ -43,7 +44,7 @@ def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
 
 
 def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
-    """A query often reports only that it failed. For the reason, an unsigned callback is good enough."""
+    """The reason of a failure. A query often reports none; then the reason of an unsigned callback is good enough."""
     failure = answer.failure_code or FailureCode.REJECTED
     if failure is FailureCode.REJECTED and dispatch.hinted_failure:
         failure = dispatch.hinted_failure

@@ -1,4 +1,4 @@
-"""What "there is no such payment" means, and when it counts. Pure."""
+"""What "there is no such payment" means, when it counts, and when a payout may then be sent again. Pure."""
 
 from msgspec.structs import replace
 
@@ -24,7 +24,8 @@ def decide_missing(transaction: Transaction, dispatch: Dispatch, received: Recei
 def decide_not_indexed(
     transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules
 ) -> Decision:
-    """ "Unknown" may mean "not found yet". It counts only after enough time and enough answers."""
+    """The network does not have the payment, or has not indexed it yet. This counts only after enough time and
+    answers."""
     is_enough = dispatch.not_indexed_count >= rules.not_indexed_answers
     if not is_enough or not had_time(dispatch, rules.not_indexed_seconds):
         return query_later(dispatch, received, rules)
@@ -34,14 +35,14 @@ def decide_not_indexed(
 def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
     """The network has no such payment, and had time to find it."""
     if dispatch.is_success_reported:
-        # It was reported as paid: it neither fails nor is sent again.
+        # The payment was reported as paid, so it neither fails nor is sent again.
         return query_later(dispatch, received, rules)
     if dispatch.is_acknowledged:
         return query_later(replace(dispatch, attention=ReviewReason.FORGOTTEN), received, rules)
     if transaction.type is Type.COLLECTION:
         return end_as_failed(transaction, dispatch, received, rules, FailureCode.NOT_RECEIVED)
     if dispatch.attention in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):
-        return query_later(dispatch, received, rules)  # It was decided before that it is not sent again.
+        return query_later(dispatch, received, rules)  # Operators review it already, and it is not sent again.
     if received.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.send_count < _SENDS:
         again = replace(dispatch, next_action=NextAction.SEND, not_found_count=0, not_indexed_count=0)
         return Decision(dispatch=again, wait_seconds=0)

@@ -27,14 +27,14 @@ def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> D
 
 
 def query_now(dispatch: Dispatch) -> Decision:
-    """Also a payment that was about to be sent: the network may know it, so it is queried before it is sent."""
+    """Query now. A payment that was about to be sent is queried too, because the network may have it."""
     next_action = NextAction.QUERY if dispatch.next_action is NextAction.SEND else dispatch.next_action
     return Decision(dispatch=replace(dispatch, next_action=next_action, is_hinted=True), wait_seconds=0)
 
 
 def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
-    """After the end the times of `follow_up_seconds` count from the end. While a success was reported and is not
-    confirmed, those of `poll_seconds` apply too."""
+    """The next query after the end, at the times in `follow_up_seconds` from the end. While a reported success is not
+    confirmed, the times in `poll_seconds` apply too."""
     query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
     is_exhausted = query_count >= len(rules.poll_seconds) or not received.can_query
     queried = replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False)
@@ -46,7 +46,7 @@ def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) 
         waits.append(rules.poll_seconds[query_count])
     if waits and received.can_query:
         return Decision(dispatch=queried, wait_seconds=min(waits))
-    # Only an operator can go on. Without a reason for review, nothing is left to do.
+    # No query is left, so only an operator can act. Without a reason for review, nothing is left to do.
     keeps = queried.attention is not None
     return Decision(dispatch=queried, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
 

@@ -8,9 +8,10 @@ from malipo.payments.transaction import Transaction
 
 
 def is_believed(transaction: Transaction, received: ReceivedAnswer) -> bool:
-    """If a network has no query, an unsigned callback from a listed address is believed: there will be nothing better.
+    """Whether this answer may end the payment. If a network has no query, an unsigned callback from a listed address
+    may, because no better answer will come.
 
-    Even then a failure never ends a payout, and a success above the amount that operators review is theirs to decide.
+    Even then a failure never ends a payout, and operators decide about a success above the amount that they review.
     """
     is_good_enough = received.is_listed and not received.can_query and not _is_for_review(transaction, received)
     is_refused_payout = transaction.type is Type.DISBURSEMENT and received.answer.verdict is Verdict.REFUSED

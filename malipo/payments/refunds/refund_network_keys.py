@@ -1,9 +1,9 @@
-"""The network keys of refunds. They follow from the collection, so that a refund which a restore has lost has the same
-key when it is repeated, with whatever Idempotency-Key. Pure.
+"""The network keys of refunds. They are derived from the collection, so a refund that a restore has lost has the same
+key when it is repeated, whatever its Idempotency-Key. Pure.
 
-A collection that a restore has lost comes back under another id, repeated by its merchant or adopted from a statement,
-but under the same network key: so the keys follow from that. In an older version they followed from the id. They still
-do for collections of that time, whose refunds may have been sent by it.
+A lost collection that is repeated, or adopted from a statement, has another id but the same network key. So the keys of
+its refunds are derived from that key. An older version derived them from the id; collections of that time keep those
+keys, because their refunds may have been sent with them.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ SCOPE = "REFUND"
 @dataclass(frozen=True, slots=True)
 class RefundKeys:
     secret: bytes
-    since: datetime | None  # when this database came to know that keys follow from network keys; None: it always did
+    since: datetime | None  # from then on keys are derived from network keys; None: from the beginning
 
     @classmethod
     def of(cls, installation: Installation) -> "RefundKeys":
@@ -37,10 +37,11 @@ class RefundKeys:
         return any(self.key_of(collection, number) == key for number in range(1, refundable.MOST_REFUNDS + 1))
 
     def next_key(self, collection: Transaction, taken: Collection[str]) -> str:
-        """The network key of the next refund: the first that none has, of those that were sent or may have been.
+        """The network key of the next refund: the first that no refund has that was sent, or may have been.
 
-        So a refund that is repeated after a restore gets a key that may have been paid, and its network is asked about
-        it: also if the restore has lost several, and a later one of them was adopted before an earlier one is repeated.
+        So a refund that is repeated after a restore gets a key that may have been paid, and its network is queried.
+        This also holds if the restore lost several refunds, and a later one is adopted before an earlier one is
+        repeated.
         """
         number = 1
         while (key := self.key_of(collection, number)) in taken:

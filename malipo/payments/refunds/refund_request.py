@@ -1,4 +1,4 @@
-"""Reads the fields of a refund request into an order, with what is wrong with them."""
+"""Reads the fields of a request for a refund, with the mistakes in them."""
 
 from datetime import datetime
 
@@ -28,10 +28,10 @@ def refund_request_of(
     payout_limits: Limits | None = None,
     is_key_required: bool = False,
 ) -> PaymentRequest:
-    """A payout to who paid, on the same channel. How much is left, and so whether `amount` is too much, and its network
-    key are decided with the lock.
+    """The request for a payout to the customer who paid, on the same channel. How much is left, whether `amount` is too
+    much, and the network key are decided when the collection is locked.
 
-    Without `amount` all that is left is paid back. So a request in which it is misspelt is refused.
+    Without `amount` the refund is of all that is left. So unknown fields are refused: one may be a misspelt `amount`.
     """
     fields.refuse_unknown(*_FIELDS, of="a refund")
     suffix = ids.suffix(now)

@@ -1,7 +1,7 @@
 """Whether a collection can be refunded, and how much of it. Pure.
 
-What counts is what is last known, and not the status alone: a refund that was FAILED and turns out paid has given the
-money back, and a collection that its network took back has no money to give.
+The latest report counts, and not the status alone: a FAILED refund that turns out paid has returned the money, and a
+collection that its network took back has no money to return.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from malipo.payments import correction_moves
 from malipo.payments.correction_moves import Correction
 from malipo.payments.transaction import Refund, Status, Transaction, Type
 
-# Of one collection, with those that failed. All are in its response and its events, so there must be an end.
+# Of one collection, failed ones included. Its response and its events list all of them, so there must be a limit.
 MOST_REFUNDS = 100
 
 
@@ -54,7 +54,7 @@ class TooManyRefunds(Conflict):
 
 
 class AdoptedRefund(Conflict):
-    """Its network key is that of a payout which a restore had lost, and which operators took from a statement."""
+    """Its network key is that of a lost payout that operators adopted from a statement."""
 
     code = "already_refunded"
 
@@ -89,14 +89,16 @@ def why_not(collection: Transaction, correction: Correction | None) -> NotRefund
 
 
 def left_of(collection: Transaction, refunds: Sequence[Refund]) -> int:
-    """What was neither paid back nor is under way. Negative if reports after the end say that too much was."""
+    """The amount that is neither refunded nor in a refund under way. Negative if, by later reports, too much was
+    refunded."""
     return collection.amount - sum(each.amount for each in refunds if each.is_paid or each.is_under_way)
 
 
 def amount_of(
     collection: Transaction, correction: Correction | None, refunds: Sequence[Refund], *, wanted: int | None
 ) -> int | Conflict | Invalid:
-    """The amount of the next refund; without a wanted one, what is left. Or why there can be none."""
+    """The amount of the next refund: the wanted amount, or all that is left. Or the reason why there can be no
+    refund."""
     if (refusal := why_not(collection, correction)) is not None:
         return refusal
     for each in refunds:
@@ -120,6 +122,6 @@ def amount_of(
 def is_excess(
     refund: Transaction, collection: Transaction, correction: Correction | None, refunds: Sequence[Refund]
 ) -> bool:
-    """Whether a refund that was not sent yet would by now give back what the merchant does not have any more."""
+    """Whether a refund that was not sent yet would return money that the merchant does not have any more."""
     others = sum(each.amount for each in refunds if each.is_paid and each.id != refund.id)
     return not has_the_money(collection, correction) or others + refund.amount > collection.amount

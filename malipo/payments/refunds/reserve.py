@@ -1,10 +1,10 @@
-"""Reserves what is left of collections for refunds, one after the other. The lock of a collection decides.
+"""Reserves the remaining amount of collections for refunds. The lock of a collection puts its refunds in a sequence.
 
     reservations = await Reservations.lock(tx, drafts)   # before wallets are locked
     refund = reservations.take(draft)                     # the refund as it is to be written, or why there can be none
     await status_writer.open_all(tx, [refund], …)         # in the same commit
 
-Who comes at the same time, in this process or another, waits at the lock, and then sees the refund.
+A refund that comes at the same time, in this process or another, waits for the lock, and then sees this refund.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Reservations:
 
     @classmethod
     async def lock(cls, tx: Tx, drafts: Sequence[Transaction]) -> "Reservations":
-        """Hold the collections of these drafts until the commit. Drafts that refund nothing need no lock."""
+        """Lock the collections of these drafts until the commit. A draft that is no refund needs no lock."""
         keys = {(draft.merchant_id, draft.refund_of) for draft in drafts if draft.refund_of is not None}
         if not keys:
             return NO_RESERVATIONS
@@ -46,9 +46,10 @@ class Reservations:
         return cls(found, await refunds.find_keys(tx, keys), refund_keys, await refunds.find_undone(tx, keys))
 
     def take(self, draft: Transaction) -> Transaction | Conflict | Invalid | Missing:
-        """The refund, with its amount (0: what is left), its place and its network key; or why there can be none.
+        """The refund with its amount (0 in the draft: all that is left), its number and its network key; or why there
+        can be none.
 
-        Nothing is reserved until `add`: the wallet may hold too little for it.
+        Nothing is reserved until `add`, because the wallet may hold too little.
         """
         assert draft.refund_of is not None
         assert self._keys is not None
@@ -60,7 +61,9 @@ class Reservations:
             return amount
         is_in_doubt = self._undone.get((draft.merchant_id, collection.id))
         if is_in_doubt:
-            return refundable.RefundInDoubt()  # The next key would be sent, and it may be paid under the one before.
+            return (
+                refundable.RefundInDoubt()
+            )  # The refund would get the next key, and may have been paid with the one before.
         taken = self._taken_keys[draft.merchant_id, collection.id]
         key = self._keys.next_key(collection, taken)
         refund = replace(
@@ -71,17 +74,17 @@ class Reservations:
             refund_ordinal=self.next_ordinal(draft),
         )
         if is_in_doubt is not None or any(each.was_never_sent for each in refunds_):
-            return refund  # One that was cancelled or undone may have the reference that follows the key.
+            return refund  # A cancelled or undone refund may have the reference that follows from the key.
         return replace(refund, reference=f"{draft.reference.rpartition('-')[0]}-{key}")
 
     def next_ordinal(self, draft: Transaction) -> int:
-        """Its place among the refunds of its collection."""
+        """Its number among the refunds of its collection."""
         assert draft.refund_of is not None
         refunds_ = self._found[draft.merchant_id, draft.refund_of].refunds
         return 1 + max((each.ordinal for each in refunds_), default=0)
 
     def add(self, refund: Transaction) -> None:
-        """The refund is made: it is under way."""
+        """Count the refund as under way."""
         assert refund.refund_of is not None
         under_way = Refund(refund.id, refund.refund_ordinal, refund.amount, refund.status)
         self._found[refund.merchant_id, refund.refund_of].refunds.append(under_way)

@@ -7,8 +7,8 @@ from malipo.db import Conn, Tx
 from malipo.outbox.event import IS_END
 from malipo.rollups.store import Rollup
 
-# The transactions of merchant $1 that are not in the rollups and not in the search index, as `uncounted`. Together with
-# the counted ones these are all transactions, each once, at every moment. (They are few, and the plan relies on it.)
+# The transactions of merchant $1 that are neither in the rollups nor in the search index, as `uncounted`. Together with
+# the counted ones they are all transactions, each once, at every moment. (They are few, and the plan relies on that.)
 UNCOUNTED = f"""
     unnumbered AS MATERIALIZED (
         SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}

@@ -1,7 +1,7 @@
 """Adds ended payments to the rollups and to the search index, in the order of the feed, each once.
 
-It runs after the payments' commits. Readers read what is not counted yet themselves (`backlog.py`), so it is not
-urgent, and no payment waits for it.
+It runs after the payments' commits. Readers read uncounted payments themselves (`backlog.py`), so counting is not
+urgent and no payment waits for it.
 """
 
 from malipo import ids
@@ -15,7 +15,7 @@ from malipo.rollups import store as rollups
 from malipo.rollups.bucket_tree import add_up
 from malipo.rollups.store import Rollup
 
-# Fewer than this are read faster than counted, and counting many together is cheaper.
+# Fewer payments than this are not counted: reading them is fast, and counting many together is cheaper.
 LEAST = 100
 _MERCHANTS = 50
 _EVENTS = 2000
@@ -30,7 +30,7 @@ async def count(tx: Tx, *, least: int = LEAST) -> bool:
         return False
     positions = await rollups.lock_positions(tx, Rollup.PAYMENTS, behind)
     each = max(_EVENTS // len(behind), least)
-    # Another worker may have counted since we looked, but a position never goes back.
+    # Another worker may have counted meanwhile, but a position never goes back.
     new_positions = {
         merchant_id: max(position, min(behind[merchant_id], position + each))
         for merchant_id, position in positions.items()

@@ -2,11 +2,14 @@
 
 A text that contains a term contains each of the term's n-grams. So the index finds candidates, and each candidate is
 then compared with the term. The index intersects the lists of payments of several n-grams, so these lists should be
-short. A phone's n-grams are five digits long, since three digits in a row are in one of a hundred phones. A reference
-is searched by its end, where its characters are random. An order reference is like a name, but where it has five or
-more digits in a row those are as in a phone: else every number of a merchant's orders would be on the same lists. And
-a merchant shares lists with only one in 64 others, so that a name which is common elsewhere does not slow down a
-search in few payments.
+short:
+
+- a phone's n-grams have five digits, because one phone in a hundred has the same three digits in a row;
+- a reference is searched by its end, where its characters are random;
+- an order reference is treated like a name, but five or more digits in a row in it are treated like a phone: otherwise
+  all order numbers of a merchant would be on the same lists;
+- a merchant shares lists with one in 64 others only, so a name that is common elsewhere does not slow down a search in
+  few payments.
 """
 
 import re
@@ -70,14 +73,14 @@ def _clues_of(term: str) -> list[NgramCondition]:
 
 
 def _of_order(order: str) -> list[int]:
-    """Digits of a long number are not among the threes."""
+    """The n-grams of an order reference. Digits of a long number have n-grams of five only."""
     numbers = [match[0] for match in _LONG_NUMBER.finditer(order)]
     others = [each for part in _LONG_NUMBER.sub(_without_threes, order).split("\0") for each in _threes(part, _NAME)]
     return others + [ngram for number in numbers for ngram in _fives(number, _ORDER)]
 
 
 def _without_threes(number: re.Match[str]) -> str:
-    """A long number as its first two digits and its last two, which are in threes with what is beside it."""
+    """A long number cut to its first two and last two digits, which form n-grams of three with the text beside it."""
     return f"{number[0][:2]}\0{number[0][-2:]}"
 
 

@@ -40,7 +40,7 @@ async def beside(
     is_upwards: bool,
     limit: int,
 ) -> list[Transaction]:
-    """Those next to a transaction that is not among them: the newer ones, oldest first; or the older ones."""
+    """The matches next to a transaction, without itself: the newer ones, oldest first; or the older ones."""
     await _plan_for_the_term(connection)
     matching, values = _matching(merchant_id, wanted, term)
     beyond, order = (">", "ASC") if is_upwards else ("<", "DESC")
@@ -61,7 +61,7 @@ SUMS = "SELECT t.type, t.status, count(*) AS count, sum(t.amount) AS amount"
 
 
 async def sums(connection: Conn, merchant_id: str, wanted: TransactionFilter, term: str) -> list[Row]:
-    """How many match of each type and status, and their sums."""
+    """The number and the sum of the matches of each type and status."""
     await _plan_for_the_term(connection)
     matching, values = _matching(merchant_id, replace(wanted, before=None), term)
     return await connection.fetch(

@@ -8,8 +8,8 @@ from malipo.db import Conn, Tx
 from malipo.payments.network_keys import ending_sql
 from malipo.payments.transaction import Transaction
 
-# A payout like an adopted one waits for operators, if a repeat of the lost request cannot be recognized. That ends when
-# the repeat has come, or when operators send another payout like it so long after the adoption.
+# If a repeat of the lost request could not be recognized, payouts that resemble the adopted one wait for operators.
+# That ends when the repeat has come, or when operators send such a payout this long after the adoption.
 REPEATED_WITHIN = timedelta(days=30)
 
 
@@ -18,9 +18,9 @@ class Adoption(NamedTuple):
 
 
 def is_like_adopted_sql(created: str) -> str:
-    """Whether a new payout may be the repeat of one that was adopted, or of a lost refund whose network key cannot be
-    known, as its collection was adopted from a line without a key. What an operator's file says later of the line is
-    not the collection's key. As a condition."""
+    """A condition: whether a new payout may be the repeat of an adopted payout, or of a lost refund whose network key
+    cannot be known, because its collection was adopted from a line without a key. (A key that an operator's file adds
+    to that line later is not the collection's.)"""
     return f"""
         {created}.type = 'DISBURSEMENT' AND (EXISTS (
             SELECT FROM adopted_payments a
@@ -37,7 +37,7 @@ def is_like_adopted_sql(created: str) -> str:
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adoption | None:
-    """None: the payment was not adopted."""
+    """The adoption of this payment; None if it was not adopted."""
     row = await connection.fetchrow(
         """
         SELECT undone_at IS NOT NULL FROM adopted_payments WHERE merchant_id = $1 AND transaction_id = $2
@@ -49,7 +49,7 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Adopt
 
 
 async def find_undone(connection: Conn, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of these payments that operators adopted, and took back."""
+    """The payments whose adoption operators have undone."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, transaction_id FROM adopted_payments
@@ -80,7 +80,7 @@ async def insert(tx: Tx, payment: Transaction, line_id: int, *, is_repeat_recogn
 
 
 async def set_undone(tx: Tx, payment: Transaction, *, now: datetime) -> None:
-    """Its idempotency key is free: only its merchant's repeat can tell whether it was theirs."""
+    """Undo an adoption. Its idempotency key becomes free: only a repeat by the merchant shows whose request it was."""
     await tx.execute(
         "UPDATE adopted_payments SET undone_at = $3 WHERE merchant_id = $1 AND transaction_id = $2",
         payment.merchant_id,
@@ -95,8 +95,9 @@ async def set_undone(tx: Tx, payment: Transaction, *, now: datetime) -> None:
 
 
 async def give_up_keys(tx: Tx, receipt: str, amount: int, *, paid_key: str | None = None) -> list[str]:
-    """It is decided anew whose a line is. The adoptions of it that were undone have its receipt and amount, and let go
-    of their network keys, except of one that the network has certainly paid. The ids of those that did."""
+    """Free the network keys of the undone adoptions of a line, by its receipt and amount, because operators decide
+    again whose line it is. A key that the network has certainly paid is kept. Returns the ids of those whose key is
+    free."""
     rows = await tx.fetch(
         """
         UPDATE transactions t SET network_key = t.id FROM adopted_payments a
@@ -134,8 +135,8 @@ async def stop_waiting(tx: Tx, payout: Transaction, *, adopted_before: datetime,
 
 
 def receipts_of_adopted_sql(payment: str) -> str:
-    """The receipts of adopted collections like this one whose repeats cannot be recognized, as an array. Most
-    installations have adopted nothing: that is looked at once for each statement."""
+    """An array of the receipts of adopted collections that resemble this one and whose repeats cannot be recognized.
+    Most installations have adopted nothing, which is checked once for each statement."""
     return f"""
         CASE WHEN {payment}.type = 'COLLECTION' AND (SELECT EXISTS (
             SELECT FROM adopted_payments WHERE holds_until IS NOT NULL))
@@ -149,7 +150,7 @@ def receipts_of_adopted_sql(payment: str) -> str:
 
 
 async def find_receipts_like(connection: Conn, payment: Transaction) -> list[str]:
-    """The receipts of adopted collections of which this one may be the repeat."""
+    """The receipts of the adopted collections that this collection may repeat."""
     found: list[str] | None = await connection.fetchval(
         f"SELECT {receipts_of_adopted_sql('t')} FROM transactions t WHERE t.merchant_id = $1 AND t.id = $2",
         payment.merchant_id,
@@ -159,7 +160,8 @@ async def find_receipts_like(connection: Conn, payment: Transaction) -> list[str
 
 
 def is_on_open_line_sql(key: str) -> str:
-    """Whether a line of a statement, which has no payment yet, names this network key: its network has paid it."""
+    """A condition: whether a line of a statement without a payment names this network key. Then its network has paid
+    it."""
     return f"""
         {key} IN (SELECT {ending_sql("l.key")} FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
                   WHERE l.key <> '')
@@ -167,15 +169,15 @@ def is_on_open_line_sql(key: str) -> str:
 
 
 async def give_up_key_of_repeat(tx: Tx, repeat: Transaction) -> None:
-    """Operators decided that a payout which waited is the repeat of an adopted one. Under this key nothing was sent
-    for it, so what a network still reports of the key is not about it."""
+    """Free the network key of a payout that operators found to repeat an adopted one. Nothing was sent under this key,
+    so a later report about the key is not about this payout."""
     await tx.execute(
         "UPDATE transactions SET network_key = id WHERE merchant_id = $1 AND id = $2", repeat.merchant_id, repeat.id
     )
 
 
 async def take_key(tx: Tx, adopted: Transaction, key: str) -> None:
-    """A line that had no key when it was adopted has one by now: it is the payment's."""
+    """Give an adopted payment the network key that its line, which had none, has by now."""
     await tx.execute(
         "UPDATE transactions SET network_key = $3 WHERE merchant_id = $1 AND id = $2",
         adopted.merchant_id,

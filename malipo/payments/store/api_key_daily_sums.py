@@ -1,4 +1,4 @@
-"""What API keys with a daily limit have paid out: one row for each key, with its last day."""
+"""How much each API key with a daily limit has paid out: one row for each key, with its last day."""
 
 from collections.abc import Collection, Mapping
 from datetime import date
@@ -9,13 +9,14 @@ DaySum = tuple[date, int]  # the last day on which the key has paid out, and how
 
 
 async def find_key_sums(tx: Tx, key_ids: Collection[str]) -> dict[str, DaySum]:
-    """The sums of these keys. The caller has locked their merchants' wallets, so nobody else changes them meanwhile."""
+    """The sums of these keys. The caller has locked the merchants' wallets, so nobody else changes the sums
+    meanwhile."""
     rows = await tx.fetch("SELECT key_id, day, amount FROM api_key_daily_payouts WHERE key_id = ANY($1)", list(key_ids))
     return {row["key_id"]: (row["day"], row["amount"]) for row in rows}
 
 
 async def save_key_sums(tx: Tx, sums: Mapping[str, DaySum]) -> None:
-    """The new sums of keys whose merchants' wallets the caller has locked."""
+    """Write new sums of keys. The caller has locked the merchants' wallets."""
     await tx.execute(
         """
         UPDATE api_key_daily_payouts d SET day = new.day, amount = new.amount

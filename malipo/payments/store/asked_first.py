@@ -17,10 +17,10 @@ _CAME_LATE = "connector IS NULL AND sent_at IS NULL AND NOT is_asked_first"
 async def claim_asked_first(
     tx: Tx, connector: str, pairs: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
 ) -> list[PaymentRecord]:
-    """Payments that were not sent, as far as we know, and whose network must be queried before they are sent.
+    """Claim payments that as far as we know were not sent, and whose network must be queried before they are sent.
 
-    A connector is asked about what it carries now (`pairs`), and what it carried when the database was lost, unless it
-    has answered that it does not have the payment.
+    A connector is queried about the pairs that it carries now, and about those that it carried when the database was
+    lost, unless it has answered that it does not have the payment.
     """
     return await find_records(
         tx,
@@ -44,10 +44,11 @@ async def claim_asked_first(
 
 
 async def ask_all_first(tx: Tx) -> int:
-    """The database was restored: open payments may have been sent, or ended, since. Returns how many there are.
+    """Have all open payments queried first, because they may have been sent, or ended, in the time that a restore has
+    lost. Returns their number.
 
-    A payment that was not sent yet is queried first. One that was sent counts as sent now, so that "not found" is not
-    believed before the network had the time to find it.
+    A payment that was sent counts as sent now, so that "not found" is not believed before the network had time to find
+    it.
     """
     rows = await tx.fetch(
         """
@@ -63,7 +64,8 @@ async def ask_all_first(tx: Tx) -> int:
 
 
 async def ask_first_what_came_late(tx: Tx) -> None:
-    """A batch of new payments that was being committed when the fence began, and was not among the open ones."""
+    """Have new payments queried first that were being committed when the fence began, and that `ask_all_first`
+    missed."""
     await tx.execute(
         f"""
         UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
@@ -73,8 +75,8 @@ async def ask_first_what_came_late(tx: Tx) -> None:
 
 
 async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
-    """Operators release a channel without a query: its waiting payments may be sent, unless a line of a statement shows
-    that they were paid. Returns how many."""
+    """Let the waiting payments of a channel be sent without a query, unless a line of a statement shows that they were
+    paid: operators have released the channel. Returns their number."""
     rows = await tx.fetch(
         f"""
         UPDATE dispatches d SET is_asked_first = false, attention = NULL, due_at = now()
@@ -91,7 +93,7 @@ async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
 
 
 async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
-    """Those of these payments whose network must be queried first."""
+    """The payments whose network must be queried before they are sent."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, transaction_id FROM dispatches
@@ -112,11 +114,12 @@ class OpenPayments(NamedTuple):
     attention: str | None
     payments: int
     amount: int
-    not_asked: int  # whose network has not answered since the restore
+    not_asked: int  # payments whose network has not answered since the restore
 
 
 async def find_open(connection: Conn) -> list[OpenPayments]:
-    """A payment that came late counts as asked first already: the release makes it so (ask_first_what_came_late)."""
+    """The open payments by kind. A payment that was committed late counts as queried first already, because the release
+    makes it so (`ask_first_what_came_late`)."""
     rows = await connection.fetch(
         f"""
         SELECT d.channel, d.type, t.status, d.asked_first, d.attention, count(*), sum(t.amount)::bigint,

@@ -1,7 +1,7 @@
 """SQL of carriers: which connectors have sent payments of a channel, as parts of statements.
 
-Routes are settings, and may have changed in the time that a restore has lost, or shortly before it. Then another
-connector than the one that carries a channel now may know its payments.
+Routes are settings. If one was changed in the time that a restore has lost, or shortly before, payments of the channel
+may be known to another connector than the one that carries it now.
 """
 
 # A connector counts as a carrier of the lost time if it has sent so shortly before the last sending in the database.
@@ -9,7 +9,8 @@ _BEFORE = "interval '2 days'"
 
 
 def note_carriers_sql(sent: str, connector: str) -> str:
-    """Notes the connector of payments that are being sent. `sent` has their channels and types."""
+    """A part of a statement: notes the connector of payments that are being sent. `sent` has their channels and
+    types."""
     return f"""
         INSERT INTO carriers (channel, type, connector)
         SELECT DISTINCT channel, type, {connector} FROM {sent}
@@ -21,12 +22,12 @@ def note_carriers_sql(sent: str, connector: str) -> str:
 
 
 def is_carrier_sql(connector: str, dispatch: str) -> str:
-    """Whether a connector has carried what a dispatch is about, as a condition."""
+    """A condition: whether a connector has carried payments of the kind of this dispatch."""
     return f"EXISTS (SELECT FROM carriers c WHERE c.connector = {connector} AND {_of(dispatch)})"
 
 
 def carriers_sql(dispatch: str) -> str:
-    """The connectors that may have sent it before the restore, as an array."""
+    """An array of the connectors that may have sent the payment before the restore."""
     return f"ARRAY(SELECT c.connector FROM carriers c WHERE {_of(dispatch)} ORDER BY 1)"
 
 

@@ -25,14 +25,14 @@ class Case(NamedTuple):
     transaction: Transaction
     dispatch: Dispatch | None
     correction: Correction | None
-    is_contradicted: bool  # and operators have not decided about it yet
+    is_contradicted: bool  # and operators have not decided yet
     is_sending: bool  # a request is on its way right now
     is_merchant_active: bool
     proposed: str | None  # the outcome that an operator has proposed
 
 
 class ResolutionTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a proposal to resolve a payment keeps, beside its evidence."""
+    """The terms of a proposal to resolve a payment; its evidence is stored beside them."""
 
     merchant_id: str
     outcome: str
@@ -82,8 +82,8 @@ def _case_of(row: Row) -> Case:
 async def find_unsettled(
     connection: Conn, *, unsettled_seconds: float, unconnected: Collection[tuple[Channel, Type]] = ()
 ) -> list[Case]:
-    """Payments with a reason for review, payments that are open for too long, and payouts that nobody sends: of closed
-    merchants, and on channels that are not connected."""
+    """The open cases: payments with a reason for review, payments that are open for too long, and payouts that nobody
+    sends, because the merchant is closed or the channel is not connected."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
@@ -118,7 +118,7 @@ async def find_contradicted(connection: Conn) -> list[Case]:
 
 
 async def lock(tx: Tx, id_or_reference: str) -> Case | None:
-    """A payment that is open or was contradicted, by its id; any payment, by its reference; locked until the commit."""
+    """Lock a payment until the commit: by its id if it is open or was contradicted, by its reference in any case."""
     key = await tx.fetchrow(
         f"""
         SELECT merchant_id, id FROM transactions WHERE reference = $1
@@ -132,7 +132,7 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
     )
     if key is None:
         return None
-    # Locked first and read afterwards: the commit that the lock waited for may have changed the joined rows.
+    # Locked first and read afterwards, because the commit that the lock waited for may have changed the joined rows.
     await tx.execute("SELECT FROM transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE", *key.values())
     return await get(tx, *key.values())
 
@@ -146,7 +146,7 @@ async def get(connection: Conn, merchant_id: str, transaction_id: str) -> Case:
 
 
 async def lock_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
-    """The open one about this payment, which the caller has locked."""
+    """Lock the open proposal about this payment, which the caller has locked."""
     return next(iter(await proposals.lock_open(tx, RESOLUTIONS, transaction.id)), None)
 
 
@@ -174,7 +174,7 @@ async def insert_resolution(
     decided_by: str,
     now: datetime,
 ) -> None:
-    """What was decided, with the change that it made, if any."""
+    """Store a decision, with the change that it made, if any."""
     await tx.execute(
         """
         INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
@@ -202,7 +202,7 @@ async def insert_resolution(
 
 
 async def insert_automatic(tx: Tx, transaction: Transaction, change: CorrectionChange, *, now: datetime) -> None:
-    """An automatic resolution is stored beside those of operators."""
+    """Store an automatic resolution, beside those of operators."""
     resolution = ProposedResolution(
         id=ids.mint("res_", now),
         merchant_id=transaction.merchant_id,

@@ -23,9 +23,9 @@ _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
 class Due(NamedTuple):
-    """For which channels and connectors something is due."""
+    """The channels and connectors for which something is due."""
 
-    channels: list[str]  # of payments that wait to be sent for the first time
+    channels: list[str]  # with payments that wait to be sent for the first time
     to_send_again: list[str]
     to_query: list[str]
 
@@ -33,9 +33,10 @@ class Due(NamedTuple):
 async def find_due(
     connection: Conn, routes: Mapping[tuple[Channel, Type], float], connectors: Mapping[str, float]
 ) -> Due:
-    """What has been due for as many seconds as are said of its route or its connector.
+    """Find the channels and connectors with work that has been due for at least the seconds given for its route or its
+    connector.
 
-    Whether it may be claimed is not looked at. Whoever must be queried first may be any connector's.
+    It does not check whether the work may be claimed. A payment that must be queried first may be any connector's.
     """
     row = await connection.fetchrow(
         """
@@ -70,9 +71,8 @@ async def find_due(
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
-    """The payments that have waited longest, locked until the commit. A closed merchant's payouts are left waiting.
-
-    Those of batches are claimed apart.
+    """Lock the payments that have waited longest until the commit. A closed merchant's payouts are left waiting, and
+    payouts of batches are claimed by `claim_of_batches`.
     """
     return await find_records(
         tx,
@@ -113,7 +113,7 @@ async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) 
 
 
 async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
-    """Payments of which the network provably has nothing, and which may therefore be sent again."""
+    """Lock payments that the network provably does not have, and that may therefore be sent again."""
     return await find_records(
         tx,
         f"""
@@ -128,7 +128,7 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentReco
 
 
 async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
-    """Collections that no worker has claimed in time, because their network is down or not connected."""
+    """Lock collections that no worker has claimed in time, because their network is down or not connected."""
     return await find_records(
         tx,
         f"""
@@ -145,7 +145,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
 
 
 async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
-    """Collections that were claimed, and of which provably nothing was sent in time."""
+    """Lock collections that were claimed, and that provably could not be sent in time."""
     return await find_records(
         tx,
         f"""
@@ -164,7 +164,7 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
 async def claim_unconnected_payouts(
     tx: Tx, channel: Channel, *, lapse_seconds: float, most: int
 ) -> list[PaymentRecord]:
-    """Payouts that no worker has ever claimed, and that could be sent if a network was connected. A payout that is
+    """Lock payouts that no worker has ever claimed, and that could be sent if a network was connected. A payout that is
     on hold, of a closed merchant, or that may have been sent before a restore, is left waiting."""
     return await find_records(
         tx,
@@ -186,9 +186,9 @@ async def claim_unconnected_payouts(
 async def mark_sending(
     tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
 ) -> CountedBatch | None:
-    """From here on they are being sent: after the lease the network must be queried first.
+    """Mark payments as being sent: when the lease has ended, their network must be queried before they are sent again.
 
-    Returns how many batches of sends there were, with this one; None if the worker is not registered.
+    Returns the number of batches of sends, this one included; None if the worker is not registered.
     """
     row = await tx.fetchrow(
         f"""
@@ -212,7 +212,8 @@ async def mark_sending(
 
 
 async def take_back(tx: Tx, claim_id: str) -> None:
-    """Nothing of this claim was sent. What was fenced meanwhile belongs to no claim any more, and is queried."""
+    """Undo a claim of which nothing was sent. A payment that was fenced meanwhile belongs to no claim, and is
+    queried."""
     await tx.execute(
         """
         UPDATE dispatches SET next_action = 'send', send_count = send_count - 1, claim_id = NULL, due_at = now()
@@ -223,7 +224,7 @@ async def take_back(tx: Tx, claim_id: str) -> None:
 
 
 async def find_claimed(connection: Conn, claim_id: str) -> list[PaymentRecord]:
-    """What was claimed by a commit that was not confirmed to us."""
+    """The payments of a claim whose commit was not confirmed to us."""
     return await find_records(
         connection,
         f"""
@@ -235,12 +236,12 @@ async def find_claimed(connection: Conn, claim_id: str) -> list[PaymentRecord]:
 
 
 async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
-    """Open payments whose query is due. They are claimed until the lease ends."""
+    """Claim open payments whose query is due, until the lease ends."""
     return await _claim_queries(tx, "NOT is_follow_up", connector, lease_seconds, most)
 
 
 async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
-    """The same for payments that have ended. Open ones have priority, so these are claimed after them."""
+    """As `claim_queries`, for payments that have ended. They are claimed after the open ones, which have priority."""
     return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
 
 

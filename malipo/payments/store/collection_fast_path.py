@@ -1,7 +1,7 @@
 """Creates collections in one statement that is a transaction of its own. Only `status_writer.py` may call what writes.
 
-A collection takes no money out of a wallet, so nothing needs to be decided with a lock held: what it depends on is
-compared in the statement that writes it (decision 50). Of a payment that does not fit nothing is written.
+A collection takes no money out of a wallet, so no lock is needed to decide about it: the statement that writes it
+compares everything that it depends on (decision 50). Of a collection that does not fit, nothing is written.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder().encode
 class NewCollection(msgspec.Struct, frozen=True):
     """A collection as it is written, with its idempotency key and its event."""
 
-    place: int  # which of the places it is for
+    place: int  # the number of its Place
     merchant_id: str
     id: str
     reference: str
@@ -47,7 +47,7 @@ class NewCollection(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What several collections depend on: who asks, and the tariff that their fees were computed from."""
+    """What several collections depend on: the API key, and the tariff from which their fees were computed."""
 
     number: int
     key_id: str
@@ -72,7 +72,8 @@ _BANDS = f"""
      WHERE t.merchant_id = place.merchant_id AND t.type = '{Type.COLLECTION}' AND t.channel = place.channel)
 """
 
-# `(x IN (…)) IS TRUE` is looked up in a hash table; without IS TRUE it would be a join, and ours compare all with all.
+# PostgreSQL looks `(x IN (…)) IS TRUE` up in a hash table. Without IS TRUE it would plan a join, which compares each
+# row with each other.
 _CREATE = f"""
     WITH new AS MATERIALIZED (
              SELECT * FROM json_to_recordset($1) AS new (
@@ -113,7 +114,7 @@ _CREATE = f"""
 async def create(
     connection: Conn, collections: Sequence[NewCollection], places: Sequence[Place], *, now: datetime
 ) -> set[str]:
-    """The ids of those that were created. The others do not fit: their key was used, the tariff or the API key is
-    another by now, or the installation is closed."""
+    """Create the collections that fit, and return their ids. The others do not fit: their idempotency key was used, the
+    tariff or the API key has changed, or the installation takes no payments."""
     rows = await connection.fetch(_CREATE, _encode(collections).decode(), _encode(places).decode(), now)
     return {row[0] for row in rows}

@@ -40,7 +40,7 @@ def notice_of(latest: str | None) -> CorrectionNotice | None:
 
 
 async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, Correction]:
-    """Of transactions that the caller has locked."""
+    """The corrections of these transactions, which the caller has locked."""
     if not keys:
         return {}
     rows = await connection.fetch(

@@ -16,7 +16,7 @@ class Creator(NamedTuple):
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Creator | None:
-    """None if the payment is from before this was stored. A key that was revoked since is still known."""
+    """Who created a payment. None if it is older than this column. A revoked key is still known."""
     row = await connection.fetchrow(
         """
         SELECT t.created_by, k.name, k.last4 FROM transactions t
@@ -30,10 +30,10 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Creat
 
 
 async def find_sums(tx: Conn, limits: Sequence[PersonLimit]) -> dict[PersonLimit, int]:
-    """What each person has paid out since then, whatever became of it.
+    """The sum that each person has paid out since a time, whatever the outcome.
 
-    A caller who decides by it has locked the merchants' wallets, so no payout of theirs is under way. The condition
-    about emails is that of the index, in which only people are.
+    A caller that decides by the sum has locked the merchants' wallets, so that no payout is being created. The
+    condition on emails is the index's own: it has people only.
     """
     rows = await tx.fetch(
         """

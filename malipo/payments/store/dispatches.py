@@ -42,7 +42,7 @@ class PaymentRecord(NamedTuple):
     transaction: Transaction
     dispatch: Dispatch | None
     correction: Correction | None = None
-    adopted_receipts: tuple[str, ...] = ()  # of adopted collections like it, of which it may be a repeat
+    adopted_receipts: tuple[str, ...] = ()  # of the adopted collections that it may repeat
 
 
 def dispatch_of(row: Row) -> Dispatch | None:
@@ -71,9 +71,9 @@ def dispatch_of(row: Row) -> Dispatch | None:
 
 
 async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, PaymentRecord]:
-    """The payments that networks know by these keys, locked until the commit, in the order of their ids.
+    """Lock the payments that networks know by these keys until the commit, in the order of their ids.
 
-    Keys come as one document: for each length of an array PostgreSQL would plan anew (decision 51).
+    The keys are one JSON document, because PostgreSQL would plan anew for each length of an array (decision 51).
     """
     rows = await tx.fetch(
         f"""
@@ -85,7 +85,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Payment
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
     receipts = {(row["merchant_id"], row["id"]): tuple(row["adopted_receipts"]) for row in rows}
-    # In a statement of its own: joined to the first, it would be as it was before the lock was granted.
+    # Read by a second statement: the first one sees the rows as they were before the locks were granted.
     rows = await tx.fetch(
         f"""
         SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d
@@ -95,7 +95,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Payment
     )
     there = {(row["merchant_id"], row["transaction_id"]): dispatch_of(row) for row in rows}
     corrected = await corrections.find(tx, [key for key, each in found.items() if each.status.is_final])
-    # What its network reports of an adoption that was undone is about a payment that we do not have.
+    # A report about an adoption that was undone is about a payment that we do not have.
     undone = await adopted_payments.find_undone(tx, list(corrected)) if corrected else set()
     return {
         (each.channel, each.network_key): PaymentRecord(each, there.get(key), corrected.get(key), receipts[key])
@@ -143,7 +143,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
 
 
 async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]) -> None:
-    """Have networks queried about payments that have ended, each in so many seconds."""
+    """Have payments that have ended queried, each in so many seconds."""
     if not ended:
         return
     await tx.execute(
@@ -176,7 +176,7 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
 
 
 async def clear_doubt(tx: Tx, key: Key) -> None:
-    """Operators have resolved a payment that has ended: nothing is left to review."""
+    """Clear the reason for review of a payment that has ended, because operators have resolved it."""
     await tx.execute(
         """
         UPDATE dispatches SET attention = NULL, success_heard_at = NULL
@@ -199,7 +199,7 @@ def insert_dispatches_sql(created: str, is_derived: str) -> str:
         its key is on a line of a statement     it was paid: nothing is due until the line is matched with it
         a payout like one that was adopted      nothing is due until operators decide, also if its key is not derived
 
-    A release covers what waited when operators compared it, and so no batch or refund that comes later.
+    A release covers only the payments that waited when operators compared them: no batch or refund that comes later.
     """
     batch = f"""(SELECT b.created_at FROM batches b
                  WHERE b.merchant_id = {created}.merchant_id AND b.id = {created}.batch_id)"""

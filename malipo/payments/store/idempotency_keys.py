@@ -25,12 +25,12 @@ ADOPTED = b""  # the request hash of an adopted payment: its request was lost
 
 
 def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
-    """Sorted, so that there are no deadlocks."""
+    """The claims as one JSON document, sorted, so that there are no deadlocks."""
     return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
 
 
 def claim_keys_sql(claims: str) -> str:
-    """Claims the keys that are new, as a part of a statement. A commit that is using one of them is waited for."""
+    """A part of a statement: claims the keys that are new. It waits for a commit that is using one of them."""
     return f"""
         INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
         SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
@@ -61,7 +61,7 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
 
 
 async def insert(tx: Tx, key: IdempotencyKey, request_hash: bytes, transaction_id: str) -> bool:
-    """Note what a key was used for, unless it was used; whether it was not."""
+    """Note what a key was used for, unless it has been used. Returns whether it was noted."""
     done = await tx.execute(
         """
         INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
@@ -75,8 +75,8 @@ async def insert(tx: Tx, key: IdempotencyKey, request_hash: bytes, transaction_i
 
 
 async def find_transaction_ids(connection: Conn, merchant_id: str, key: str) -> list[str]:
-    """What a key was used for on any route. The index has the route before the key, so each route that this merchant
-    has used is asked by itself: it goes from one route to the next."""
+    """The ids of the transactions that a key was used for, on any route. The index has the route before the key, so the
+    query goes from one route of the merchant to the next."""
     rows = await connection.fetch(
         """
         WITH RECURSIVE used (route) AS (

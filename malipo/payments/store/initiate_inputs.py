@@ -1,4 +1,6 @@
-"""Reads what a batch of orders needs, in one statement: which idempotency keys are new, tariffs, wallets."""
+"""Claims the idempotency keys of requests that share a commit, locks their wallets and reads their tariffs: all in one
+statement.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -20,7 +22,7 @@ _decode_claimed = msgspec.json.Decoder(set[str]).decode
 _decode_tariffs = msgspec.json.Decoder(list[tuple[str, str, str, int, int, int, int, int | None]]).decode
 _decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int, int]]).decode
 
-# Keys are locked before wallets, as everywhere, and both are sorted: no wallet is read until all keys are claimed.
+# Keys are locked before wallets, as everywhere, and both in sorted order: no wallet is read until all keys are claimed.
 _STATEMENT = f"""
     WITH claimed AS ({idempotency_keys.claim_keys_sql("$1")}),
          held AS (
@@ -38,16 +40,16 @@ _STATEMENT = f"""
 """
 
 
-class BatchInputs(NamedTuple):
+class InitiateInputs(NamedTuple):
     won: set[IdempotencyKey]
     bands: dict[Place, list[Band]]
     wallets: dict[str, Wallet]
-    takes_no_payments: bool  # by a fence or by operators: nothing that moves money is taken in
+    takes_no_payments: bool  # because of a fence or a hold: no request that moves money is accepted
 
 
-async def find_inputs(
+async def claim_inputs(
     tx: Tx, wanted: Mapping[IdempotencyKey, IdempotencyRecord], places: Collection[Place], merchant_ids: Iterable[str]
-) -> BatchInputs:
+) -> InitiateInputs:
     """Claim the keys that are new, and lock the wallets of these merchants, until the commit."""
     row = await tx.fetchrow(
         _STATEMENT, idempotency_keys.document_of(wanted), _encode([*places]).decode(), sorted(set(merchant_ids))
@@ -58,7 +60,7 @@ async def find_inputs(
     for merchant_id, type_, channel, from_amount, fixed_fee, basis_points, min_fee, max_fee in _decode_tariffs(row[1]):
         band = Band(from_amount, fixed_fee, basis_points, min_fee, max_fee)
         bands.setdefault((merchant_id, Type(type_), channel), []).append(band)
-    return BatchInputs(
+    return InitiateInputs(
         {key for key, claim in wanted.items() if claim.transaction_id in claimed},
         bands,
         {each[0]: Wallet(*each) for each in _decode_wallets(row[2])},

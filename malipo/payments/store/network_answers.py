@@ -27,7 +27,7 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(tx: Tx, answers: Sequence[StoredAnswer]) -> set[str]:
-    """The ids of those that are new: one that is already there was written by an earlier try."""
+    """Store answers, and return the ids of the new ones. An answer that is there was stored by an earlier try."""
     if not answers:
         return set()
     rows = await tx.fetch(
@@ -59,5 +59,5 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[
 
 
 def storable(text: str) -> str:
-    """A network may send anything. PostgreSQL stores no NUL, and a long text is cut."""
+    """A text of a network as it is stored: without NUL, which PostgreSQL refuses, and cut if it is long."""
     return text.replace("\0", "")[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What networks call our payments, where their query needs that."""
+"""The networks' own ids of our payments, for networks whose query needs them."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def keep_network_ids(tx: Tx, network_ids: Mapping[Key, str]) -> None:
-    """Of transactions that the caller has locked. The first stays: the same key is one payment."""
+    """Store the ids of transactions that the caller has locked. The first id stays: one network key is one payment."""
     if not network_ids:
         return
     await tx.execute(

@@ -1,4 +1,4 @@
-"""The payments that a new one may repeat: to or from the same number, or for the same order."""
+"""The payments that a new payment may duplicate: to or from the same number, or for the same order."""
 
 from datetime import datetime
 
@@ -12,17 +12,18 @@ from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import Transaction, Type
 
 _COUNTRY = len("+255")
-_MOST = 20  # of each sort, the latest: more do not say more
+_MOST = 20  # of each kind, the latest: more would add nothing to a warning
 
 
 async def find(connection: Conn, draft: Transaction, *, now: datetime) -> list[RefundedCollection]:
-    """With their corrections and refunds. An index leads to each of them."""
+    """Find them, with their corrections and refunds, by indexes only."""
     since = now - LOOKED_BACK
     if draft.type is Type.DISBURSEMENT:
         found = await _find_payouts(connection, draft, since)
     else:
         wanted = TransactionFilter(type=draft.type, amount=draft.amount, first=since)
-        # Collections have no index of their own by number, which each new one would pay for.
+        # There is no index of collections by number: every new collection would pay for it. The search index has
+        # numbers.
         _, same = await query.page(connection, draft.merchant_id, wanted, draft.phone[_COUNTRY:], offset=0, limit=_MOST)
         found = {each.id for each in same if each.phone == draft.phone}
     if draft.order_reference is not None:

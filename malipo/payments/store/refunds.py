@@ -11,7 +11,7 @@ from malipo.payments.transaction import Refund, Transaction
 
 
 class RefundedCollection(NamedTuple):
-    """A collection, its correction if it has one, and its refunds in their order."""
+    """A collection, its correction if there is one, and its refunds in their order."""
 
     collection: Transaction
     correction: Correction | None
@@ -26,7 +26,7 @@ async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollec
     before any wallet.
     """
     locked: set[Key] = set()
-    # Another transaction may have made a refund while these locks were waited for.
+    # While we waited for the locks, another transaction may have created a refund.
     while not (wanted := set().union(*(await _parts(tx, collections)).values())) <= locked:
         await transactions.lock(tx, wanted)
         locked |= wanted
@@ -77,7 +77,7 @@ async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refu
 
 
 async def find_keys(connection: Conn, collections: Collection[Key]) -> dict[Key, set[str]]:
-    """The network keys of the refunds of these collections that were sent, or may have been."""
+    """The network keys of these collections' refunds that were sent, or may have been."""
     rows = await connection.fetch(
         """
         SELECT r.merchant_id, r.collection_id, p.network_key FROM refunds r
@@ -113,9 +113,9 @@ async def find_undone(connection: Conn, collections: Collection[Key]) -> dict[Ke
 
 
 async def insert(tx: Tx, opened: Sequence[Transaction]) -> None:
-    """Write the places of new refunds, whose collections, with their refunds, the caller has locked before wallets.
+    """Store new refunds. The caller has locked their collections, with all refunds, before any wallet.
 
-    A refund that was cancelled before it was sent gives its network key to the next.
+    A refund that was cancelled before it was sent gives its network key to the next one.
     """
     await tx.execute(
         """

@@ -1,7 +1,7 @@
-"""What the requests of one commit read, in one statement; and write: statuses with their money and events.
+"""The SQL of the status writer: statuses with their moves of money, dispatches and events, each in one statement.
 
-A round trip to the database costs more than most statements (decision 21), and these do not depend on each other's
-results.
+A round trip to the database costs more than most statements (decision 21), and the parts of these statements do not
+depend on each other's results.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _if_new(document: str) -> str:
-    """An empty document, unless every transaction is new."""
+    """The document, or an empty one if not every transaction is new."""
     return f"CASE WHEN (SELECT are_new FROM looked) THEN {document}::json ELSE '[]' END"
 
 
@@ -90,7 +90,7 @@ async def open_all(
         _encode([each.id for each in opened if each.is_key_derived]).decode(),
     )
     if not are_new:
-        # An earlier try, whose commit was not confirmed to us, was still committing when we looked for what it wrote.
+        # An earlier try, whose commit was not confirmed to us, was still committing when we looked for its payments.
         raise Contention("an earlier try has written some of these payments", in_doubt=True)
 
 

@@ -25,7 +25,7 @@ async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[st
 
 
 async def find_for(connection: Conn, places: Collection[Place]) -> dict[Place, list[Band]]:
-    """Only what these payments need: a merchant may have a tariff for each type and channel."""
+    """The tariffs that these payments need. A merchant may have a tariff for each type and channel."""
     if not places:
         return {}
     rows = await connection.fetch(
@@ -43,7 +43,7 @@ async def find_for(connection: Conn, places: Collection[Place]) -> dict[Place, l
 
 
 async def replace(tx: Tx, merchant_id: str, type_: Type, channel: str, bands: Sequence[Band]) -> None:
-    """The whole tariff of a merchant for one type and channel; no band, no fee."""
+    """Replace the tariff of a merchant for one type and channel. Without bands there is no fee."""
     await tx.execute(
         "DELETE FROM tariffs WHERE merchant_id = $1 AND type = $2 AND channel = $3", merchant_id, type_, channel
     )

@@ -19,7 +19,8 @@ class BookedMove:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """One attempt to deliver an event of a payment to an endpoint; without a time, a delivery without attempts."""
+    """One attempt to deliver an event of a payment to an endpoint. Without a time, it is a delivery without
+    attempts."""
 
     event: str
     event_id: str

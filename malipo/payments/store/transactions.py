@@ -33,10 +33,10 @@ _decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 _encode = msgspec.json.Encoder().encode
 
 
-# What refuses a second payment under a key that a network may know.
+# The constraints that refuse a second payment under a key that a network may know.
 UNIQUE_KEYS = ("transactions_reference_is_unique", "transactions_network_key_is_unique")
 
-# Looked up in a dict, which is faster than calling the enumeration.
+# A look-up in a dict is faster than a call of the enumeration.
 _TYPES = {each.value: each for each in Type}
 _CHANNELS = {each.value: each for each in Channel}
 _STATUSES = {each.value: each for each in Status}
@@ -82,7 +82,7 @@ def document_of(transactions: Sequence[Transaction]) -> str:
 
 
 def insert_transactions_sql(transactions: str) -> str:
-    """Inserts transactions, as a part of a statement, and returns those that are new."""
+    """A part of a statement: inserts transactions, and returns the new ones."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
                                   phone, name, description, metadata, search_text, created_at, created_by,
@@ -99,7 +99,7 @@ def insert_transactions_sql(transactions: str) -> str:
 
 
 async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
-    """These transactions, locked until the commit. Always taken in the order of their keys."""
+    """Lock these transactions until the commit, always in the order of their keys."""
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS} FROM transactions t
@@ -113,7 +113,7 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
 
 
 async def lock_free(tx: Tx, keys: Collection[Key]) -> set[Key]:
-    """Keep these transactions as they are until the commit, without those that another has locked. Never waits."""
+    """Lock these transactions until the commit, except those that another transaction has locked. It never waits."""
     rows = await tx.fetch(
         """
         SELECT merchant_id, id FROM transactions
@@ -126,7 +126,7 @@ async def lock_free(tx: Tx, keys: Collection[Key]) -> set[Key]:
 
 
 async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Transaction]:
-    """Those of these transactions that an earlier try has written."""
+    """The drafts that an earlier try has written, as they are stored."""
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS} FROM transactions t
@@ -139,7 +139,7 @@ async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Trans
 
 
 async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Transaction | None:
-    """With its latest correction, and its refunds."""
+    """A transaction, with its latest correction and its refunds."""
     column = _column_of(id_or_reference)
     row = await connection.fetchrow(
         f"""
@@ -159,7 +159,7 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
 
 
 async def find_by_network_key(connection: Conn, key: str) -> Transaction | None:
-    """Any merchant's, on any channel: a derived key is the same on all of them."""
+    """The transaction with this network key, of any merchant and channel: a derived key is the same on all channels."""
     row = await connection.fetchrow(
         f"SELECT {COLUMNS} FROM transactions t WHERE t.channel = ANY($1) AND t.network_key = $2", list(_CHANNELS), key
     )
@@ -171,7 +171,7 @@ async def has_reference(connection: Conn, reference: str) -> bool:
 
 
 async def find_by_ids(connection: Conn, merchant_id: str, ids: Sequence[str]) -> list[Transaction]:
-    """The newest first."""
+    """These transactions, the newest first."""
     rows = await connection.fetch(
         f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
         merchant_id,
@@ -181,7 +181,7 @@ async def find_by_ids(connection: Conn, merchant_id: str, ids: Sequence[str]) ->
 
 
 async def find_corrections(connection: Conn, merchant_id: str, ids: Sequence[str]) -> dict[str, CorrectionNotice]:
-    """The latest correction of each of these transactions that has any."""
+    """The latest correction of each of these transactions that has one."""
     rows = await connection.fetch(
         """
         SELECT transaction_id, latest FROM corrections

@@ -23,7 +23,7 @@ class UnknownCallback(NamedTuple):
 
 
 async def insert_unknown_callbacks(tx: Tx, callbacks: Sequence[UnknownCallback]) -> None:
-    """A second try of the same commit inserts nothing twice."""
+    """Store these callbacks. A second try of the same commit stores none of them twice."""
     for each in callbacks:
         await tx.execute(
             """
@@ -38,7 +38,7 @@ async def insert_unknown_callbacks(tx: Tx, callbacks: Sequence[UnknownCallback])
 
 
 async def find_unknown_callbacks(connection: Conn, *, most: int) -> list[UnknownCallback]:
-    """The latest first."""
+    """The latest callbacks, newest first."""
     rows = await connection.fetch(
         """
         SELECT id, received_at, connector, network_key, amount, phone, provider_reference, verdict, code, detail,

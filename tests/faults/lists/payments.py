@@ -231,7 +231,7 @@ FAULTS = (
         "ORDER BY merchant_id FOR UPDATE)",
         "ORDER BY merchant_id)",
         "Two processes spend the same shillings.",
-        ("payments/test_batch_read.py", *_CREATE),
+        ("payments/test_initiate_inputs.py", *_CREATE),
     ),
     Fault(
         "a refused payment keeps its idempotency key",

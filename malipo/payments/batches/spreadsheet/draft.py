@@ -1,7 +1,7 @@
-"""Payouts that somebody has sent in a spreadsheet and not submitted yet, with what they have mended. Pure.
+"""A batch draft: payouts that a person uploaded as a spreadsheet and has not submitted, with their corrections. Pure.
 
-The failed payouts of a batch that are to be paid again are a draft too, so that each is looked at, and approved, like
-any other.
+The failed payouts of a batch that are to be paid again are a draft too, so that each is looked at and approved like any
+other.
 """
 
 import re
@@ -21,10 +21,10 @@ _AGAIN_KEY = re.compile(r"dashboard-again-(bat_[0-9a-z]{26})-[0-9]{1,6}")
 
 
 class Again(msgspec.Struct, frozen=True):
-    """Of which batch these are the payouts that failed."""
+    """The batch of which these are the failed payouts, and which attempt this is."""
 
     batch_id: str
-    attempt: int  # from 1; another one only after the batch of this one was cancelled
+    attempt: int  # from 1; the next one only after the batch of this one was cancelled
 
     @property
     def key(self) -> str:
@@ -32,20 +32,21 @@ class Again(msgspec.Struct, frozen=True):
 
 
 def failed_batch_in(key: str) -> str | None:
-    """The id of the batch whose failed payouts an attempt with this key pays again; None: it is no such key."""
+    """The id of the batch whose failed payouts this idempotency key pays again; None if it is another kind of key."""
     found = _AGAIN_KEY.fullmatch(key)
     return None if found is None else found[1]
 
 
 class Edits(msgspec.Struct, frozen=True):
-    """What was typed instead, by row and field, and which rows are not to be paid; and whose numbers they are."""
+    """The edits of a draft: typed values by row and field, rows that are left out, and the names of the account
+    holders."""
 
     typed: dict[int, dict[str, str]] = {}
     left_out: frozenset[int] = frozenset()
-    # As networks have them, by network and number; None: the network was asked, and said nothing.
+    # Names that networks have on file, by network and number; None: the network was queried and told no name.
     names: dict[str, str | None] = {}
-    unregistered: frozenset[str] = frozenset()  # of these, those that have no account there
-    barred: frozenset[str] = frozenset()  # and those whose account takes no money
+    unregistered: frozenset[str] = frozenset()  # of these, the numbers without an account there
+    barred: frozenset[str] = frozenset()  # of these, the numbers whose account takes no money
     again: Again | None = None
 
 
@@ -61,34 +62,34 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The idempotency key of its batch: however often it is submitted, it is one.
+        """The idempotency key of its batch, so that a draft that is submitted twice makes one batch.
 
-        What failed in a batch is paid again once, whoever submits it, from however many drafts.
+        All drafts of the failed payouts of a batch have the same key, so these are paid again once.
         """
         return f"dashboard-{self.id}" if self.edits.again is None else self.edits.again.key
 
     @property
     def missing_columns(self) -> list[SheetColumn]:
-        """What only a person can say."""
+        """The columns that the header does not name: a person must choose them."""
         return [each for each in NEEDED if each not in self.sheet.columns]
 
     def lines(self, terms: Terms) -> list[SpreadsheetLine]:
-        """Those that are to be paid."""
+        """The lines to be paid."""
         return self.split_lines(terms)[0]
 
     def split_lines(self, terms: Terms) -> tuple[list[SpreadsheetLine], list[SpreadsheetLine]]:
-        """Those that are to be paid, and those that are left out."""
+        """The lines to be paid, and the lines that are left out."""
         lines, left_out = lines_of(self.sheet, self.edits.typed, terms), self.edits.left_out
         return [each for each in lines if each.row not in left_out], [each for each in lines if each.row in left_out]
 
     @property
     def total(self) -> int | None:
-        """The sum that the file itself gives, if it does; the last, where there are sums of parts too."""
+        """The total that the file itself states, if it does. If it also has subtotals, the last one."""
         return total_of(self.sheet.totals[-1], self.sheet.columns) if self.sheet.totals else None
 
 
 def mended(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> Draft:
-    """With what was typed for these rows. Rows that the file does not have are passed over."""
+    """The draft with the values typed for these rows. Rows that the file does not have are ignored."""
     rows = {each.number: each for each in draft.sheet.rows}
     after = {row: dict(fields) for row, fields in draft.edits.typed.items()}
     for row, fields in typed.items():
@@ -101,19 +102,19 @@ def mended(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Colle
 
 
 def brought_back(draft: Draft, row: int) -> Draft:
-    """A row that was left out is paid after all."""
+    """The draft with a row that was left out and is to be paid after all."""
     return replace(draft, edits=replace(draft.edits, left_out=draft.edits.left_out - {row}))
 
 
 def with_columns(draft: Draft, columns: Mapping[SheetColumn, int]) -> Draft:
-    """With other columns. What was mended was read from the old ones, so it is dropped."""
+    """The draft with other columns. Its edits are dropped, because they were made for the old ones."""
     return replace(
         draft, sheet=rechosen(draft.sheet, columns), edits=replace(draft.edits, typed={}, left_out=frozenset())
     )
 
 
 def number_of(line: SpreadsheetLine) -> str:
-    """What a name is known by: the network and the number."""
+    """The key of a name: the network and the number."""
     return f"{line.values.get('channel')} {line.values.get('recipientPhone')}"
 
 
@@ -159,5 +160,5 @@ def sheet_of(items: Sequence[BatchItem]) -> PayoutSheet:
 
 
 def with_batch(draft: Draft, batch_id: str) -> Draft:
-    """It was submitted."""
+    """The draft, submitted as this batch."""
     return replace(draft, batch_id=batch_id)

@@ -1,4 +1,4 @@
-"""A CSV or XLSX file as rows of texts, with its header and its totals found. Nothing is checked yet."""
+"""Reads a CSV or XLSX file into rows of text, and finds its header and its totals. The values are not checked here."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ class PayoutSheet(msgspec.Struct, frozen=True):
     header: list[str]  # empty if the file has none
     rows: list[SheetRow]
     columns: dict[SheetColumn, int]
-    totals: list[SheetRow] = []  # rows that sum up others: they are not paid
+    totals: list[SheetRow] = []  # rows that are the sum of others: they are not paid
 
 
 def read_sheet(path: Path) -> PayoutSheet:
@@ -95,7 +95,7 @@ def _choose_delimiter(sample: str) -> str:
 
 
 def _without_totals(rows: list[SheetRow], columns: dict[SheetColumn, int]) -> tuple[list[SheetRow], list[SheetRow]]:
-    """A total has no number to pay to, and a word for it; or nothing but the sum of the lines above it."""
+    """Separate the totals. A total has no phone number, and the word "total" or only the sum of the lines above it."""
     left: list[SheetRow] = []
     totals: list[SheetRow] = []
     above = 0
@@ -113,7 +113,8 @@ def _without_totals(rows: list[SheetRow], columns: dict[SheetColumn, int]) -> tu
 
 
 def rechosen(sheet: PayoutSheet, columns: Mapping[SheetColumn, int]) -> PayoutSheet:
-    """With columns that a person has chosen. A first row that has neither a number nor an amount there is a header."""
+    """The sheet with columns that a person has chosen. A first row with neither a number nor an amount there is a
+    header."""
     header, rows = sheet.header, sheet.rows
     if not header and len(rows) > 1 and not _is_payable(rows[0], columns):
         header, rows = rows[0].cells, rows[1:]
@@ -127,7 +128,7 @@ def _is_payable(row: SheetRow, columns: Mapping[SheetColumn, int]) -> bool:
 
 
 def total_of(row: SheetRow, columns: dict[SheetColumn, int]) -> int | None:
-    """The sum that a file itself gives, to be compared with that of its lines."""
+    """The total that a file itself states, to be compared with the sum of its lines."""
     at = columns.get(SheetColumn.AMOUNT)
     if at is None or at >= len(row.cells):
         return None

@@ -1,4 +1,4 @@
-"""The lines of a spreadsheet, each with its values, what is wrong with them and what was repaired. Pure."""
+"""The lines of a spreadsheet: each with its values, their problems and their repairs. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
-# What can be typed on the page, by the names of its inputs, and the same in a request.
+# The fields that can be typed on the page, by the names of its inputs, and their names in a request.
 FIELDS = {
     "phone": "recipientPhone",
     "amount": "amount",
@@ -54,13 +54,13 @@ class Repair:
 @dataclass(frozen=True, slots=True)
 class SpreadsheetLine:
     row: int
-    typed: Typed  # what the page shows to be mended
-    chosen_channel: str  # "": none is chosen, it is taken from the number
+    typed: Typed  # the texts that the page shows for editing
+    chosen_channel: str  # "": none was chosen, so it follows from the number
     values: Mapping[str, object]  # as a request has them
     problems: tuple[FieldProblem, ...]
     repairs: tuple[Repair, ...]
-    usual_channel: Channel | None  # of the number, if it is another: only a hint
-    changed: Mapping[str, str]  # the fields that were typed anew with another value → what the file has
+    usual_channel: Channel | None  # the number's usual channel, if it is another one: only a hint
+    changed: Mapping[str, str]  # the fields that a person changed → the text in the file
 
     @property
     def amount(self) -> int:
@@ -84,13 +84,13 @@ class SpreadsheetLine:
 
 
 def lines_of(sheet: PayoutSheet, edits: Mapping[int, Typed], terms: Terms) -> list[SpreadsheetLine]:
-    """`edits` are what somebody has typed instead, by row. They count as typed: nothing in them is in doubt."""
+    """The lines of a sheet. `edits` are the texts that a person typed instead, by row; they are not doubted."""
     return [_line(each, sheet.columns, edits.get(each.number, {}), terms) for each in sheet.rows]
 
 
 def keep_choice(row: SheetRow, columns: Mapping[SheetColumn, int], before: Typed, typed: Typed) -> Typed:
-    """What was typed for a line; with its network by the number again, if the number was changed to one of another
-    network and the choice was left."""
+    """The typed texts of a line. If the number was changed to one of another network, and the chosen network was left
+    as it was, the choice is dropped, and the network follows from the number again."""
     if "phone" not in typed or "channel" not in typed:
         return typed
     in_file = _texts(row, columns)
@@ -119,7 +119,7 @@ def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, term
     channel = channel_cell(read.texts["channel"])
     problems = [*_doubts(read.phone, read.amount), *_problems(read.values, terms)]
     if "channel" not in read.values and any(each.field == "phone" for each in problems):
-        # It would be taken from the number, so only the number is wrong.
+        # The channel follows from the number, so only the number is wrong.
         problems = [each for each in problems if each.field != "channel"]
     return SpreadsheetLine(
         row=row.number,
@@ -135,12 +135,12 @@ def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, term
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The texts of a line, and what they mean."""
+    """The texts of a line, and their meaning."""
 
     texts: Typed
     phone: CellValue
     amount: CellValue
-    suggested: Channel | None  # by the number
+    suggested: Channel | None  # the channel that the number suggests
     values: Mapping[str, object]  # as a request has them
 
 
@@ -183,13 +183,13 @@ def _doubts(phone: CellValue, amount: CellValue) -> Iterator[FieldProblem]:
 
 
 def _proposed(phone: CellValue, amount: CellValue) -> dict[str, str]:
-    """What can be read is shown as it would be sent, so that it is looked at before it is saved."""
+    """The texts for the page. A readable value is shown as it would be sent, so that a person sees it before saving."""
     read = {"phone": phone, "amount": amount}
     return {name: str(value.value) for name, value in read.items() if value.quality is not Quality.WRONG}
 
 
 def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[FieldProblem]:
-    """By the same checks as an item of the API has."""
+    """The problems of a line, by the same checks as for an item in the API."""
     fields = Fields(values)
     item_of(fields, 0, terms)
     for mistake in fields.mistakes:
@@ -197,7 +197,7 @@ def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[FieldProbl
 
 
 def _repairs(of_file: _Read, changed: Collection[str], *, is_by_number: bool) -> Iterator[Repair]:
-    """What was typed anew replaces what the file has, and is no repair of it."""
+    """The repairs of a line. A field that a person changed has none."""
     for field, value in (("phone", of_file.phone), ("amount", of_file.amount)):
         if value.repair is not None and field not in changed:
             yield Repair(field, value.repair, of_file.texts[field])

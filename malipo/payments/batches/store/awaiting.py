@@ -1,4 +1,4 @@
-"""Batches that await approval: how many by who made them, and those of some makers."""
+"""Batches that await approval: their number by creator, and the batches of some creators."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,8 @@ class ProposedBatch(NamedTuple):
 async def count_by_maker(
     connection: Conn, merchant_id: str, *, now: datetime
 ) -> tuple[list[AwaitingOfMaker], ApprovalRules | None]:
-    """With the rules of approval, in one statement: many pages ask it. No rules where nothing awaits."""
+    """The number by creator, and the merchant's approval rules; no rules if nothing awaits. One statement, because many
+    pages need it."""
     rows = await connection.fetch(
         """
         SELECT b.maker, b.batches, b.amount,
@@ -41,7 +42,7 @@ async def count_by_maker(
 async def find_oldest(
     connection: Conn, merchant_id: str, makers: Sequence[str | None], *, limit: int
 ) -> list[ProposedBatch]:
-    """Those of these makers, the longest waiting first."""
+    """The batches of these creators, the longest waiting first."""
     rows = await connection.fetch(
         """
         SELECT b.id, b.name, b.item_count, b.amount, b.created_at, b.created_by, p.name AS proposer

@@ -16,7 +16,7 @@ _COLUMNS = """
 _encode = msgspec.json.Encoder().encode
 _decode_warnings = msgspec.json.Decoder(tuple[BatchWarning, ...]).decode
 
-# As a condition.
+# A condition.
 IS_ANY_RUNNING = "EXISTS (SELECT FROM batches WHERE status = 'RUNNING')"
 
 
@@ -52,7 +52,8 @@ def batch_of(row: Row) -> Batch:
 
 
 async def insert(tx: Tx, batch: Batch, *, key: str | None, request_hash: bytes) -> bool:
-    """Whether its id and its idempotency key were new. A commit that is using one of them is waited for."""
+    """Store a batch. Returns whether its id and its idempotency key were new. It waits for a commit that is using
+    one."""
     done = await tx.execute(
         """
         INSERT INTO batches (merchant_id, id, name, status, item_count, amount, fee, warnings, idempotency_key,
@@ -84,7 +85,7 @@ async def get(connection: Conn, merchant_id: str, batch_id: str) -> Batch | None
 
 
 async def lock(tx: Tx, merchant_id: str, batch_id: str) -> Batch | None:
-    """The batch, locked until the commit. It is locked before payouts and wallets."""
+    """Lock a batch until the commit, before any payout or wallet."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM batches b WHERE b.merchant_id = $1 AND b.id = $2 FOR UPDATE", merchant_id, batch_id
     )
@@ -101,7 +102,7 @@ async def find_by_key(connection: Conn, merchant_id: str, key: str) -> UsedKey |
 
 
 async def find_key(connection: Conn, batch: Batch) -> str | None:
-    """The idempotency key of the request that made it."""
+    """The idempotency key of the request that created the batch."""
     key: str | None = await connection.fetchval(
         "SELECT idempotency_key FROM batches WHERE merchant_id = $1 AND id = $2", batch.merchant_id, batch.id
     )
@@ -111,7 +112,7 @@ async def find_key(connection: Conn, batch: Batch) -> str | None:
 async def find_page(
     connection: Conn, merchant_id: str, *, status: BatchStatus | None = None, page: int, limit: int
 ) -> tuple[int, list[Batch]]:
-    """How many there are, and one page of them, newest first."""
+    """The number of batches, and one page of them, newest first."""
     wanted = "b.merchant_id = $1 AND ($2::text IS NULL OR b.status = $2)"
     total = await connection.fetchval(f"SELECT count(*) FROM batches b WHERE {wanted}", merchant_id, status)
     rows = await connection.fetch(
@@ -125,7 +126,7 @@ async def find_page(
 
 
 async def approve(tx: Tx, batch: Batch) -> None:
-    """The caller has locked it, and it awaits approval."""
+    """Store an approval. The caller has locked the batch, and it awaits approval."""
     done = await tx.execute(
         """
         UPDATE batches
@@ -145,7 +146,7 @@ async def approve(tx: Tx, batch: Batch) -> None:
 
 
 async def cancel(tx: Tx, batch: Batch) -> None:
-    """The caller has locked it."""
+    """Store a cancellation. The caller has locked the batch."""
     await tx.execute(
         "UPDATE batches SET status = $3, cancelled_at = $4, cancelled_by = $5 WHERE merchant_id = $1 AND id = $2",
         batch.merchant_id,

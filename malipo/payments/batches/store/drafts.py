@@ -39,7 +39,7 @@ async def insert(tx: Tx, draft: Draft) -> None:
 
 
 async def _delete_old(tx: Tx, draft: Draft) -> None:
-    """Of everybody those of last week, of this person also the oldest."""
+    """Delete drafts that are older than a week, and the oldest of this person."""
     await tx.execute("DELETE FROM batch_drafts WHERE created_at < $1", draft.created_at - _LIFE)
     await tx.execute(
         """
@@ -58,7 +58,7 @@ async def get(connection: Conn, merchant_id: str, person: str, draft_id: str) ->
 
 
 async def lock(tx: Tx, merchant_id: str, person: str, draft_id: str) -> Draft | None:
-    """Two windows that mend one draft come one after the other."""
+    """Lock a draft, so that two windows that edit it come one after the other."""
     return await _get(tx, merchant_id, person, draft_id, "FOR UPDATE")
 
 
@@ -104,7 +104,7 @@ async def delete(tx: Tx, draft_id: str) -> None:
 
 
 async def find_open(connection: Conn, merchant_id: str, person: str) -> list[DraftSummary]:
-    """Those that are not submitted, the newest first."""
+    """The drafts of a person that are not submitted, newest first."""
     rows = await connection.fetch(
         """
         SELECT id, filename, created_at FROM batch_drafts

@@ -60,7 +60,7 @@ async def find_all(connection: Conn, batch: Batch) -> list[BatchItem]:
 
 
 async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> list[BatchItem]:
-    """In their order, from this index on."""
+    """Items in their order, from this index on."""
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS} FROM batch_items
@@ -75,13 +75,13 @@ async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -
 
 
 async def find_by_network_key(connection: Conn, key: str) -> tuple[str, BatchItem] | None:
-    """The item that its network knows by this key, and the merchant whose it is."""
+    """The item with this network key, and the id of its merchant."""
     row = await connection.fetchrow(f"SELECT merchant_id, {_COLUMNS} FROM batch_items WHERE network_key = $1", key)
     return None if row is None else (row["merchant_id"], _item_of(row))
 
 
 async def find_awaiting(connection: Conn, merchant_id: str, phones: Sequence[str]) -> dict[tuple[str, int], str]:
-    """What awaits approval for these numbers: number and amount → the id of a batch."""
+    """Items for these numbers that await approval: number and amount → the id of a batch."""
     rows = await connection.fetch(
         """
         SELECT i.phone, i.amount, min(b.id) FROM batches b
@@ -96,7 +96,7 @@ async def find_awaiting(connection: Conn, merchant_id: str, phones: Sequence[str
 
 
 async def set_adopted(tx: Tx, batch: Batch, payout_ids: Mapping[int, str]) -> None:
-    """Which payouts these items have, by their index, of an approval that was lost."""
+    """Store which adopted payouts items have, by index: an approval that a restore lost had created them."""
     await tx.execute(
         """
         UPDATE batch_items i SET payout_id = new.payout_id
@@ -111,8 +111,8 @@ async def set_adopted(tx: Tx, batch: Batch, payout_ids: Mapping[int, str]) -> No
 
 
 async def follow_adoption(tx: Tx, undone: Sequence[str], adopted: Transaction) -> None:
-    """The line of an item is adopted again, after the batch was approved without it: the item's payout is this one,
-    and none of those that were undone."""
+    """Give an item a new adopted payout in place of the undone ones: its line was adopted again, after the batch was
+    approved without it."""
     await tx.execute(
         """
         UPDATE batch_items SET payout_id = $4
@@ -126,7 +126,7 @@ async def follow_adoption(tx: Tx, undone: Sequence[str], adopted: Transaction) -
 
 
 async def note_names(tx: Tx, batch: Batch, names: Mapping[int, str | None], *, now: datetime) -> None:
-    """Whom the network knows by the number of each item; None: it does not say."""
+    """Store the name that the network has on file for the number of each item; None if it tells none."""
     await tx.execute(
         """
         UPDATE batch_items i SET name_found = new.name, name_checked_at = $5

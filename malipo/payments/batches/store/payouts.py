@@ -1,7 +1,7 @@
-"""The payouts of batches. Their ids follow one another, so that those of a batch are one range of the primary key.
+"""The payouts of batches. Their ids follow one another, so the payouts of a batch are one range of the primary key.
 
-Those that a lost approval had made, and that were adopted from a statement, are not in that range: their items name
-them.
+Payouts that a lost approval had created, and that were adopted from a statement, are not in that range: their items
+name them.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ class KnownPayment(NamedTuple):
     """A payment that has the network key of an item, though its batch was not approved."""
 
     payment: Transaction
-    is_undone: bool  # operators adopted it, and took that back
+    is_undone: bool  # operators adopted it, and undid that
 
 
 async def find_known(connection: Conn, items: Sequence[BatchItem]) -> dict[int, KnownPayment]:
-    """The payments that networks know by the keys of these items already, by the items' index."""
+    """The payments that have the network keys of these items already, by the items' index."""
     rows = await connection.fetch(
         f"""
         SELECT asked.item_index, a.undone_at IS NOT NULL AS is_undone, {COLUMNS}
@@ -39,7 +39,7 @@ async def find_known(connection: Conn, items: Sequence[BatchItem]) -> dict[int, 
 
 
 async def find_adopted(connection: Conn, batch: Batch) -> dict[int, Transaction]:
-    """By the index of their items."""
+    """The adopted payouts of a batch, by the index of their items."""
     if not batch.adopted_count:
         return {}
     rows = await connection.fetch(
@@ -55,7 +55,7 @@ async def find_adopted(connection: Conn, batch: Batch) -> dict[int, Transaction]
 
 
 async def find_indexes(connection: Conn, batch: Batch, status: Status) -> list[int]:
-    """Of the items of a batch that was approved, those whose payouts have this status."""
+    """The indexes of the items of an approved batch whose payouts have this status."""
     wanted = set(await find_ids(connection, batch, status))
     adopted = await find_adopted(connection, batch)
     return [
@@ -66,7 +66,7 @@ async def find_indexes(connection: Conn, batch: Batch, status: Status) -> list[i
 
 
 async def count_by_status(connection: Conn, batch: Batch) -> dict[Status, int]:
-    """Empty before it is approved."""
+    """The number of a batch's payouts by status. Empty before it is approved."""
     if batch.first_payout_id is None:
         return {}
     rows = await connection.fetch(
@@ -81,7 +81,7 @@ async def count_by_status(connection: Conn, batch: Batch) -> dict[Status, int]:
 
 
 async def find_last_end(connection: Conn, batch: Batch) -> datetime | None:
-    """When the last payout ended of a batch that was approved; if all of them were adopted, when it was approved."""
+    """When the last payout of an approved batch ended. If all were adopted: when the batch was approved."""
     found: datetime | None = await connection.fetchval(
         "SELECT max(ended_at) FROM transactions WHERE merchant_id = $1 AND id BETWEEN $2 AND $3",
         batch.merchant_id,
@@ -91,7 +91,7 @@ async def find_last_end(connection: Conn, batch: Batch) -> datetime | None:
 
 
 async def find_ids(connection: Conn, batch: Batch, status: Status) -> list[str]:
-    """Of the payouts that the approval of a batch has made, those that have this status."""
+    """The ids of the payouts with this status that the approval of a batch has created."""
     rows = await connection.fetch(
         "SELECT id FROM transactions WHERE merchant_id = $1 AND id BETWEEN $2 AND $3 AND status = $4 ORDER BY id",
         batch.merchant_id,
@@ -102,7 +102,7 @@ async def find_ids(connection: Conn, batch: Batch, status: Status) -> list[str]:
 
 
 async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> dict[int, Transaction]:
-    """Of a batch that was approved: the payouts of these items, by the items' index."""
+    """The payouts of a page of an approved batch's items, by the items' index."""
     last = min(first + limit, batch.item_count) - 1
     if last < first:
         return {}
@@ -121,8 +121,8 @@ async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -
 async def find_paid(
     connection: Conn, merchant_id: str, phones: Sequence[str], *, since: datetime
 ) -> dict[tuple[str, int], str]:
-    """What was paid out, or is being paid out, to these numbers: number and amount → the id of the latest payout. What
-    failed and turned out paid counts, and what was paid and turned out not to be does not."""
+    """Payouts to these numbers that are paid or being paid: number and amount → the id of the latest one. A failed
+    payout that turned out paid counts; a paid one that turned out not to be paid does not."""
     rows = await connection.fetch(
         """
         SELECT t.phone, t.amount, max(t.id) FROM unnest($2::text[]) AS asked (phone)
