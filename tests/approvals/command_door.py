@@ -7,7 +7,7 @@ from malipo.ledger.bookings import Booking
 from malipo.ledger.transfers import Transfer
 from malipo.payments.transaction import Type
 from tests.approvals.door_cases import Case
-from tests.journeys.operator_commands import Said, malipo
+from tests.journeys.operator_commands import Said, code_asked_for, malipo_unseen
 
 WHY = ("--reason", "The network's staff told us so on the phone")
 EVIDENCE = ("--evidence", "Receipt QK12AB on the statement of 15 November")
@@ -35,13 +35,20 @@ def outcome_of(said: Said, operator: str) -> str:
 async def give(
     command: str, case: Case, *, settings: Mapping[str, object], session: Path, typed: str | None = None
 ) -> Said:
-    """Give this command about the case, with the session in a file. `typed` is what the operator types when asked."""
+    """Give this command about the case, with the session in a file. `typed` is what the operator types when asked. One
+    operator looks at what is to be approved, and all name its code, as long as it is what waits."""
     words = [*command.split(), *_given(command, case)]
     if command == "operators password":  # It asks for the new password too.
         typed = f"{PASSPHRASE}\n{PASSPHRASE}\n" if typed is None else f"{PASSPHRASE}\n{typed}"
     if typed is not None:
         words.append("--stdin")
-    return await malipo(*words, typed=typed or "", operator_session=session, **settings)
+    seen = ("--seen", case.codes[command]) if command in case.codes else ()
+    how = {"typed": typed or "", "operator_session": session, **settings}
+    said = await malipo_unseen(*words, *seen, **how)
+    if code := code_asked_for(said):
+        case.codes[command] = code
+        said = await malipo_unseen(*words, "--seen", code, **how)
+    return said
 
 
 def _given(command: str, case: Case) -> list[str]:

@@ -67,6 +67,7 @@ class Case:
     channel: str = ""  # of the file, if it is another than the payment's
     layout: str = ""  # the name of a layout
     word: str = ""  # of a status, which no layout knows
+    codes: dict[str, str] = field(default_factory=dict)  # of what a command has shown to who approves
 
 
 class Cases:

@@ -28,6 +28,7 @@ class Said:
 
 # How a command that approves names what it has shown, and asks for.
 _CODE = re.compile(r"name its code: --seen (\w+)")
+_OTHER_CODE = re.compile(r"what waits now: --seen (\w+)")
 
 
 async def malipo(*arguments: str, **settings: Any) -> Said:
@@ -38,8 +39,15 @@ async def malipo(*arguments: str, **settings: Any) -> Said:
 
 
 async def malipo_unseen(*arguments: str, **settings: Any) -> Said:
-    """Of who approves, and names no code of what they have seen."""
-    return await asyncio.to_thread(lambda: _run_once(arguments, _environment(settings)))
+    """Of who approves, and names no code of what they have seen, or the one that is given."""
+    typed = settings.pop("typed", "")
+    return await asyncio.to_thread(lambda: _run_once(arguments, _environment(settings), typed))
+
+
+def code_asked_for(said: Said) -> str | None:
+    """Of what the command has shown, to whoever named no code, or one of what waited before."""
+    shown = _CODE.search(said.err) or _OTHER_CODE.search(said.err)
+    return shown and shown[1]
 
 
 async def malipo_at_terminal(*arguments: str, typed: str, **settings: Any) -> Said:
